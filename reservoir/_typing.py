@@ -1,0 +1,37 @@
+"""Array aliases, and the glossary of symbols that the package uses.
+
+Words at the interface, the papers' symbols inside functions on arrays. Rows are time steps.
+
+======================  ======  ===========================  =======================================
+word                    symbol  shape                        meaning
+======================  ======  ===========================  =======================================
+series                  X, U    (n_samples, n_features)      inputs, one row per time step
+targets                 Y       (n_samples, n_outputs)       what the readout is to produce
+states                  H       (n_samples, n_units)         x[t], one row per time step
+recurrent weights       W       (n_units, n_units)           row i holds what unit i receives
+input weights           W_in    (n_units, n_features)
+bias                    b       (n_units,)
+feedback weights        W_fb    (n_units, n_outputs)
+leak rate               a       scalar or (n_units,)         0 < a <= 1, per step
+readout                 C, c    (n_outputs, n_units) and     y[t] = C x[t] + c
+                                (n_outputs,)
+======================  ======  ===========================  =======================================
+
+The update, the same everywhere::
+
+    x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + b + W_fb y[t-1])
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Array", "ArrayLike", "Matrix", "RandomState"]
+
+Array: TypeAlias = NDArray[Any]
+Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
+RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"
