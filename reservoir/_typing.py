@@ -27,11 +27,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Array", "ArrayLike", "Matrix", "RandomState"]
 
 Array: TypeAlias = NDArray[Any]
-Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
+Matrix: TypeAlias = Any  # NDArray or scipy.sparse.csr_array, which ships no annotations
 RandomState: TypeAlias = "int | np.random.Generator | np.random.RandomState | None"

@@ -1,0 +1,141 @@
+"""Activation functions: a name -> (f, f', Lipschitz constant, inverse).
+
+A new activation is one line in `ACTIVATIONS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice
+
+__all__ = ["ACTIVATIONS", "Activation", "get_activation"]
+
+_LEAK = 0.01  # slope of leaky_relu below zero, as in the common deep-learning libraries
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An elementwise activation, with what the theory needs to know about it.
+
+    Parameters
+    ----------
+    name : str
+    function : callable, ``function(z, out=None) -> array``
+        Elementwise; must write into `out` when it is given, and keep the dtype of `z`.
+    derivative : callable, ``derivative(z) -> array``
+        f'(z), elementwise.
+    lipschitz : float
+        Smallest L with ``|f(y) - f(z)| <= L |y - z|``.
+    inverse : callable or None
+        ``f^-1(h)`` on the open range of f; None where f is not one to one.
+    bounded : bool
+        Whether the range is bounded, so that states cannot diverge.
+
+    Examples
+    --------
+    >>> from reservoir.activations import ACTIVATIONS
+    >>> tanh = ACTIVATIONS["tanh"]
+    >>> float(tanh.function(0.0)), float(tanh.derivative(0.0)), tanh.lipschitz
+    (0.0, 1.0, 1.0)
+    """
+
+    name: str
+    function: Callable[..., Array]
+    derivative: Callable[[Array], Array]
+    lipschitz: float
+    inverse: Callable[[Array], Array] | None
+    bounded: bool
+
+
+def _tanh_derivative(z: Array) -> Array:
+    return 1.0 - np.tanh(z) ** 2
+
+
+def _logistic_derivative(z: Array) -> Array:
+    s = special.expit(z)
+    return s * (1.0 - s)
+
+
+def _relu(z: Array, out: Array | None = None) -> Array:
+    return np.maximum(z, 0, out=out)
+
+
+def _relu_derivative(z: Array) -> Array:
+    return np.asarray(np.asarray(z) > 0, dtype=np.result_type(z, np.float32))
+
+
+def _leaky_relu(z: Array, out: Array | None = None) -> Array:
+    return np.maximum(z, np.multiply(z, _LEAK), out=out)
+
+
+def _leaky_relu_derivative(z: Array) -> Array:
+    z = np.asarray(z)
+    return np.where(z > 0, 1.0, _LEAK).astype(np.result_type(z, np.float32))
+
+
+def _leaky_relu_inverse(h: Array) -> Array:
+    return np.minimum(h, np.divide(h, _LEAK))
+
+
+def _identity(z: Array, out: Array | None = None) -> Array:
+    return np.positive(z, out=out)
+
+
+def _softplus(z: Array, out: Array | None = None) -> Array:
+    return np.logaddexp(z, np.zeros((), dtype=np.asarray(z).dtype), out=out)
+
+
+def _softplus_inverse(h: Array) -> Array:
+    return h + np.log(-np.expm1(-np.asarray(h)))
+
+
+_TABLE = (
+    Activation("tanh", np.tanh, _tanh_derivative, 1.0, np.arctanh, True),
+    Activation("logistic", special.expit, _logistic_derivative, 0.25, special.logit, True),
+    Activation("relu", _relu, _relu_derivative, 1.0, None, False),
+    Activation("leaky_relu", _leaky_relu, _leaky_relu_derivative, 1.0, _leaky_relu_inverse, False),
+    Activation("identity", _identity, np.ones_like, 1.0, _identity, False),
+    Activation("softplus", _softplus, special.expit, 1.0, _softplus_inverse, False),
+)
+ACTIVATIONS: dict[str, Activation] = {activation.name: activation for activation in _TABLE}
+
+
+def get_activation(activation: str | Activation) -> Activation:
+    """Return the `Activation` of a name; an `Activation` is returned as it is.
+
+    Parameters
+    ----------
+    activation : str or Activation
+
+    Raises
+    ------
+    ValueError
+        If the name is not known; the message names the close matches.
+    TypeError
+        If it is neither a name nor an `Activation`.
+
+    Examples
+    --------
+    >>> from reservoir.activations import get_activation
+    >>> get_activation("logistic").lipschitz
+    0.25
+    >>> get_activation("tahn")
+    Traceback (most recent call last):
+        ...
+    ValueError: activation='tahn' is not known. Did you mean 'tanh'? Known: 'identity', ...
+    """
+    if isinstance(activation, Activation):
+        return activation
+    if callable(activation):
+        raise TypeError(
+            f"activation={activation!r} is a bare function. Wrap it as "
+            "reservoir.activations.Activation(name, function, derivative, lipschitz, inverse, "
+            "bounded), or give one of the names " + ", ".join(repr(k) for k in ACTIVATIONS) + "."
+        )
+    return ACTIVATIONS[check_choice("activation", activation, ACTIVATIONS)]

@@ -1,0 +1,167 @@
+"""A reservoir that runs on its own outputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_count
+from reservoir.activations import get_activation
+from reservoir.dynamics._open_loop import _as_series, _recurrence
+from reservoir.dynamics._reservoir import Reservoir, _as_vector
+
+
+def run_closed_loop(
+    reservoir: Reservoir,
+    readout: tuple[Array, Array] | Callable[[Array], Array],
+    n_steps: int,
+    *,
+    initial_state: ArrayLike | None = None,
+    initial_output: ArrayLike | None = None,
+    exog: ArrayLike | None = None,
+    include_input: bool = False,
+) -> tuple[Array, Array]:
+    """Let the reservoir run on its own outputs.
+
+    Without feedback weights the output is the next input: step k receives
+    ``u[k] = [y[k-1], exog[k]]``. With feedback weights it enters through them, and
+    ``u[k] = exog[k]``.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    readout : (coef, intercept) or callable
+        ``y[k] = coef @ features + intercept``, coef of shape (n_outputs, n_units [+ n_features]);
+        or ``readout(features) -> (n_outputs,)``. The features are the state, then the input.
+    n_steps : int
+        Number of steps; 0 returns no rows.
+    initial_state : array of shape (n_units,), optional
+        The state before the first step; zero by default.
+    initial_output : array of shape (n_outputs,), optional
+        y[-1], what the first step receives; zero by default.
+    exog : array of shape (n_steps, n_exog), optional
+        Exogenous inputs, row k enters with the step that yields y[k].
+    include_input : bool, default=False
+        Whether the features hold the input behind the state.
+
+    Returns
+    -------
+    outputs : array of shape (n_steps, n_outputs)
+    state : array of shape (n_units,)
+        The state after the last step.
+
+    Raises
+    ------
+    ValueError
+        If the shapes of readout, exog and reservoir disagree.
+
+    Warns
+    -----
+    RuntimeWarning
+        If an output leaves the range whose squares are finite: the loop has diverged and stops.
+        The message names the step; the rows from there on repeat the last output inside the
+        range, so that the shape holds and nothing is NaN.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir, run_closed_loop
+    >>> res = Reservoir([[0.0]], [[1.0]], [0.0], activation="identity")
+    >>> outputs, state = run_closed_loop(
+    ...     res, (np.array([[0.5]]), np.zeros(1)), 3, initial_output=[1.0])
+    >>> outputs.ravel(), state
+    (array([0.5  , 0.25 , 0.125]), array([0.25]))
+    """
+    n_steps = check_count("n_steps", n_steps, minimum=0)
+    dtype = reservoir.dtype
+    n_exog = 0 if exog is None else np.shape(exog)[-1]
+    n_outputs = reservoir.n_outputs or reservoir.n_features - n_exog
+    n_inputs = reservoir.n_features if reservoir.W_fb is not None else n_exog
+    if n_outputs < 1 or (exog is None and n_inputs > 0):
+        raise ValueError(
+            f"exog has {n_exog} columns; the reservoir has n_features={reservoir.n_features}"
+            + (" and feedback weights." if reservoir.W_fb is not None else ", outputs included.")
+        )
+    exog = np.zeros((n_steps, 0), dtype) if exog is None else exog
+    exog = _as_series("exog", exog, n_inputs, dtype)
+    if len(exog) != n_steps:
+        raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
+    features = np.zeros(reservoir.n_units + (reservoir.n_features if include_input else 0), dtype)
+    if initial_state is not None:
+        features[: reservoir.n_units] = _as_vector(
+            "initial_state", initial_state, reservoir.n_units, dtype
+        )
+    output = np.zeros(n_outputs, dtype)
+    if initial_output is not None:
+        output = _as_vector("initial_output", initial_output, n_outputs, dtype)
+    apply = _as_readout(readout, n_outputs, features)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _loop(reservoir, apply, features, output, exog)
+
+
+def _as_readout(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], Array]:
+    if callable(readout):
+        return readout
+    coef, intercept = readout
+    coef = np.asarray(coef, dtype=features.dtype)
+    if coef.shape != (n_outputs, features.size):
+        raise ValueError(
+            f"coef must have shape (n_outputs={n_outputs}, n_features={features.size}); "
+            f"got {coef.shape}."
+        )
+    intercept = np.broadcast_to(np.asarray(intercept, dtype=features.dtype), (n_outputs,))
+    return lambda values: coef @ values + intercept
+
+
+def _loop(
+    reservoir: Reservoir,
+    readout: Callable[[Array], Array],
+    features: Array,
+    output: Array,
+    exog: Array,
+) -> tuple[Array, Array]:
+    """Step through the closed loop; `features` holds the state first and is written in place."""
+    n_units, n_outputs = reservoir.n_units, output.size
+    state, tail = features[:n_units], features[n_units:]
+    W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
+    from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
+    n_fed = n_outputs if reservoir.W_fb is None else 0
+    from_output, from_exog = np.ascontiguousarray(from_output), W_in[:, n_fed:].T
+    add_recurrence = _recurrence(reservoir.W)
+    activate = get_activation(reservoir.activation).function
+    leak, keep = reservoir.leak_rate, np.asarray(1 - reservoir.leak_rate, dtype=features.dtype)
+    limit = np.sqrt(np.finfo(features.dtype).max)
+    outputs = np.empty((len(exog), n_outputs), features.dtype)
+    z = np.empty(n_units, features.dtype)
+    last_state = np.empty_like(z)
+    for k, row in enumerate(exog):
+        np.dot(from_output, output, out=z)
+        z += reservoir.bias
+        if row.size:
+            z += row @ from_exog
+        add_recurrence(state, z)
+        activate(z, out=z)
+        z *= leak
+        last_state[:] = state
+        state *= keep
+        state += z
+        if tail.size:
+            tail[:n_fed], tail[n_fed:] = output[:n_fed], row
+        new = np.asarray(readout(features), dtype=features.dtype)
+        if not (np.abs(new) < limit).all():
+            warnings.warn(
+                f"The closed loop diverged at step {k}: an output left +-{limit:.1e}. The rows "
+                "from there on repeat the last output before it. A larger alpha, noise in "
+                "training or a smaller spectral radius often help.",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            outputs[k:] = output
+            return outputs, last_state
+        output = outputs[k] = new
+    return outputs, state.copy()

@@ -1,0 +1,249 @@
+"""The reservoir as data, one step of it, and the Jacobian of that step."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir.activations import Activation, get_activation
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Reservoir:
+    """A reservoir: recurrent, input and feedback weights, bias, leak rate and activation.
+
+    The arrays are copied and made read-only. The dtype of `W` decides: float32 gives float32
+    states, anything else float64.
+
+    Parameters
+    ----------
+    W : array or sparse array of shape (n_units, n_units)
+        Row i holds what unit i receives. Sparse input is kept sparse (CSR).
+    W_in : array or sparse array of shape (n_units, n_features)
+    bias : array of shape (n_units,)
+    leak_rate : float in (0, 1] or array of shape (n_units,), per step, default=1.0
+        1.0 is the plain echo state network; smaller values average over about 1 / leak_rate steps.
+    activation : str or Activation, default="tanh"
+        A name in `reservoir.activations.ACTIVATIONS`, or an `Activation`.
+    W_fb : array of shape (n_units, n_outputs), optional
+        Feedback weights: what the units receive of the previous output.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, an entry is NaN or infinite, or the leak rate leaves (0, 1].
+
+    References
+    ----------
+    .. [1] H. Jaeger, "The 'echo state' approach to analysing and training recurrent neural
+       networks", GMD Report 148, 2001.
+    .. [2] H. Jaeger, M. Lukosevicius, D. Popovici and U. Siewert, "Optimization and applications
+       of echo state networks with leaky-integrator neurons", Neural Networks 20, 2007, eq. (2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir, run
+    >>> res = Reservoir(0.5 * np.eye(2), np.ones((2, 1)), np.zeros(2), leak_rate=0.5)
+    >>> res
+    Reservoir(n_units=2, n_features=1, n_outputs=0, connections=4, activation='tanh', dtype=float64)
+    >>> run(res, [[1.0], [0.0]]).round(4)
+    array([[0.3808, 0.3808],
+           [0.2845, 0.2845]])
+    """
+
+    W: Matrix
+    W_in: Matrix
+    bias: Array
+    _: KW_ONLY
+    leak_rate: float | Array = 1.0
+    activation: str | Activation = "tanh"
+    W_fb: Array | None = None
+
+    def __post_init__(self) -> None:
+        dtype = np.float32 if getattr(self.W, "dtype", None) == np.float32 else np.float64
+        W = _as_matrix("W", self.W, dtype)
+        n_units = W.shape[0]
+        if W.shape != (n_units, n_units) or n_units == 0:
+            raise ValueError(f"W must be square with at least one unit; got shape {W.shape}.")
+        W_in = _as_matrix("W_in", self.W_in, dtype)
+        if W_in.shape[0] != n_units:
+            raise ValueError(
+                f"W_in must have shape (n_units={n_units}, n_features); got {W_in.shape}."
+            )
+        fields: dict[str, Any] = {"W": W, "W_in": W_in}
+        fields["bias"] = _as_vector("bias", self.bias, n_units, dtype)
+        fields["leak_rate"] = _as_leak(self.leak_rate, n_units, dtype)
+        if self.W_fb is not None:
+            W_fb = _as_matrix("W_fb", self.W_fb, dtype)
+            if sp.issparse(W_fb) or W_fb.shape[0] != n_units or W_fb.shape[1] == 0:
+                raise ValueError(
+                    f"W_fb must be a dense array of shape (n_units={n_units}, n_outputs); "
+                    f"got {W_fb.shape}."
+                )
+            fields["W_fb"] = W_fb
+        activation = get_activation(self.activation)
+        if not isinstance(self.activation, Activation):
+            fields["activation"] = activation.name
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        self._freeze()
+
+    def _freeze(self) -> None:
+        for value in vars(self).values():
+            parts = (value.data, value.indices, value.indptr) if sp.issparse(value) else (value,)
+            for part in parts:
+                if isinstance(part, np.ndarray):
+                    part.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._freeze()  # pickling forgets the flag
+
+    @property
+    def n_units(self) -> int:
+        """Number of units N."""
+        return self.W.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of inputs."""
+        return self.W_in.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs that are fed back; 0 without feedback weights."""
+        return 0 if self.W_fb is None else self.W_fb.shape[1]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64: the dtype of the weights and of the states."""
+        return self.W.dtype
+
+    def astype(self, dtype: Any) -> Reservoir:
+        """Return the same reservoir with weights and states of `dtype` (float32 or float64)."""
+        return replace(self, W=self.W.astype(dtype))
+
+    def __repr__(self) -> str:
+        connections = self.W.nnz if sp.issparse(self.W) else self.W.size
+        return (
+            f"Reservoir(n_units={self.n_units}, n_features={self.n_features}, "
+            f"n_outputs={self.n_outputs}, connections={connections}, "
+            f"activation={get_activation(self.activation).name!r}, dtype={self.dtype})"
+        )
+
+
+def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
+    if sp.issparse(value):
+        matrix = sp.csr_array(value, dtype=dtype, copy=True)
+        matrix.sum_duplicates()
+        finite = np.isfinite(matrix.data).all()
+    else:
+        matrix = np.array(value, dtype=dtype, order="C")
+        finite = np.isfinite(matrix).all()
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must be two-dimensional; got shape {matrix.shape}.")
+    if not finite:
+        raise ValueError(f"{name} holds NaN or infinity as {np.dtype(dtype).name}.")
+    return matrix
+
+
+def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
+    vector = np.array(value, dtype=dtype)
+    if vector.shape != (size,):
+        raise ValueError(f"{name} must have shape ({size},); got {vector.shape}.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} holds NaN or infinity as {np.dtype(dtype).name}.")
+    return vector
+
+
+def _as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
+    leak = np.array(value, dtype=np.float64)
+    if leak.shape not in ((), (n_units,)):
+        raise ValueError(
+            f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}."
+        )
+    if not ((leak > 0) & (leak <= 1)).all():
+        bad = leak[~((leak > 0) & (leak <= 1))].flat[0]
+        raise ValueError(f"leak_rate={bad:g} must be in (0, 1]; 1 means no leak.")
+    return float(leak) if leak.ndim == 0 else leak.astype(dtype)
+
+
+def step(
+    reservoir: Reservoir, x: ArrayLike, u: ArrayLike, y_prev: ArrayLike | None = None
+) -> Array:
+    """Return the state after one step.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    x : array of shape (n_units,)
+        The state before the step.
+    u : array of shape (n_features,)
+        The input of the step.
+    y_prev : array of shape (n_outputs,), optional
+        The previous output; zero by default. Only for a reservoir with feedback weights.
+
+    Returns
+    -------
+    array of shape (n_units,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir, step
+    >>> res = Reservoir([[0.5]], [[1.0]], [0.0])
+    >>> step(res, [0.2], [0.9]) == np.tanh(0.5 * 0.2 + 0.9)
+    array([ True])
+    """
+    x = _as_vector("x", x, reservoir.n_units, reservoir.dtype)
+    new = get_activation(reservoir.activation).function(_preactivation(reservoir, x, u, y_prev))
+    leak = reservoir.leak_rate
+    return (1 - leak) * x + leak * new
+
+
+def step_jacobian(
+    reservoir: Reservoir, x: ArrayLike, u: ArrayLike, y_prev: ArrayLike | None = None
+) -> Array:
+    """Return the Jacobian of `step` with respect to the state.
+
+    ``J = (1 - a) I + a diag(f'(z)) W`` with ``z = W x + W_in u + bias + W_fb y_prev``; the
+    previous output is taken as given.
+
+    Parameters
+    ----------
+    reservoir, x, u, y_prev
+        As in `step`.
+
+    Returns
+    -------
+    array of shape (n_units, n_units)
+        Dense, whatever the storage of W.
+
+    Examples
+    --------
+    >>> from reservoir.dynamics import Reservoir, step_jacobian
+    >>> res = Reservoir([[0.5]], [[1.0]], [0.0], leak_rate=0.5)
+    >>> step_jacobian(res, [0.0], [0.0])
+    array([[0.75]])
+    """
+    x = _as_vector("x", x, reservoir.n_units, reservoir.dtype)
+    slope = get_activation(reservoir.activation).derivative(_preactivation(reservoir, x, u, y_prev))
+    W = reservoir.W.toarray() if sp.issparse(reservoir.W) else reservoir.W
+    jacobian = (reservoir.leak_rate * slope)[:, None] * W
+    jacobian[np.diag_indices(reservoir.n_units)] += 1 - reservoir.leak_rate
+    return jacobian
+
+
+def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array:
+    u = _as_vector("u", u, reservoir.n_features, reservoir.dtype)
+    z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
+    if y_prev is not None:
+        if reservoir.W_fb is None:
+            raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
+        z += reservoir.W_fb @ _as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
+    return z

@@ -1,0 +1,489 @@
+"""Ridge readouts from sums over rows: the state matrix is never stored.
+
+A `GramAccumulator` takes states and targets block by block and keeps their means and centred
+products. From it come the ridge coefficients for one penalty (Cholesky), or for a whole path of
+penalties, with the score that chooses among them (one eigendecomposition).
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import blas
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice, check_count
+
+__all__ = ["GramAccumulator", "RidgeSolution", "ridge_path"]
+
+_BLOCK_ROWS = 512
+_EPS = np.finfo(np.float64).eps
+
+
+class RidgeSolution(NamedTuple):
+    """Coefficients of a ridge readout and how its penalty was chosen.
+
+    Attributes
+    ----------
+    coef : array of shape (n_outputs, n_features)
+    intercept : array of shape (n_outputs,)
+    alpha : float or array of shape (n_outputs,)
+        The penalty; an array if it was chosen, or given, for each output.
+    scores : array of shape (n_alphas, n_outputs) or None
+        Mean squared error that the selection estimates for each penalty; None from
+        `GramAccumulator.solve`.
+    """
+
+    coef: Array
+    intercept: Array
+    alpha: float | Array
+    scores: Array | None
+
+
+class GramAccumulator:
+    """Means and centred products of features H and targets Y, summed over rows.
+
+    All sums are kept about the running mean (Chan, Golub and LeVeque 1983 [1]_), in float64
+    whatever the dtype of the rows, so that an offset in the data costs no digits.
+
+    Parameters
+    ----------
+    n_features : int
+    n_outputs : int
+
+    Attributes
+    ----------
+    n_samples : int
+        Rows seen, those of weight zero left out.
+    weight : float
+        Sum of the sample weights.
+    mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
+        Weighted means.
+    cross : array of shape (n_features, n_outputs)
+        Sum of w (h - mean_h)(y - mean_y)'.
+    sum_y2 : array of shape (n_outputs,)
+        Sum of w (y - mean_y)^2.
+
+    References
+    ----------
+    .. [1] T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample
+       variance", The American Statistician 37, 1983, eq. (2.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.readouts import GramAccumulator
+    >>> H = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 2.0]])
+    >>> y = 2 * H[:, 0] - H[:, 1] + 5
+    >>> half = GramAccumulator(2, 1).update(H[:2], y[:2])
+    >>> gram = half.merge(GramAccumulator(2, 1).update(H[2:], y[2:]))
+    >>> solution = gram.solve(0.0)
+    >>> solution.coef.round(6), solution.intercept.round(6)
+    (array([[ 2., -1.]]), array([5.]))
+    """
+
+    def __init__(self, n_features: int, n_outputs: int) -> None:
+        self.n_features = check_count("n_features", n_features)
+        self.n_outputs = check_count("n_outputs", n_outputs)
+        self._reset()
+
+    def _reset(self) -> None:
+        self.n_samples = 0
+        self.weight = 0.0
+        self.mean_h = np.zeros(self.n_features)
+        self.mean_y = np.zeros(self.n_outputs)
+        self._upper = np.zeros((self.n_features, self.n_features), order="F")
+        self.cross = np.zeros((self.n_features, self.n_outputs))
+        self.sum_y2 = np.zeros(self.n_outputs)
+
+    @property
+    def gram(self) -> Array:
+        """Sum of w (h - mean_h)(h - mean_h)', array of shape (n_features, n_features)."""
+        return np.triu(self._upper) + np.triu(self._upper, 1).T
+
+    def update(
+        self,
+        H: ArrayLike,
+        Y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        missing: str = "raise",
+    ) -> GramAccumulator:
+        """Add rows.
+
+        Parameters
+        ----------
+        H : array of shape (n_samples, n_features)
+        Y : array of shape (n_samples, n_outputs), or (n_samples,) for one output
+        sample_weight : array of shape (n_samples,), optional
+            At least 0.
+        missing : {"raise", "skip"}, default="raise"
+            What to do with a row whose target is NaN in any output.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If shapes disagree, a weight is negative, a value is NaN or infinite, or squares
+            overflow.
+        """
+        return self._add_rows(H, Y, sample_weight, missing, sign=1)
+
+    def downdate(
+        self,
+        H: ArrayLike,
+        Y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        missing: str = "raise",
+    ) -> GramAccumulator:
+        """Take rows away that `update` has added; parameters and return value as there.
+
+        Rounding errors stay: a window that slides for very long should be accumulated afresh now
+        and then.
+
+        Raises
+        ------
+        ValueError
+            As `update`, and if more rows are taken away than were added.
+        """
+        return self._add_rows(H, Y, sample_weight, missing, sign=-1)
+
+    def merge(self, other: GramAccumulator) -> GramAccumulator:
+        """Add what another accumulator of the same size has seen; returns self."""
+        return self._combine(other, sign=1)
+
+    def subtract(self, other: GramAccumulator) -> GramAccumulator:
+        """Take away what another accumulator has seen, a part of this one's; returns self."""
+        return self._combine(other, sign=-1)
+
+    def copy(self) -> GramAccumulator:
+        """Return an independent copy."""
+        return GramAccumulator(self.n_features, self.n_outputs).merge(self)
+
+    def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
+        """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
+
+        The intercept c is not penalised. The penalty is not divided by the number of rows
+        (scikit-learn's convention). Directions that the Gram matrix cannot resolve in double
+        precision and the penalty does not cover get the coefficient zero (least norm).
+
+        Parameters
+        ----------
+        alpha : float or array of shape (n_outputs,), at least 0
+        fit_intercept : bool, default=True
+
+        Returns
+        -------
+        RidgeSolution
+
+        Raises
+        ------
+        ValueError
+            If there are no rows, or alpha is negative or not finite.
+        """
+        alphas = _check_alphas(alpha)
+        if np.ndim(alpha) > 0:
+            if alphas.shape != (self.n_outputs,):
+                raise ValueError(
+                    f"alpha must be a number or have shape (n_outputs={self.n_outputs},); "
+                    f"got shape {alphas.shape}."
+                )
+            return self._solution(_Path(self, fit_intercept).coef(alphas), alphas, fit_intercept)
+        gram, cross = self._normal_equations(fit_intercept)
+        gram[np.diag_indices(self.n_features)] += alphas
+        try:
+            factor = linalg.cholesky(gram, check_finite=False)
+            rcond, _ = linalg.lapack.dpocon(factor, linalg.norm(gram, 1), uplo="U")
+        except linalg.LinAlgError:
+            rcond = 0.0
+        if rcond > self.n_features * _EPS:
+            coef = linalg.cho_solve((factor, False), cross, check_finite=False).T
+        else:
+            coef = _Path(self, fit_intercept).coef(alphas)
+        return self._solution(coef, float(alphas), fit_intercept)
+
+    def _solution(
+        self, coef: Array, alpha: Any, fit_intercept: bool, scores: Array | None = None
+    ) -> RidgeSolution:
+        intercept = np.zeros(self.n_outputs)
+        if fit_intercept:
+            intercept = self.mean_y - coef @ self.mean_h
+        return RidgeSolution(np.ascontiguousarray(coef), intercept, alpha, scores)
+
+    def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
+        if self.n_samples == 0:
+            raise ValueError("No rows to fit: n_samples=0. Every row was empty or had weight 0.")
+        gram, cross = self.gram, self.cross
+        if not fit_intercept:
+            gram = gram + self.weight * np.outer(self.mean_h, self.mean_h)
+            cross = cross + self.weight * np.outer(self.mean_h, self.mean_y)
+        return gram, cross
+
+    def _add_rows(
+        self, H: ArrayLike, Y: ArrayLike, sample_weight: Any, missing: str, sign: int
+    ) -> GramAccumulator:
+        H, Y, weights = self._check_rows(H, Y, sample_weight)
+        check_choice("missing", missing, ("raise", "skip"))
+        for start in range(0, len(H), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            h, y = H[rows].astype(np.float64), Y[rows].astype(np.float64)
+            w = None if weights is None else weights[rows]
+            if missing == "skip" or w is not None:
+                keep = np.ones(len(h), bool) if w is None else w > 0
+                if missing == "skip":
+                    keep &= ~np.isnan(y).any(axis=1)
+                h, y, w = h[keep], y[keep], None if w is None else w[keep]
+            if len(h):
+                self._add_block(h, y, w, sign)
+        return self
+
+    def _check_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+        H, Y = np.asarray(H), np.asarray(Y)
+        if Y.ndim == 1 and self.n_outputs == 1:
+            Y = Y[:, None]
+        if H.ndim != 2 or H.shape[1] != self.n_features:
+            raise ValueError(f"H must have shape (n_samples, {self.n_features}); got {H.shape}.")
+        if Y.shape != (len(H), self.n_outputs):
+            raise ValueError(f"Y must have shape ({len(H)}, {self.n_outputs}); got {Y.shape}.")
+        if sample_weight is None:
+            return H, Y, None
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != (len(H),):
+            raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
+        if not (weights >= 0).all() or not np.isfinite(weights).all():
+            raise ValueError("sample_weight must be finite and at least 0 in every row.")
+        return H, Y, weights
+
+    def _add_block(self, h: Array, y: Array, w: Array | None, sign: int) -> None:
+        """Add (or take away) one block; `h` and `y` are overwritten."""
+        n, weight = len(h), float(len(h) if w is None else w.sum())
+        self._check_removal(n, weight, sign)
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean_h = h.mean(axis=0) if w is None else w @ h / weight
+            mean_y = y.mean(axis=0) if w is None else w @ y / weight
+            h -= mean_h
+            y -= mean_y
+            if w is not None:
+                root = np.sqrt(w)[:, None]
+                h *= root
+                y *= root
+            squares, squares_y = np.einsum("ij,ij->j", h, h), np.einsum("ij,ij->j", y, y)
+        for name, values in (("H", squares), ("Y", squares_y)):
+            if not np.isfinite(values).all():
+                raise ValueError(
+                    f"{name} holds NaN or infinity, or values whose squares overflow, in column "
+                    f"{int(np.argmin(np.isfinite(values)))}. Scale the data, or leave the inputs "
+                    "out of the readout (include_input=False)."
+                )
+        self._upper = blas.dsyrk(float(sign), h.T, 1.0, self._upper, overwrite_c=True)
+        self.cross += sign * (h.T @ y)
+        self.sum_y2 += sign * squares_y
+        self._shift(mean_h, mean_y, weight, n, sign)
+
+    def _combine(self, other: GramAccumulator, sign: int) -> GramAccumulator:
+        mine, its = (self.n_features, self.n_outputs), (other.n_features, other.n_outputs)
+        if mine != its:
+            raise ValueError(f"(n_features, n_outputs) must agree: {mine} here, {its} there.")
+        if other.n_samples == 0:
+            return self
+        self._check_removal(other.n_samples, other.weight, sign)
+        self._upper += sign * other._upper
+        self.cross += sign * other.cross
+        self.sum_y2 += sign * other.sum_y2
+        self._shift(other.mean_h, other.mean_y, other.weight, other.n_samples, sign)
+        return self
+
+    def _check_removal(self, n: int, weight: float, sign: int) -> None:
+        short = n > self.n_samples or weight > self.weight * (1 + 1e-9)
+        if sign < 0 and short:
+            raise ValueError(
+                f"Cannot take away {n} rows of total weight {weight:g}: only "
+                f"{self.n_samples} rows of total weight {self.weight:g} were added."
+            )
+
+    def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
+        """Move the means, and add what the products owe to the distance between the two."""
+        self.n_samples += sign * n
+        if self.n_samples == 0:
+            self._reset()
+            return
+        before, after = self.weight, self.weight + sign * weight
+        step = sign * weight / after
+        delta_h, delta_y = mean_h - self.mean_h, mean_y - self.mean_y
+        self.mean_h += step * delta_h
+        self.mean_y += step * delta_y
+        factor = before * step
+        self._upper = blas.dsyr(factor, delta_h, a=self._upper, overwrite_a=True)
+        self.cross += factor * np.outer(delta_h, delta_y)
+        self.sum_y2 += factor * delta_y**2
+        self.weight = after
+
+
+class _Path:
+    """The eigenbasis of a Gram matrix: ridge solutions for any penalty at little cost."""
+
+    def __init__(self, gram: GramAccumulator, fit_intercept: bool) -> None:
+        matrix, cross = gram._normal_equations(fit_intercept)
+        if not (np.isfinite(matrix).all() and np.isfinite(cross).all()):
+            raise ValueError("The Gram matrix overflowed: scale the data down.")
+        values, self.vectors = linalg.eigh(
+            matrix, driver="evd", overwrite_a=True, check_finite=False
+        )
+        self.values = np.maximum(values, 0.0)
+        self.noise = len(values) * _EPS * self.values[-1]
+        self.projected = self.vectors.T @ cross
+        self.n_samples, self.n_free = gram.n_samples, gram.n_samples - int(fit_intercept)
+        self.sum_y2 = gram.sum_y2
+        if not fit_intercept:
+            self.sum_y2 = self.sum_y2 + gram.weight * gram.mean_y**2
+
+    def _gain(self, alpha: ArrayLike) -> Array:
+        """1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""
+        total = np.add.outer(self.values, alpha)
+        seen = np.maximum.outer(self.values, np.asarray(alpha)) > self.noise
+        return np.where(seen & (total > 0), 1.0, 0.0) / np.where(total > 0, total, 1.0)
+
+    def coef(self, alpha: ArrayLike) -> Array:
+        """Coefficients for one penalty, or for one penalty per output."""
+        gain = self._gain(alpha)
+        gain = gain if gain.ndim == 2 else gain[:, None]
+        return (self.vectors @ (self.projected * gain)).T
+
+    def gcv(self, alpha: float) -> Array:
+        """Generalised cross-validation score, shape (n_outputs,).
+
+        ``(RSS / n) / (1 - dof / n)^2`` with dof the trace of the hat matrix, the intercept
+        included (Golub, Heath and Wahba 1979, eq. (1.4)). RSS is known to the rounding error of
+        the sum of squares only: below that floor it is set to the floor, which then prefers the
+        larger penalty.
+        """
+        gain = self._gain(alpha)
+        residual = 1.0 - gain * self.values
+        fitted = self.projected**2 * (gain * (1.0 + residual))[:, None]
+        floor = 16 * np.sqrt(len(self.values)) * _EPS * self.sum_y2
+        rss = np.maximum(self.sum_y2 - fitted.sum(axis=0), floor)
+        n, d = self.n_samples, len(self.values)
+        # at most n_free directions carry data: the rest are rounding errors of zero
+        free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
+        if free <= d * _EPS * n:
+            return np.full_like(rss, np.inf)
+        return n * rss / free**2
+
+
+def ridge_path(
+    gram: GramAccumulator,
+    alphas: ArrayLike,
+    *,
+    selection: str = "gcv",
+    blocks: Sequence[GramAccumulator] | None = None,
+    fit_intercept: bool = True,
+    per_target: bool = False,
+) -> RidgeSolution:
+    """Choose a ridge penalty from a path, and solve for it.
+
+    Parameters
+    ----------
+    gram : GramAccumulator
+        All rows.
+    alphas : array of shape (n_alphas,), at least 0
+    selection : {"gcv", "blocked", "holdout"}, default="gcv"
+        "gcv": generalised cross-validation [1]_, from one eigendecomposition. "blocked": each
+        block is scored by a fit on all other rows. "holdout": the same with one block, the rows
+        held out.
+    blocks : sequence of GramAccumulator, optional
+        Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more) and
+        "holdout" (one).
+    fit_intercept : bool, default=True
+    per_target : bool, default=False
+        Whether each output gets a penalty of its own; else the sum over outputs decides.
+
+    Returns
+    -------
+    RidgeSolution
+        Fitted on all rows; `scores` of shape (n_alphas, n_outputs) in the order of `alphas`.
+        Equal scores: the larger penalty.
+
+    Raises
+    ------
+    ValueError
+        If a penalty is negative or not finite, or the blocks do not fit the selection.
+
+    References
+    ----------
+    .. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method for
+       choosing a good ridge parameter", Technometrics 21, 1979, eq. (1.4).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.readouts import GramAccumulator, ridge_path
+    >>> rng = np.random.default_rng(0)
+    >>> H = rng.normal(size=(200, 5))
+    >>> y = 0.1 * H.sum(axis=1) + rng.normal(size=200)
+    >>> gram = GramAccumulator(5, 1).update(H, y)
+    >>> solution = ridge_path(gram, [1e-3, 1e2, 1e5])
+    >>> solution.alpha, solution.scores.shape
+    (100.0, (3, 1))
+    """
+    check_choice("selection", selection, ("gcv", "blocked", "holdout"))
+    alphas = np.atleast_1d(_check_alphas(alphas))
+    if alphas.ndim != 1 or alphas.size == 0:
+        raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
+    path = _Path(gram, fit_intercept)
+    if selection == "gcv":
+        scores = np.array([path.gcv(alpha) for alpha in alphas])
+    else:
+        scores = _block_scores(gram, alphas, _check_blocks(selection, blocks), fit_intercept)
+    order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
+    if per_target:
+        best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
+    else:
+        best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
+    return gram._solution(path.coef(best), best, fit_intercept, scores)
+
+
+def _check_alphas(alpha: Any) -> Array:
+    numeric = isinstance(alpha, (numbers.Real, np.ndarray, list, tuple))
+    alphas = np.asarray(alpha, dtype=np.float64) if numeric else np.array(np.nan)
+    if isinstance(alpha, bool) or not (np.isfinite(alphas).all() and (alphas >= 0).all()):
+        raise ValueError(f"alpha={alpha!r} must be finite and at least 0.")
+    return alphas
+
+
+def _check_blocks(selection: str, blocks: Any) -> Sequence[GramAccumulator]:
+    n_blocks = 0 if blocks is None else len(blocks)
+    if selection == "holdout" and n_blocks != 1:
+        raise ValueError(f"selection='holdout' needs blocks=[held_out]; got {n_blocks} blocks.")
+    if selection == "blocked" and n_blocks < 2:
+        raise ValueError(f"selection='blocked' needs two blocks or more; got {n_blocks}.")
+    return blocks
+
+
+def _block_scores(
+    gram: GramAccumulator, alphas: Array, blocks: Sequence[GramAccumulator], fit_intercept: bool
+) -> Array:
+    """Mean squared error on each block of a fit on the rest, shape (n_alphas, n_outputs)."""
+    squared_error = np.zeros((len(alphas), gram.n_outputs))
+    for block in blocks:
+        rest = gram.copy().subtract(block)
+        if rest.n_samples == 0 or block.n_samples == 0:
+            raise ValueError(
+                f"A block of {block.n_samples} rows leaves {rest.n_samples} of "
+                f"{gram.n_samples} to fit; both must be at least 1. Use fewer blocks."
+            )
+        path = _Path(rest, fit_intercept)
+        block_gram = block.gram
+        for score, alpha in zip(squared_error, alphas, strict=True):
+            coef, intercept, _, _ = rest._solution(path.coef(alpha), alpha, fit_intercept)
+            inside = np.einsum("ij,ij->i", coef, coef @ block_gram - 2 * block.cross.T)
+            offset = block.mean_y - coef @ block.mean_h - intercept
+            score += np.maximum(block.sum_y2 + inside, 0.0) + block.weight * offset**2
+    return squared_error / sum(block.weight for block in blocks)
