@@ -1,0 +1,57 @@
+"""Generators of the field's benchmark series, and small real ones.
+
+Rows are time steps and there is a column per variable, also where there is one: series are
+(n_samples, n_features). Tasks return (X, y) with X 2-D; y is (n_samples,) for one target and
+(n_samples, n_outputs) for several, as in `sklearn.datasets`.
+
+`random_state` means two things. Where the data are random (`narma`, `random_phase_sines`,
+`sine_square`, `memory_capacity_input`), None draws new data at each call. Where the system is
+deterministic, None starts at the published point and gives the same series each time, and a seed
+displaces the start.
+"""
+
+from __future__ import annotations
+
+from math import log
+
+from reservoir.datasets._flows import lorenz, lorenz96, roessler
+from reservoir.datasets._mackey_glass import mackey_glass
+from reservoir.datasets._maps import henon, logistic_map
+from reservoir.datasets._narma import narma
+from reservoir.datasets._real import load_co2, load_el_nino, load_sunspots
+from reservoir.datasets._signals import (
+    memory_capacity_input,
+    multiple_superposed_oscillators,
+    random_phase_sines,
+    sine_square,
+)
+
+__all__ = [
+    "LYAPUNOV_TIME",
+    "henon",
+    "load_co2",
+    "load_el_nino",
+    "load_sunspots",
+    "logistic_map",
+    "lorenz",
+    "lorenz96",
+    "mackey_glass",
+    "memory_capacity_input",
+    "multiple_superposed_oscillators",
+    "narma",
+    "random_phase_sines",
+    "roessler",
+    "sine_square",
+]
+
+#: Reciprocal of the largest Lyapunov exponent of each chaotic system at its default parameters, in
+#: its own time units (steps for the maps); sources in the functions' docstrings. For
+#: `reservoir.metrics.valid_time`.
+LYAPUNOV_TIME: dict[str, float] = {
+    "mackey_glass": 1.0 / 0.0051,
+    "lorenz": 1.0 / 0.9056,
+    "lorenz96": 1.0 / 1.68,
+    "roessler": 1.0 / 0.0714,
+    "henon": 1.0 / 0.41922,
+    "logistic_map": 1.0 / log(2.0),
+}

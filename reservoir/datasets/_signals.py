@@ -1,0 +1,257 @@
+"""Test signals: superposed sines, wave forms to tell apart, white input to remember."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+
+# Frequencies of the multiple superposed oscillators, in radians per step.
+MSO_FREQUENCIES = (0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08, 1.19, 1.27, 1.32)
+
+
+def multiple_superposed_oscillators(
+    n_samples: int,
+    *,
+    n_oscillators: int = 5,
+    frequencies: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> Array:
+    """Multiple superposed oscillators (MSO), a sum of sines with incommensurate periods.
+
+    ``x(t) = sin(w_1 t) + ... + sin(w_n t)``, t = 0, 1, ...
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows returned.
+    n_oscillators : int, at most 12, default=5
+        How many of the usual frequencies 0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08,
+        1.19, 1.27, 1.32 are taken: MSO2 is the task of [1]_, MSO5 and MSO8 those of [2]_, MSO12
+        that of [3]_. Not read if `frequencies` are given.
+    frequencies : array-like of shape (n,), radians per step, default=None
+        Others than the usual ones.
+    random_state : None, int, Generator or RandomState, default=None
+        None starts all oscillators at phase 0, as published. With a seed the phases are drawn from
+        U(0, 2 pi).
+
+    Returns
+    -------
+    x : ndarray of shape (n_samples, 1)
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Jaeger and Haas (2004), "Harnessing nonlinearity", Science 304, 78-80; Xue, Yang and
+       Haykin (2007), "Decoupled echo state networks with lateral inhibition", Neural Networks 20,
+       365-376.
+    .. [2] Koryakin, Lohmann and Butz (2012), "Balanced echo state networks", Neural Networks 36,
+       35-45.
+    .. [3] Gallicchio, Micheli and Pedrelli (2018), "Design of deep echo state networks", Neural
+       Networks 108, 33-47.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import multiple_superposed_oscillators
+    >>> multiple_superposed_oscillators(2, n_oscillators=2).ravel().round(4)
+    array([0.    , 0.5047])
+    """
+    n_samples = check_count("n_samples", n_samples)
+    if frequencies is None:
+        n_oscillators = check_count("n_oscillators", n_oscillators)
+        if n_oscillators > len(MSO_FREQUENCIES):
+            raise ValueError(
+                f"n_oscillators={n_oscillators} must be at most {len(MSO_FREQUENCIES)}, the number "
+                "of usual frequencies. Give your own as frequencies=."
+            )
+        frequencies = MSO_FREQUENCIES[:n_oscillators]
+    w = _check_vector("frequencies", frequencies)
+    phases = np.zeros_like(w)
+    if random_state is not None:
+        phases = as_generator(random_state).uniform(0.0, 2.0 * np.pi, w.shape)
+    t = np.arange(n_samples)[:, None]
+    return np.sin(w * t + phases).sum(axis=1, keepdims=True)
+
+
+def random_phase_sines(
+    n_samples: int,
+    *,
+    n_features: int = 1,
+    periods: ArrayLike = (20.0,),
+    random_state: RandomState = None,
+) -> Array:
+    """Periodic inputs: sums of sines with random phases.
+
+    ``x_j(t) = sqrt(2 / K) [sin(2 pi t / P_1 + phi_j1) + ... + sin(2 pi t / P_K + phi_jK)]`` with
+    all phases independent and uniform: every column has the same spectrum, mean 0 and variance 1
+    over a common period, and another shape [1]_.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows returned.
+    n_features : int, default=1
+        Number of columns.
+    periods : array-like of shape (K,), steps, default=(20.0,)
+        The periods; one gives plain sines.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds the phases; None draws new ones at each call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Pintelon and Schoukens (2012), "System Identification: A Frequency Domain Approach",
+       2nd edition, Wiley, section 4.2 (random-phase multisines).
+
+    Examples
+    --------
+    >>> from reservoir.datasets import random_phase_sines
+    >>> X = random_phase_sines(40, n_features=3, periods=[20, 10], random_state=0)
+    >>> X.shape
+    (40, 3)
+    >>> bool(abs(X[:20] - X[20:]).max() < 1e-12)
+    True
+    """
+    n_samples = check_count("n_samples", n_samples)
+    n_features = check_count("n_features", n_features)
+    P = _check_vector("periods", periods)
+    if not (P > 0.0).all():
+        raise ValueError(f"periods={periods!r} must be positive, in steps.")
+    phases = as_generator(random_state).uniform(0.0, 2.0 * np.pi, (n_features, len(P)))
+    t = np.arange(n_samples)[:, None, None]
+    return np.sin(2.0 * np.pi * t / P + phases).sum(axis=2) * np.sqrt(2.0 / len(P))
+
+
+def sine_square(
+    n_samples: int, *, period: int = 12, random_state: RandomState = None
+) -> tuple[Array, Array]:
+    """Sine against square waves: one label per time step.
+
+    The input is a row of periods, each a sine or a square wave with equal chances. Values -1 and 1
+    occur in both, so a row by itself does not tell the class: memory does [1]_.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows returned; the last wave may be cut short.
+    period : int, steps, at least 4, default=12
+        Steps per wave; 12 is the value of [1]_.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds the sequence of waves; None draws a new one at each call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 1)
+        The wave, within [-1, 1].
+    y : ndarray of shape (n_samples,), int
+        0 in a sine, 1 in a square wave.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Paquot, Duport, Smerieri, Dambre, Schrauwen, Haelterman and Massar (2012),
+       "Optoelectronic reservoir computing", Scientific Reports 2, 287.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import sine_square
+    >>> X, y = sine_square(36, random_state=1)
+    >>> y[::12]
+    array([0, 1, 1])
+    >>> X[12:24].ravel()
+    array([ 1.,  1.,  1.,  1.,  1.,  1., -1., -1., -1., -1., -1., -1.])
+    """
+    n_samples = check_count("n_samples", n_samples)
+    period = check_count("period", period, minimum=4)
+    labels = as_generator(random_state).integers(0, 2, -(-n_samples // period))
+    step = np.arange(period)
+    waves = np.stack([np.sin(2.0 * np.pi * step / period), np.where(2 * step < period, 1.0, -1.0)])
+    X = waves[labels].reshape(-1, 1)[:n_samples]
+    return X, np.repeat(labels, period)[:n_samples]
+
+
+def memory_capacity_input(
+    n_samples: int,
+    *,
+    max_lag: int = 100,
+    low: float = -0.5,
+    high: float = 0.5,
+    random_state: RandomState = None,
+) -> tuple[Array, Array]:
+    """White input and its own past, the task behind the memory capacity.
+
+    Inputs u(t) are independent draws from U(low, high); output k is u(t - k), k = 1, ..., max_lag
+    [1]_.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows returned.
+    max_lag : int, default=100
+        Longest delay, the number of outputs.
+    low, high : float, default=-0.5 and 0.5
+        Range of the input; the values of [1]_.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds the inputs; None draws new ones at each call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 1)
+        u(t).
+    y : ndarray of shape (n_samples, max_lag)
+        Column k - 1 holds u(t - k). The first rows too: inputs are drawn from t = -max_lag on.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    See Also
+    --------
+    reservoir.metrics.memory_capacity : The sum over k of the squared correlations.
+
+    References
+    ----------
+    .. [1] Jaeger (2001), "Short term memory in echo state networks", GMD Report 152.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import memory_capacity_input
+    >>> X, y = memory_capacity_input(50, max_lag=3, random_state=0)
+    >>> X.shape, y.shape
+    ((50, 1), (50, 3))
+    >>> bool((y[5:, 1] == X[3:-2, 0]).all())
+    True
+    """
+    n_samples = check_count("n_samples", n_samples)
+    max_lag = check_count("max_lag", max_lag)
+    low = check_number("low", low)
+    high = check_number("high", high, low=low, low_open=True)
+    u = as_generator(random_state).uniform(low, high, max_lag + n_samples)
+    # Row t of the windows is u(t - max_lag), ..., u(t).
+    windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
+    return windows[:, -1:].copy(), windows[:, -2::-1].copy()
+
+
+def _check_vector(name: str, values: ArrayLike) -> Array:
+    vector = np.asarray(values, dtype=float)
+    if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
+        raise ValueError(f"{name}={values!r} must be a non-empty list of finite numbers.")
+    return vector
