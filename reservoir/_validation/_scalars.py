@@ -1,7 +1,5 @@
-"""The one place where user input is refused.
+"""Checks of single values: numbers, names, random states."""
 
-Every message says the value, the bound and the remedy.
-"""
 
 from __future__ import annotations
 
