@@ -1,0 +1,156 @@
+"""What topologies and input weights share: laws of weights, and which columns a row connects to."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_count, check_number
+
+# up to this many entries the dense route may hold at a time: 2**24 doubles are 128 MiB
+_BLOCK_ENTRIES = 2**24
+
+LAWS: dict[str, Callable[[np.random.Generator, Any], Array]] = {
+    "normal": lambda generator, size: generator.standard_normal(size),
+    "uniform": lambda generator, size: generator.uniform(-1.0, 1.0, size),
+    "bernoulli": lambda generator, size: 2.0 * generator.integers(0, 2, size) - 1.0,
+}
+
+
+def draw(
+    law: Any, size: int | tuple[int, ...], generator: np.random.Generator, *, name: str = "weights"
+) -> Array:
+    """Return `size` float64 draws from a law of weights.
+
+    Parameters
+    ----------
+    law : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
+        N(0, 1), U(-1, 1), or -1 and +1 with equal probability; or anything with a method
+        ``rvs(size=..., random_state=...)``.
+    size : int or tuple of int
+        Shape of the result.
+    generator : numpy.random.Generator
+        Consumed.
+    name : str, default="weights"
+        What the caller's parameter is called, for messages.
+
+    Raises
+    ------
+    TypeError
+        If the law is neither a name nor has a method ``rvs``.
+    ValueError
+        If the name is not known, or if a distribution gives NaN, infinity or the wrong shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draw("bernoulli", 6, np.random.default_rng(0))
+    array([ 1.,  1.,  1., -1., -1., -1.])
+    """
+    if isinstance(law, str):
+        return LAWS[check_choice(name, law, LAWS)](generator, size)
+    if not callable(getattr(law, "rvs", None)):
+        raise TypeError(
+            f"{name} must be one of {', '.join(map(repr, sorted(LAWS)))} or a frozen scipy.stats "
+            f"distribution such as scipy.stats.uniform(-1, 2); got {law!r} of type "
+            f"{type(law).__name__}."
+        )
+    values = np.asarray(law.rvs(size=size, random_state=generator), dtype=np.float64)
+    shape = size if isinstance(size, tuple) else (size,)
+    if values.shape != shape:
+        raise ValueError(
+            f"{name}: {law!r} gave an array of shape {values.shape} where {shape} was asked for. "
+            "Use a univariate distribution."
+        )
+    n_bad = int(values.size - np.count_nonzero(np.isfinite(values)))
+    if n_bad:
+        raise ValueError(
+            f"{name}: {n_bad} of {values.size} draws from the given distribution are NaN or "
+            "infinite. Use a distribution whose draws are finite."
+        )
+    return values
+
+
+def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
+    """Return the number of connections per row that `degree` asks for.
+
+    An integer is that number, capped at `n_columns`; another real number in (0, 1] is a density:
+    ``max(1, round(degree * n_columns))``. So 1 is one connection and 1.0 is all of them.
+
+    Examples
+    --------
+    >>> [resolve_degree("in_degree", d, 50) for d in (1, 1.0, 0.1, 0.001, 80)]
+    [1, 50, 5, 1, 50]
+    """
+    if isinstance(degree, (bool, np.bool_)) or not isinstance(degree, numbers.Real):
+        raise TypeError(
+            f"{name} must be an integer (connections per row) or a number in (0, 1] (density); "
+            f"got {degree!r} of type {type(degree).__name__}."
+        )
+    if isinstance(degree, numbers.Integral):
+        return min(check_count(name, degree), n_columns)
+    density = float(degree)
+    if 1.0 < density < np.inf:
+        raise ValueError(
+            f"{name}={degree} as a real number is a density and must be in (0, 1]. Give an "
+            f"integer, {name}={round(density)}, for that many connections per row."
+        )
+    check_number(name, density, low=0.0, high=1.0, low_open=True)
+    return min(n_columns, max(1, round(density * n_columns)))
+
+
+def distinct_columns(
+    n_rows: int, n_columns: int, degree: int, generator: np.random.Generator
+) -> Array:
+    """Return, for each row, `degree` different columns, uniformly at random and sorted.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, degree), int32
+        Every set of columns is equally likely. Takes memory proportional to ``n_rows * degree``.
+    """
+    if degree >= n_columns:
+        return np.tile(np.arange(n_columns, dtype=np.int32), (n_rows, 1))
+    if 8 * degree > n_columns:
+        return _by_keys(n_rows, n_columns, degree, generator)
+    columns = generator.integers(0, n_columns, (n_rows, degree), dtype=np.int32)
+    return fill_distinct(columns, np.zeros_like(columns, dtype=bool), n_columns, generator)
+
+
+def fill_distinct(
+    columns: Array, fixed: Array, n_columns: int, generator: np.random.Generator
+) -> Array:
+    """Redraw duplicates within rows until there are none; entries marked `fixed` stay.
+
+    The first `degree` distinct values of a sequence of independent draws are a uniform sample
+    without replacement, so redrawing duplicates (not whole rows) is exact. The fixed entries of a
+    row must be distinct. For rows that take up to an eighth of the columns: a few rounds.
+    """
+    codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry sorts before its equal
+    codes.sort(axis=1)
+    pending = np.arange(len(codes))
+    while pending.size:
+        rows = codes[pending]
+        again = np.zeros(rows.shape, dtype=bool)
+        again[:, 1:] = rows[:, 1:] // 2 == rows[:, :-1] // 2
+        hit = again.any(axis=1)
+        pending, rows, again = pending[hit], rows[hit], again[hit]
+        rows[again] = 2 * generator.integers(0, n_columns, np.count_nonzero(again)) + 1
+        rows.sort(axis=1)
+        codes[pending] = rows
+    return (codes // 2).astype(np.int32)
+
+
+def _by_keys(n_rows: int, n_columns: int, degree: int, generator: np.random.Generator) -> Array:
+    # the columns with the smallest of n_columns random keys; for dense rows, block by block
+    out = np.empty((n_rows, degree), dtype=np.int32)
+    step = max(1, _BLOCK_ENTRIES // n_columns)
+    for start in range(0, n_rows, step):
+        keys = generator.random((min(step, n_rows - start), n_columns))
+        out[start : start + step] = np.argpartition(keys, degree - 1, axis=1)[:, :degree]
+    out.sort(axis=1)
+    return out

@@ -1,0 +1,366 @@
+"""Input weights, biases and feedback weights.
+
+A law is a name of `INPUT_WEIGHTS`, a frozen scipy.stats distribution, a callable
+``f(n_units, n_features, random_state=...)``, or an array that is taken as given.
+
+Examples
+--------
+>>> sorted(INPUT_WEIGHTS)
+['bernoulli', 'irrational_signs', 'normal', 'uniform']
+>>> input_weights(3, 2, law="irrational_signs", scaling=0.5)
+array([[-0.5,  0.5],
+       [-0.5,  0.5],
+       [-0.5, -0.5]])
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import as_generator, check_choice, check_count, check_number
+from reservoir._weights import distinct_columns, draw, resolve_degree
+
+__all__ = [
+    "INPUT_WEIGHTS",
+    "bias",
+    "feedback_weights",
+    "input_weights",
+    "irrational_digits",
+    "irrational_signs",
+]
+
+# decimal digits gained per term of the Chudnovsky series: log10(640320**3 / (24 * 6 * 2 * 6))
+_DIGITS_PER_TERM = 14.18
+
+
+def input_weights(
+    n_units: int,
+    n_features: int,
+    *,
+    law: Any = "uniform",
+    scaling: Any = 1.0,
+    connections: float | None = None,
+    sparse: bool = False,
+    random_state: RandomState = None,
+    name: str = "input_weights",
+) -> Any:
+    """Weights from the input features to the units.
+
+    Parameters
+    ----------
+    n_units, n_features : int
+        Shape of the result.
+    law : str, frozen scipy.stats distribution, callable or array_like, default="uniform"
+        "uniform": U(-1, 1), "normal": N(0, 1), "bernoulli": -1 or +1 with equal probability,
+        "irrational_signs": see `irrational_signs`; a distribution; a callable
+        ``f(n_units, n_features, random_state=...)`` that returns the unscaled weights; or an
+        array of shape (n_units, n_features) that is returned as it is, neither scaled nor thinned.
+    scaling : float or array_like of shape (n_features,), default=1.0
+        Factor of each feature's column, not negative. One float serves all features, which
+        suits standardised inputs.
+    connections : int, float in (0, 1] or None, default=None
+        Features that each unit reads, exactly: an integer is their number, capped at
+        `n_features`; a real number is a density, ``max(1, round(connections * n_features))``.
+        None: all of them.
+    sparse : bool, default=False
+        Whether to return a csr_array; worth it when most weights are zero.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+    name : str, default="input_weights"
+        What the caller's parameter is called, for messages.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_units, n_features), float64
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the law is of no known kind; if an array or a callable's result has the wrong shape or
+        holds NaN or infinity; if the scaling is negative, not finite or of the wrong length.
+
+    Examples
+    --------
+    >>> W_in = input_weights(4, 3, law="bernoulli", scaling=[1.0, 0.5, 2.0], connections=2,
+    ...                      random_state=0)
+    >>> abs(W_in)
+    array([[0. , 0.5, 2. ],
+           [1. , 0.5, 0. ],
+           [1. , 0. , 2. ],
+           [1. , 0. , 2. ]])
+    """
+    n_units = check_count("n_units", n_units)
+    n_features = check_count("n_features", n_features)
+    factors = _scaling(scaling, n_features)
+    if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
+        W_in = _as_given(law, (n_units, n_features), name)
+    else:
+        places, values = as_generator(random_state).spawn(2)
+        W_in = _drawn(law, n_units, n_features, values, name) * factors
+        if connections is not None:
+            degree = resolve_degree("connections", connections, n_features)
+            mask = np.zeros(W_in.shape, dtype=bool)
+            columns = distinct_columns(n_units, n_features, degree, places)
+            np.put_along_axis(mask, columns.astype(np.intp), True, axis=1)
+            W_in = np.where(mask, W_in, 0.0)
+    return sp.csr_array(W_in) if sparse else W_in
+
+
+def bias(
+    n_units: int, *, law: Any = "uniform", scaling: float = 0.1, random_state: RandomState = None
+) -> Array:
+    """Bias of every unit.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    law : str, frozen scipy.stats distribution, callable or array_like, default="uniform"
+        As in `input_weights`; a callable is ``f(n_units, 1, random_state=...)``; an array has
+        shape (n_units,) and is returned as it is.
+    scaling : float, default=0.1
+        Factor. Small, so that tanh units stay near their linear range, but not zero: without a
+        bias an odd activation can only produce odd functions of the input.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    ndarray of shape (n_units,), float64
+
+    Examples
+    --------
+    >>> bias(3, law="bernoulli", random_state=0)
+    array([-0.1,  0.1,  0.1])
+    """
+    n_units = check_count("n_units", n_units)
+    if isinstance(law, (np.ndarray, list, tuple)):
+        return _as_given(law, (n_units,), "bias")
+    scaling = check_number("scaling", scaling, low=0.0)
+    column = input_weights(
+        n_units, 1, law=law, scaling=scaling, random_state=random_state, name="bias"
+    )
+    return column[:, 0]
+
+
+def feedback_weights(
+    n_units: int,
+    n_outputs: int,
+    *,
+    law: Any = "uniform",
+    scaling: Any = 1.0,
+    connections: float | None = None,
+    random_state: RandomState = None,
+) -> Array:
+    """Weights from the outputs back to the units.
+
+    Parameters
+    ----------
+    n_units, n_outputs : int
+        Shape of the result.
+    law, scaling, connections, random_state
+        As in `input_weights`, with outputs in place of features.
+
+    Returns
+    -------
+    ndarray of shape (n_units, n_outputs), float64
+
+    Examples
+    --------
+    >>> feedback_weights(2, 1, law=[[0.5], [-0.5]])
+    array([[ 0.5],
+           [-0.5]])
+    """
+    return input_weights(
+        n_units,
+        check_count("n_outputs", n_outputs),
+        law=law,
+        scaling=scaling,
+        connections=connections,
+        random_state=random_state,
+        name="feedback_weights",
+    )
+
+
+def irrational_signs(
+    n_units: int, n_features: int, *, number: str = "pi", random_state: RandomState = None
+) -> Array:
+    """Signs of the weights from the decimal digits of an irrational number.
+
+    A digit of 0 to 4 gives -1, one of 5 to 9 gives +1 [1]_. The digits after the point are used
+    one after the other, feature by feature: the first column is the source's for one input. With
+    a ring this makes a reservoir without any chance in it.
+
+    Parameters
+    ----------
+    n_units, n_features : int
+        Shape of the result.
+    number : {"pi", "e"}, default="pi"
+        Whose digits.
+    random_state : ignored
+        Accepted so that laws are interchangeable.
+
+    Returns
+    -------
+    ndarray of shape (n_units, n_features), float64
+        -1 and +1.
+
+    References
+    ----------
+    .. [1] Rodan, A. and Tino, P. (2011). Minimum complexity echo state network. IEEE
+       Transactions on Neural Networks 22(1), 131-144. Section III.
+
+    Examples
+    --------
+    The digits 1 4 1 5 9 2:
+
+    >>> irrational_signs(6, 1).ravel()
+    array([-1., -1., -1.,  1.,  1., -1.])
+    """
+    n_units = check_count("n_units", n_units)
+    n_features = check_count("n_features", n_features)
+    digits = irrational_digits(n_units * n_features, number=number)
+    return np.where(digits > 4.5, 1.0, -1.0).reshape(n_features, n_units).T.copy()
+
+
+def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
+    """Decimal digits of pi or e after the point, computed.
+
+    Parameters
+    ----------
+    n_digits : int
+        How many.
+    number : {"pi", "e"}, default="pi"
+        Of which number.
+
+    Returns
+    -------
+    ndarray of shape (n_digits,), uint8
+
+    References
+    ----------
+    .. [1] Chudnovsky, D. V. and Chudnovsky, G. V. (1988). Approximations and complex
+       multiplication according to Ramanujan. In: Ramanujan Revisited, Academic Press, 375-472.
+
+    Examples
+    --------
+    >>> irrational_digits(10)
+    array([1, 4, 1, 5, 9, 2, 6, 5, 3, 5], dtype=uint8)
+    >>> irrational_digits(10, number="e")
+    array([7, 1, 8, 2, 8, 1, 8, 2, 8, 4], dtype=uint8)
+    """
+    n_digits = check_count("n_digits", n_digits)
+    compute = {"pi": _pi, "e": _e}[check_choice("number", number, ("pi", "e"))]
+    # decimal multiplies in quasi-linear time; 20 guard digits leave the asked ones exact unless
+    # 20 zeros or nines in a row follow them
+    with decimal.localcontext(decimal.Context(prec=n_digits + 20, Emax=decimal.MAX_EMAX)):
+        text = str(compute(n_digits))
+    return np.frombuffer(text[2 : 2 + n_digits].encode(), dtype=np.uint8) - ord("0")
+
+
+def _pi(n_digits: int) -> decimal.Decimal:
+    n_terms = int(n_digits / _DIGITS_PER_TERM) + 2
+    _, Q, T = _split(_chudnovsky_term, 0, n_terms)
+    return 426880 * decimal.Decimal(10005).sqrt() * decimal.Decimal(Q) / T
+
+
+def _e(n_digits: int) -> decimal.Decimal:
+    n_terms, size = 2, 0.0
+    while size < n_digits + 20:  # until the factorial is large enough
+        size += float(np.log10(n_terms))
+        n_terms += 1
+    _, Q, T = _split(_exponential_term, 1, n_terms)
+    return 1 + decimal.Decimal(T) / Q
+
+
+def _chudnovsky_term(k: int) -> tuple[int, int, int]:
+    p = -(6 * k - 5) * (2 * k - 1) * (6 * k - 1) if k else 1
+    q = 10939058860032000 * k**3 if k else 1  # 640320**3 / 24
+    return p, q, p * (13591409 + 545140134 * k)
+
+
+def _exponential_term(k: int) -> tuple[int, int, int]:
+    return 1, k, 1
+
+
+def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> Any:
+    # P, Q, T of the terms low..high - 1, by halves
+    if high - low == 1:
+        return term(low)
+    middle = (low + high) // 2
+    P1, Q1, T1 = _split(term, low, middle)
+    P2, Q2, T2 = _split(term, middle, high)
+    parts = P1 * P2, Q1 * Q2, T1 * Q2 + P1 * T2
+    # short numbers are faster as int, long ones as Decimal
+    if isinstance(P1, int) and high - low >= 32:
+        return tuple(map(decimal.Decimal, parts))
+    return parts
+
+
+def _law(name: str) -> Callable[..., Array]:
+    def function(n_units: int, n_features: int, *, random_state: RandomState = None) -> Array:
+        return draw(name, (n_units, n_features), as_generator(random_state))
+
+    return function
+
+
+#: The laws that estimators know by name: ``f(n_units, n_features, *, random_state=None)``.
+INPUT_WEIGHTS: dict[str, Callable[..., Array]] = {
+    "uniform": _law("uniform"),
+    "normal": _law("normal"),
+    "bernoulli": _law("bernoulli"),
+    "irrational_signs": irrational_signs,
+}
+
+
+def _drawn(
+    law: Any, n_units: int, n_features: int, generator: np.random.Generator, name: str
+) -> Array:
+    shape = (n_units, n_features)
+    if isinstance(law, str):
+        function = INPUT_WEIGHTS[check_choice(name, law, INPUT_WEIGHTS)]
+    elif hasattr(law, "rvs"):
+        return draw(law, shape, generator, name=name)
+    elif callable(law):
+        function = law
+    else:
+        raise TypeError(
+            f"{name} must be one of {', '.join(map(repr, sorted(INPUT_WEIGHTS)))}, a frozen "
+            "scipy.stats distribution, a callable(n_units, n_features, random_state=...) or an "
+            f"array of shape {shape}; got {law!r} of type {type(law).__name__}."
+        )
+    return _as_given(function(n_units, n_features, random_state=generator), shape, name)
+
+
+def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
+    array = np.array(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+    if array.shape != shape:
+        raise ValueError(
+            f"{name} must have shape {shape}; got {array.shape}. Rows are units, columns features."
+            if len(shape) == 2
+            else f"{name} must have shape {shape}, one value per unit; got {array.shape}."
+        )
+    if not np.isfinite(array).all():
+        n_bad = int(np.count_nonzero(~np.isfinite(array)))
+        raise ValueError(f"{name} holds {n_bad} NaN or infinite values. Replace them.")
+    return array
+
+
+def _scaling(scaling: Any, n_features: int) -> Array:
+    factors = np.asarray(scaling, dtype=np.float64)
+    if factors.ndim == 0:
+        return np.full(n_features, check_number("scaling", scaling, low=0.0))
+    if factors.shape != (n_features,):
+        raise ValueError(
+            f"scaling must be a number or have shape ({n_features},), one factor per feature; "
+            f"got shape {factors.shape}."
+        )
+    if not np.all(np.isfinite(factors) & (factors >= 0)):
+        raise ValueError(f"scaling={scaling!r} must be finite and not negative.")
+    return factors

@@ -1,0 +1,380 @@
+"""Topologies without chance: rings, delay lines and bands of constant weights.
+
+They accept `random_state` like every topology, and do not use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+
+import scipy.sparse as sp
+
+from reservoir._typing import RandomState
+from reservoir._validation import check_count
+from reservoir.topologies._pieces import add_diagonal, add_jumps, add_self_loops, cycle
+
+
+def ring(n_units: int, *, weight: float = 1.0, random_state: RandomState = None) -> sp.csr_array:
+    """Connect unit i to unit i - 1 and unit 0 to the last: the simple cycle reservoir (SCR).
+
+    Its eigenvalues lie on a circle: the spectral radius is ``abs(weight)``.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of every connection; only its sign survives a scaling to a spectral radius.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Rodan, A. and Tino, P. (2011). Minimum complexity echo state network. IEEE
+       Transactions on Neural Networks 22(1), 131-144.
+
+    Examples
+    --------
+    >>> ring(5).toarray()
+    array([[0., 0., 0., 0., 1.],
+           [1., 0., 0., 0., 0.],
+           [0., 1., 0., 0., 0.],
+           [0., 0., 1., 0., 0.],
+           [0., 0., 0., 1., 0.]])
+    """
+    return cycle(n_units, weight=weight)
+
+
+def delay_line(
+    n_units: int, *, weight: float = 1.0, random_state: RandomState = None
+) -> sp.csr_array:
+    """Delay line reservoir: unit i receives from unit i - 1, unit 0 from none.
+
+    Nilpotent: its spectral radius is 0 whatever the weight, so it cannot be scaled to another.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of every connection.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Rodan, A. and Tino, P. (2011). Minimum complexity echo state network. IEEE
+       Transactions on Neural Networks 22(1), 131-144.
+
+    Examples
+    --------
+    >>> delay_line(4).toarray()
+    array([[0., 0., 0., 0.],
+           [1., 0., 0., 0.],
+           [0., 1., 0., 0.],
+           [0., 0., 1., 0.]])
+    """
+    return toeplitz(n_units, diagonals={-1: weight})
+
+
+def delay_line_feedback(
+    n_units: int,
+    *,
+    weight: float = 1.0,
+    feedback_weight: float = 0.1,
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Delay line with feedback: unit i also receives from unit i + 1.
+
+    Its spectral radius is ``2 sqrt(|weight * feedback_weight|) cos(pi / (n_units + 1))``.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of the forward connections.
+    feedback_weight : float, default=0.1
+        Weight of the backward connections; a tenth of the forward one, as in the source's
+        illustrations (r = 0.5, b = 0.05).
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Rodan, A. and Tino, P. (2011). Minimum complexity echo state network. IEEE
+       Transactions on Neural Networks 22(1), 131-144.
+
+    Examples
+    --------
+    >>> delay_line_feedback(4).toarray()
+    array([[0. , 0.1, 0. , 0. ],
+           [1. , 0. , 0.1, 0. ],
+           [0. , 1. , 0. , 0.1],
+           [0. , 0. , 1. , 0. ]])
+    """
+    return toeplitz(n_units, diagonals={-1: weight, 1: feedback_weight})
+
+
+def self_loop_delay_line(
+    n_units: int,
+    *,
+    weight: float = 1.0,
+    self_weight: float = 0.5,
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Delay line whose units also receive from themselves: a cascade of leaky delays.
+
+    Triangular: its spectral radius is ``abs(self_weight)``.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of the forward connections.
+    self_weight : float, default=0.5
+        Weight of each unit on itself.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Elsarraj, D., Al Qisi, M., Rodan, A., Obeid, N., Sharieh, A. and Faris, H. (2019).
+       Demystifying echo state network with deterministic simple topologies. International
+       Journal of Computational Science and Engineering 19(3), 407-417.
+
+    Examples
+    --------
+    >>> self_loop_delay_line(3).toarray()
+    array([[0.5, 0. , 0. ],
+           [1. , 0.5, 0. ],
+           [0. , 1. , 0.5]])
+    """
+    return toeplitz(n_units, diagonals={-1: weight, 0: self_weight})
+
+
+def forward_connection(
+    n_units: int, *, weight: float = 1.0, random_state: RandomState = None
+) -> sp.csr_array:
+    """Connect unit i to unit i - 2: two interleaved delay lines, spectral radius 0.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of every connection.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Elsarraj, D., Al Qisi, M., Rodan, A., Obeid, N., Sharieh, A. and Faris, H. (2019).
+       Demystifying echo state network with deterministic simple topologies. International
+       Journal of Computational Science and Engineering 19(3), 407-417.
+
+    Examples
+    --------
+    >>> forward_connection(4).toarray()
+    array([[0., 0., 0., 0.],
+           [0., 0., 0., 0.],
+           [1., 0., 0., 0.],
+           [0., 1., 0., 0.]])
+    """
+    return toeplitz(n_units, diagonals={-2: weight})
+
+
+def cycle_with_jumps(
+    n_units: int,
+    *,
+    weight: float = 1.0,
+    jump_weight: float = 0.5,
+    jump_size: int = 3,
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Cycle reservoir with regular jumps (CRJ): a ring with shortcuts in both directions.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of the ring's connections.
+    jump_weight : float, default=0.5
+        Weight of the jumps. After scaling only its ratio to `weight` matters.
+    jump_size : int, default=3
+        Distance of a jump, in units; at least 2. See `add_jumps` for where they lie.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Rodan, A. and Tino, P. (2012). Simple deterministically constructed cycle reservoirs
+       with regular jumps. Neural Computation 24(7), 1822-1852.
+
+    Examples
+    --------
+    >>> cycle_with_jumps(6).toarray()
+    array([[0. , 0. , 0. , 0.5, 0. , 1. ],
+           [1. , 0. , 0. , 0. , 0. , 0. ],
+           [0. , 1. , 0. , 0. , 0. , 0. ],
+           [0.5, 0. , 1. , 0. , 0. , 0. ],
+           [0. , 0. , 0. , 1. , 0. , 0. ],
+           [0. , 0. , 0. , 0. , 1. , 0. ]])
+    """
+    return add_jumps(cycle(n_units, weight=weight), jump_size=jump_size, weight=jump_weight)
+
+
+def double_cycle(
+    n_units: int,
+    *,
+    weight: float = 1.0,
+    backward_weight: float = 0.5,
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Two cycles over the same units, one in each direction.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units. With two or one the cycles fall together and their weights add up.
+    weight : float, default=1.0
+        Weight of the forward cycle: unit i receives from unit i - 1.
+    backward_weight : float, default=0.5
+        Weight of the backward cycle. Unequal to `weight`, so that information has a direction.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Fu, J., Li, G., Tang, J., Xia, L., Wang, L. and Duan, S. (2023). A double-cycle echo
+       state network topology for time series prediction. Chaos 33(9), 093113.
+
+    Examples
+    --------
+    >>> double_cycle(5).toarray()
+    array([[0. , 0.5, 0. , 0. , 1. ],
+           [1. , 0. , 0.5, 0. , 0. ],
+           [0. , 1. , 0. , 0.5, 0. ],
+           [0. , 0. , 1. , 0. , 0.5],
+           [0.5, 0. , 0. , 1. , 0. ]])
+    """
+    forward = cycle(n_units, weight=weight)
+    return forward + cycle(n_units, weight=backward_weight, step=-1)
+
+
+def self_loop_cycle(
+    n_units: int,
+    *,
+    weight: float = 1.0,
+    self_weight: float = 0.5,
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Ring whose units also receive from themselves.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of the ring's connections.
+    self_weight : float, default=0.5
+        Weight of each unit on itself. After scaling only its ratio to `weight` matters.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Elsarraj, D., Al Qisi, M., Rodan, A., Obeid, N., Sharieh, A. and Faris, H. (2019).
+       Demystifying echo state network with deterministic simple topologies. International
+       Journal of Computational Science and Engineering 19(3), 407-417.
+
+    Examples
+    --------
+    >>> self_loop_cycle(4).toarray()
+    array([[0.5, 0. , 0. , 1. ],
+           [1. , 0.5, 0. , 0. ],
+           [0. , 1. , 0.5, 0. ],
+           [0. , 0. , 1. , 0.5]])
+    """
+    return add_self_loops(cycle(n_units, weight=weight), weight=self_weight)
+
+
+def toeplitz(
+    n_units: int,
+    *,
+    diagonals: Mapping[int, float] | None = None,
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Band matrix with constant diagonals.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    diagonals : mapping of int to float, default=None
+        Offset to weight: ``W[i, i + offset] = weight``. Offset -1 is the connection from the
+        unit before, 0 from itself, +1 from the unit after; offsets outside the matrix are left
+        out. None stands for ``{-1: 1.0, 0: 0.5, 1: 0.5}``.
+    random_state : ignored
+        Accepted so that topologies are interchangeable.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    Raises
+    ------
+    TypeError
+        If an offset is not an integer or a weight not a number.
+
+    Examples
+    --------
+    >>> toeplitz(4, diagonals={-1: 1.0, 2: -0.5}).toarray()
+    array([[ 0. ,  0. , -0.5,  0. ],
+           [ 1. ,  0. ,  0. , -0.5],
+           [ 0. ,  1. ,  0. ,  0. ],
+           [ 0. ,  0. ,  1. ,  0. ]])
+    """
+    n_units = check_count("n_units", n_units)
+    W = sp.csr_array((n_units, n_units))
+    given = {-1: 1.0, 0: 0.5, 1: 0.5} if diagonals is None else diagonals
+    for offset, weight in given.items():
+        if isinstance(offset, bool) or not isinstance(offset, Integral):
+            raise TypeError(f"diagonals: the offset {offset!r} must be an integer.")
+        W = add_diagonal(W, offset=int(offset), weight=weight)
+    return W

@@ -1,0 +1,270 @@
+"""Random topologies with the structure of complex networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+from reservoir._weights import distinct_columns, draw, fill_distinct, resolve_degree
+from reservoir.topologies._pieces import from_columns, from_entries
+
+
+def small_world(
+    n_units: int,
+    *,
+    in_degree: float = 10,
+    rewiring: float = 0.1,
+    weights: Any = "normal",
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Directed small-world graph: neighbours on a circle, some of them rewired.
+
+    Every unit first receives from its `in_degree` nearest units on a circle (one more before
+    than after it if that is odd); then each connection's source is replaced with probability
+    `rewiring` by one drawn at random from all units but itself and its other sources.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    in_degree : int or float in (0, 1], default=10
+        Connections per row, exactly, as in `random_sparse`; at most ``n_units - 1``, because no
+        unit receives from itself.
+    rewiring : float in [0, 1], default=0.1
+        Probability that a connection is rewired: about a tenth gives short paths while
+        neighbours are still clustered.
+    weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
+        N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Watts, D. J. and Strogatz, S. H. (1998). Collective dynamics of 'small-world'
+       networks. Nature 393, 440-442.
+
+    Examples
+    --------
+    >>> abs(small_world(5, in_degree=2, rewiring=0.0, weights="bernoulli")).toarray()
+    array([[0., 1., 0., 0., 1.],
+           [1., 0., 1., 0., 0.],
+           [0., 1., 0., 1., 0.],
+           [0., 0., 1., 0., 1.],
+           [1., 0., 0., 1., 0.]])
+    """
+    n_units = check_count("n_units", n_units)
+    degree = min(resolve_degree("in_degree", in_degree, n_units), n_units - 1)
+    rewiring = check_number("rewiring", rewiring, low=0.0, high=1.0)
+    places, values = as_generator(random_state).spawn(2)
+    # sources are counted from the unit itself, 1 to n_units - 1: so self-connections cannot occur
+    distance = np.arange(1, degree + 1)
+    nearest = np.where(distance % 2, -(distance // 2 + 1), distance // 2) % max(n_units, 1)
+    steps = np.tile(nearest, (n_units, 1))
+    kept = places.random(steps.shape) >= rewiring
+    columns = (_rewire(steps, kept, n_units, places) + np.arange(n_units)[:, None]) % n_units
+    columns.sort(axis=1)
+    return from_columns(columns.astype(np.int32), draw(weights, columns.size, values))
+
+
+def _rewire(steps: Array, kept: Array, n_units: int, generator: np.random.Generator) -> Array:
+    # replace what is not kept by other steps in 1..n_units - 1, all different within a row
+    n_rows, degree = steps.shape
+    if 8 * degree <= n_units - 1:
+        drawn = generator.integers(0, n_units - 1, steps.shape)
+        return fill_distinct(np.where(kept, steps - 1, drawn), kept, n_units - 1, generator) + 1
+    out = np.empty((n_rows, degree), dtype=np.int64)
+    for row in range(n_rows):  # many per row: the kept ones first, then by random keys
+        keys = generator.random(n_units - 1)
+        keys[steps[row, kept[row]] - 1] = -1.0
+        out[row] = np.argpartition(keys, degree - 1)[:degree] + 1 if degree else 0
+    return out
+
+
+def scale_free(
+    n_units: int,
+    *,
+    in_degree: float = 10,
+    weights: Any = "normal",
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Preferential attachment: few hubs, many units with few connections.
+
+    Units arrive one after the other, each with ``m = round(in_degree / 2)`` (at least 1) links
+    to earlier ones, which are chosen in proportion to the links they have; each link is a
+    connection in both directions, with two independent weights. Links that fall together are
+    one link, so the mean number of connections per row is a little below 2 m; the numbers follow
+    a power law with exponent 3. The graph is connected.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    in_degree : int or float in (0, 1], default=10
+        *Mean* number of connections per row; otherwise as in `random_sparse`.
+    weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
+        N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+        The pattern is symmetric, the weights are not.
+
+    References
+    ----------
+    .. [1] Barabasi, A.-L. and Albert, R. (1999). Emergence of scaling in random networks.
+       Science 286, 509-512.
+    .. [2] Batagelj, V. and Brandes, U. (2005). Efficient generation of large random networks.
+       Physical Review E 71, 036113. Algorithm 5, with its references resolved by doubling.
+
+    Examples
+    --------
+    >>> scale_free(5, in_degree=2, weights="bernoulli", random_state=0).toarray()
+    array([[ 0.,  1.,  1., -1.,  0.],
+           [-1.,  0.,  0.,  0., -1.],
+           [ 1.,  0.,  0.,  0.,  0.],
+           [-1.,  0.,  0.,  0.,  0.],
+           [ 0., -1.,  0.,  0.,  0.]])
+    """
+    n_units = check_count("n_units", n_units)
+    n_links = max(1, resolve_degree("in_degree", in_degree, n_units) // 2)
+    places, values = as_generator(random_state).spawn(2)
+    unit, other = _attach(n_units, n_links, places)
+    apart = unit != other
+    rows = np.concatenate([unit[apart], other[apart]])
+    columns = np.concatenate([other[apart], unit[apart]])
+    keys = np.unique(rows * n_units + columns)
+    return from_entries(n_units, keys // n_units, keys % n_units, draw(weights, keys.size, values))
+
+
+def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple[Array, Array]:
+    # Both ends of link k lie in a list at 2 k and 2 k + 1. The first is unit k // n_links; the
+    # second copies a random place of the earlier units' part of the list, which is what makes the
+    # choice proportional to the degree. Odd places point on, until an even one is reached.
+    # Unit 0 has only links to itself: they are the seed, and the caller drops them.
+    unit = np.arange(n_units * n_links) // n_links
+    pointer = np.arange(2 * unit.size)
+    pointer[1 : 2 * n_links : 2] = 0
+    pointer[2 * n_links + 1 :: 2] = generator.integers(0, 2 * n_links * unit[n_links:])
+    while True:
+        onward = pointer[pointer]
+        if np.array_equal(onward, pointer):
+            return unit, pointer[1::2] // 2 // n_links
+        pointer = onward
+
+
+def cluster_labels(n_units: int, n_clusters: int) -> Array:
+    """Return which cluster each unit of `clustered` belongs to.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    n_clusters : int
+        Number of clusters, at most `n_units`: consecutive units, sizes that differ by one at
+        most.
+
+    Returns
+    -------
+    ndarray of shape (n_units,), int
+        Labels 0 to ``n_clusters - 1``, ascending.
+
+    Raises
+    ------
+    ValueError
+        If there are more clusters than units.
+
+    Examples
+    --------
+    >>> cluster_labels(7, 3)
+    array([0, 0, 0, 1, 1, 2, 2])
+    """
+    n_units = check_count("n_units", n_units)
+    n_clusters = check_count("n_clusters", n_clusters)
+    if n_clusters > n_units:
+        raise ValueError(
+            f"n_clusters={n_clusters} must be at most n_units={n_units}. Lower n_clusters."
+        )
+    return np.arange(n_units) * n_clusters // n_units
+
+
+def clustered(
+    n_units: int,
+    *,
+    n_clusters: int = 4,
+    in_degree: float = 10,
+    between_degree: int = 1,
+    weights: Any = "normal",
+    random_state: RandomState = None,
+) -> sp.csr_array:
+    """Densely connected clusters with few connections between them.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    n_clusters : int, default=4
+        Number of clusters of consecutive units (see `cluster_labels`); capped at `n_units`.
+    in_degree : int or float in (0, 1], default=10
+        Connections per row from the unit's own cluster, exactly; an integer is capped at the
+        cluster's size, a real number is a density within it.
+    between_degree : int, default=1
+        Connections per row from all other clusters, exactly; capped at their size. 0 separates
+        the clusters.
+    weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
+        N(0, 1), U(-1, 1), or -1 and +1 with equal probability; default "normal".
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    See Also
+    --------
+    reservoir.scaling.scale_blocks : gives each cluster a spectral radius of its own.
+
+    References
+    ----------
+    .. [1] Deng, Z. and Zhang, Y. (2007). Collective behavior of a small-world recurrent neural
+       system with scale-free distribution. IEEE Transactions on Neural Networks 18(5),
+       1364-1375.
+
+    Examples
+    --------
+    >>> clustered(6, n_clusters=2, in_degree=1.0, between_degree=0, weights="bernoulli",
+    ...           random_state=0).toarray()
+    array([[ 1.,  1., -1.,  0.,  0.,  0.],
+           [-1., -1.,  1.,  0.,  0.,  0.],
+           [-1., -1., -1.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  1.,  1.,  1.],
+           [ 0.,  0.,  0.,  1.,  1.,  1.],
+           [ 0.,  0.,  0.,  1.,  1., -1.]])
+    """
+    n_units = check_count("n_units", n_units)
+    n_clusters = min(check_count("n_clusters", n_clusters), n_units)
+    between_degree = check_count("between_degree", between_degree, minimum=0)
+    resolve_degree("in_degree", in_degree, n_units)  # refuse before work is done
+    places, values = as_generator(random_state).spawn(2)
+    sizes = np.bincount(cluster_labels(n_units, n_clusters))
+    rows, columns = [], []
+    for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+        members = np.arange(start, start + size)
+        own = distinct_columns(size, size, resolve_degree("in_degree", in_degree, size), places)
+        n_others = int(n_units - size)
+        others = distinct_columns(size, n_others, min(between_degree, n_others), places)
+        others = others + np.where(others >= start, size, 0)  # counted without the own cluster
+        for block in (own + start, others):
+            rows.append(np.repeat(members, block.shape[1]))
+            columns.append(block.ravel())
+    row, column = np.concatenate(rows), np.concatenate(columns)
+    return from_entries(n_units, row, column, draw(weights, row.size, values))

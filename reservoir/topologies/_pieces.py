@@ -1,0 +1,282 @@
+"""Small pieces from which topologies are assembled: each takes a matrix and returns a new one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+from reservoir._weights import draw
+
+
+def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp.csr_array:
+    # a csr_array with sorted int32 indices; of several values for one place the last one stands
+    keys = rows.astype(np.int64) * n_units + columns
+    unique, from_end = np.unique(keys[::-1], return_index=True)
+    data = np.asarray(values, dtype=np.float64)[::-1][from_end]
+    indptr = np.searchsorted(unique, np.arange(n_units + 1, dtype=np.int64) * n_units)
+    return _csr(data, unique % n_units, indptr, n_units)
+
+
+def from_columns(columns: Array, values: Array | None = None) -> sp.csr_array:
+    # a csr_array from the sorted columns of each row, (n_units, degree); without values: ones
+    n_units, degree = columns.shape
+    data = np.ones(columns.size) if values is None else values.ravel()
+    return _csr(data, columns.ravel(), np.arange(n_units + 1) * degree, n_units)
+
+
+def _csr(data: Array, indices: Array, indptr: Array, n_units: int) -> sp.csr_array:
+    kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
+    parts = (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False))
+    return sp.csr_array(parts, shape=(n_units, n_units))
+
+
+def _entries(W: Any) -> tuple[int, Array, Array, Array]:
+    matrix = _square(W)
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    return matrix.shape[0], rows, matrix.indices, matrix.data
+
+
+def _square(W: Any) -> sp.csr_array:
+    # a float64 csr_array of its own, without duplicates
+    matrix = sp.csr_array(W, dtype=np.float64, copy=True)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"W must be square, (n_units, n_units); got shape {matrix.shape}.")
+    matrix.sum_duplicates()
+    return matrix
+
+
+def cycle(n_units: int, *, weight: float = 1.0, step: int = 1) -> sp.csr_array:
+    """Connect every unit to the one `step` places before it, around a circle.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units.
+    weight : float, default=1.0
+        Weight of every connection.
+    step : int, default=1
+        Unit i receives from unit ``(i - step) % n_units``; -1 is the backward cycle.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    Examples
+    --------
+    >>> cycle(4, step=-1).toarray()
+    array([[0., 1., 0., 0.],
+           [0., 0., 1., 0.],
+           [0., 0., 0., 1.],
+           [1., 0., 0., 0.]])
+    """
+    n_units = check_count("n_units", n_units)
+    weight = check_number("weight", weight)
+    units = np.arange(n_units)
+    return from_columns(((units - step) % n_units)[:, None], np.full(n_units, weight))
+
+
+def add_diagonal(W: Any, *, offset: int, weight: float = 1.0) -> sp.csr_array:
+    """Set the diagonal ``W[i, i + offset]`` to one weight, and leave the rest as it is.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Recurrent weights; not changed.
+    offset : int
+        -1: each unit receives from the one before; +1: from the one after; 0: from itself. An
+        offset outside the matrix sets nothing.
+    weight : float, default=1.0
+        The value that is set.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> add_diagonal(np.zeros((3, 3)), offset=-1, weight=0.5).toarray()
+    array([[0. , 0. , 0. ],
+           [0.5, 0. , 0. ],
+           [0. , 0.5, 0. ]])
+    """
+    weight = check_number("weight", weight)
+    n_units, rows, columns, values = _entries(W)
+    new = np.arange(max(0, -offset), max(max(0, -offset), min(n_units, n_units - offset)))
+    return from_entries(
+        n_units,
+        np.concatenate([rows, new]),
+        np.concatenate([columns, new + offset]),
+        np.concatenate([values, np.full(new.size, weight)]),
+    )
+
+
+def add_self_loops(W: Any, *, weight: float = 1.0) -> sp.csr_array:
+    """Let every unit receive from itself, with one weight.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Recurrent weights; not changed.
+    weight : float, default=1.0
+        The value that the diagonal is set to.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    Examples
+    --------
+    >>> add_self_loops(cycle(3), weight=0.5).toarray()
+    array([[0.5, 0. , 1. ],
+           [1. , 0.5, 0. ],
+           [0. , 1. , 0.5]])
+    """
+    return add_diagonal(W, offset=0, weight=weight)
+
+
+def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_array:
+    """Add connections in both directions between units `jump_size` apart.
+
+    The jumps start at units 0, `jump_size`, 2 `jump_size`, ...; the last one closes the circle
+    if `jump_size` divides `n_units`, and otherwise ends before the last unit. A jump from a unit
+    to itself (`jump_size` equal to `n_units`) or over the end is left out.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Recurrent weights; not changed.
+    jump_size : int, default=3
+        Distance of a jump, in units; at least 2.
+    weight : float, default=1.0
+        The value that both directions are set to.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    References
+    ----------
+    .. [1] Rodan, A. and Tino, P. (2012). Simple deterministically constructed cycle reservoirs
+       with regular jumps. Neural Computation 24(7), 1822-1852.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> add_jumps(np.zeros((5, 5)), jump_size=2).toarray()
+    array([[0., 0., 1., 0., 0.],
+           [0., 0., 0., 0., 0.],
+           [1., 0., 0., 0., 1.],
+           [0., 0., 0., 0., 0.],
+           [0., 0., 1., 0., 0.]])
+    """
+    jump_size = check_count("jump_size", jump_size, minimum=2)
+    weight = check_number("weight", weight)
+    n_units, rows, columns, values = _entries(W)
+    start = np.arange(n_units // jump_size) * jump_size
+    end = (start + jump_size) % n_units
+    start, end = start[start != end], end[start != end]
+    return from_entries(
+        n_units,
+        np.concatenate([rows, start, end]),
+        np.concatenate([columns, end, start]),
+        np.concatenate([values, np.full(2 * start.size, weight)]),
+    )
+
+
+def with_weights(W: Any, weights: Any, *, random_state: RandomState = None) -> sp.csr_array:
+    """Keep the connections of `W` and draw new weights for them.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Its stored (of an array: non-zero) entries are the connections; not changed.
+    weights : {"normal", "uniform", "bernoulli"} or a frozen scipy.stats distribution
+        N(0, 1), U(-1, 1), or -1 and +1 with equal probability.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    Examples
+    --------
+    >>> with_weights(cycle(3), "bernoulli", random_state=1).toarray()
+    array([[ 0.,  0., -1.],
+           [ 1.,  0.,  0.],
+           [ 0.,  1.,  0.]])
+    """
+    matrix = _square(W)
+    matrix.data = draw(weights, matrix.nnz, as_generator(random_state))
+    return matrix
+
+
+def with_signs(W: Any, *, positive: float = 0.5, random_state: RandomState = None) -> sp.csr_array:
+    """Keep the magnitudes of `W` and draw a sign for each connection.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Recurrent weights; not changed.
+    positive : float in [0, 1], default=0.5
+        Probability of a positive sign. One half keeps the mean weight at zero.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+
+    Examples
+    --------
+    >>> with_signs(cycle(3), positive=0.0).toarray()
+    array([[ 0.,  0., -1.],
+           [-1.,  0.,  0.],
+           [ 0., -1.,  0.]])
+    """
+    positive = check_number("positive", positive, low=0.0, high=1.0)
+    matrix = _square(W)
+    signs = np.where(as_generator(random_state).random(matrix.nnz) < positive, 1.0, -1.0)
+    matrix.data = signs * np.abs(matrix.data)
+    return matrix
+
+
+def dale(W: Any, *, excitatory: float = 0.8, random_state: RandomState = None) -> sp.csr_array:
+    """Give all connections that leave one unit the same sign (Dale's principle).
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Recurrent weights, of which the magnitudes are kept; not changed.
+    excitatory : float in [0, 1], default=0.8
+        Fraction of units whose outgoing weights are positive: ``round(excitatory * n_units)`` of
+        them, chosen at random. Four in five is the usual figure for cortex.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed.
+
+    Returns
+    -------
+    csr_array of shape (n_units, n_units)
+        Column j, what unit j sends, has one sign.
+
+    Examples
+    --------
+    >>> W = [[1.0, -2.0, 3.0], [-4.0, 5.0, -6.0], [7.0, -8.0, 9.0]]
+    >>> dale(W, excitatory=0.7, random_state=0).toarray()
+    array([[ 1., -2.,  3.],
+           [ 4., -5.,  6.],
+           [ 7., -8.,  9.]])
+    """
+    excitatory = check_number("excitatory", excitatory, low=0.0, high=1.0)
+    matrix = _square(W)
+    n_units = matrix.shape[0]
+    signs = np.full(n_units, -1.0)
+    chosen = as_generator(random_state).permutation(n_units)[: round(excitatory * n_units)]
+    signs[chosen] = 1.0
+    matrix.data = np.abs(matrix.data) * signs[matrix.indices]
+    return matrix
