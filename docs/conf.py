@@ -1,0 +1,63 @@
+"""Sphinx configuration: python -m sphinx -W -b html docs docs/_build/html"""
+
+import os
+import sys
+import warnings
+from pathlib import Path
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+sys.path.insert(0, str(Path(__file__).parent.parent))  # document the checkout
+
+import reservoir
+
+project = "reservoir"
+author = "The reservoir developers"
+copyright = f"2026, {author}"
+release = reservoir.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+html_theme = "furo"
+html_title = f"reservoir {release}"
+default_role = "literal"
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|matplotlib)\..*")]
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say it, with shapes
+numpydoc_show_class_members = False  # the class template lists them
+myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"[/\\]plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+}
+# Examples run without a display; that they cannot pop up a window is no defect of theirs.
+warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+
+def skip_foreign(app, what, name, member, skip, options):
+    """Leave out what a class has from elsewhere: scikit-learn documents its own methods."""
+    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+    module = getattr(function, "__module__", None) or ""
+    return skip or not module.startswith("reservoir")
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", skip_foreign)
