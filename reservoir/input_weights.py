@@ -267,7 +267,19 @@ def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
 def _pi(n_digits: int) -> decimal.Decimal:
     n_terms = int(n_digits / _DIGITS_PER_TERM) + 2
     _, Q, T = _split(_chudnovsky_term, 0, n_terms)
-    return 426880 * decimal.Decimal(10005).sqrt() * decimal.Decimal(Q) / T
+    return 426880 * _square_root(10005) * decimal.Decimal(Q) / T
+
+
+def _square_root(number: int) -> decimal.Decimal:
+    # Newton's iteration for its inverse: the library's own root takes quadratic time
+    wanted = decimal.getcontext().prec
+    inverse, correct = decimal.Decimal(number**-0.5), 15
+    while correct < wanted:
+        correct *= 2
+        with decimal.localcontext() as context:
+            context.prec = min(correct, wanted) + 10
+            inverse = inverse * (3 - number * inverse * inverse) / 2
+    return number * inverse
 
 
 def _e(n_digits: int) -> decimal.Decimal:

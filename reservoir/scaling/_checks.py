@@ -1,0 +1,42 @@
+"""What a weight matrix must be before anything is computed from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, Matrix
+
+
+def as_matrix(W: Any, *, square: bool = True) -> Matrix:
+    """Return a float64 copy, csr_array if `W` is sparse and ndarray if not, or refuse it."""
+    given = W if sp.issparse(W) else np.asarray(W)
+    if given.ndim != 2 or (square and given.shape[0] != given.shape[1]):
+        wanted = "square, (n_units, n_units)" if square else "two-dimensional"
+        raise ValueError(f"W must be {wanted}; got shape {given.shape}.")
+    if np.issubdtype(given.dtype, np.complexfloating):
+        raise TypeError(f"W must be real; got dtype {given.dtype}.")
+    matrix: Any
+    if sp.issparse(given):
+        matrix = sp.csr_array(given, dtype=np.float64, copy=True)
+        matrix.sum_duplicates()
+    else:
+        matrix = np.array(given, dtype=np.float64)
+    n_bad = int(np.count_nonzero(~np.isfinite(entries(matrix))))
+    if n_bad:
+        raise ValueError(
+            f"W, shape {matrix.shape}, holds {n_bad} NaN or infinite values. Replace them."
+        )
+    return matrix
+
+
+def entries(matrix: Any) -> Array:
+    """Return the array that holds the entries: writing to it changes the matrix."""
+    return matrix.data if sp.issparse(matrix) else matrix
+
+
+def row_of_entries(matrix: sp.csr_array) -> Array:
+    """Return the row of each stored entry of a csr_array."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -1,0 +1,284 @@
+"""Scaling to a spectral radius or a norm: whole matrices, rows and blocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, Matrix
+from reservoir._validation import check_number
+from reservoir.scaling._checks import as_matrix, entries, row_of_entries
+from reservoir.scaling._radius import spectral_radius
+from reservoir.scaling._solvers import largest_singular_value
+
+
+def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
+    """Return a multiple of `W` that has the spectral radius asked for.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Real and finite; not changed.
+    radius : float, at least 0
+        The wanted spectral radius; 0 gives the zero matrix.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_units, n_units), float64
+        Sparse if `W` is sparse.
+
+    Raises
+    ------
+    ValueError
+        If `W` has spectral radius 0 (a delay line, any nilpotent matrix) and `radius` is
+        positive; if the result would overflow; if `W` is not square or not finite; or if the
+        radius cannot be computed (`SpectralRadiusError`).
+
+    References
+    ----------
+    .. [1] Jaeger, H. (2001). The "echo state" approach to analysing and training recurrent
+       neural networks. GMD Report 148.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scale_to_spectral_radius(np.array([[0.0, 1.0], [-1.0, 0.0]]), 0.5)
+    array([[ 0. ,  0.5],
+           [-0.5,  0. ]])
+    """
+    radius = check_number("radius", radius, low=0.0)
+    matrix = _unit_peak(W, square=True)
+    if radius == 0.0:
+        return _times(matrix, 0.0)
+    now = spectral_radius(matrix)
+    if now == 0.0:
+        raise ValueError(
+            f"W has spectral radius 0 and cannot be scaled to radius={radius}: its powers vanish, "
+            "as a delay line's do. Leave it as it is (spectral_radius=None) or use "
+            "scale_to_norm(W, value)."
+        )
+    return _times(matrix, radius / now)
+
+
+def scale_to_norm(W: Any, value: float, ord: Any = 2) -> Matrix:
+    """Return a multiple of `W` that has the norm asked for.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_rows, n_columns)
+        Real and finite; not changed.
+    value : float, at least 0
+        The wanted norm; 0 gives the zero matrix.
+    ord : {1, 2, inf, "fro"}, default=2
+        Largest absolute column sum, largest singular value, largest absolute row sum, or root of
+        the sum of squares. A 2-norm below 1 is sufficient for the echo state property of tanh
+        units [1]_.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_rows, n_columns), float64
+        Sparse if `W` is sparse.
+
+    Raises
+    ------
+    ValueError
+        If `W` is zero and `value` is positive; if the result would overflow; if `W` is not
+        two-dimensional or not finite; or if `ord` is not known.
+
+    References
+    ----------
+    .. [1] Jaeger, H. (2001). The "echo state" approach to analysing and training recurrent
+       neural networks. GMD Report 148.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scale_to_norm(np.array([[0.0, 3.0], [0.0, 4.0]]), 1.0)
+    array([[0. , 0.6],
+           [0. , 0.8]])
+    >>> scale_to_norm(np.array([[0.0, 3.0], [0.0, 4.0]]), 1.0, ord=np.inf)
+    array([[0.  , 0.75],
+           [0.  , 1.  ]])
+    """
+    value = check_number("value", value, low=0.0)
+    matrix = _unit_peak(W)
+    now = _norm(matrix, ord)
+    if value == 0.0:
+        return _times(matrix, 0.0)
+    if now == 0.0:
+        raise ValueError(
+            f"W, shape {matrix.shape}, is zero and cannot be scaled to the norm value={value}. "
+            "Give it connections."
+        )
+    return _times(matrix, value / now)
+
+
+def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
+    """Scale every row of `W` to a norm of its own: the total weight that each unit receives.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_rows, n_columns)
+        Real and finite; not changed.
+    values : float or array_like of shape (n_rows,), at least 0
+        The wanted norms. A row of zeros stays as it is.
+    ord : {1, 2, inf}, default=2
+        Sum of moduli, root of the sum of squares, or largest modulus. With ``ord=1`` and values
+        below 1, tanh units forget their past in the maximum norm.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_rows, n_columns), float64
+        Sparse if `W` is sparse.
+
+    Raises
+    ------
+    ValueError
+        If a value is negative or not finite, if their number is wrong, if `W` is not
+        two-dimensional or not finite, or if `ord` is not known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scale_rows(np.array([[3.0, 4.0], [0.0, 2.0]]), [1.0, 0.5])
+    array([[0.6, 0.8],
+           [0. , 0.5]])
+    """
+    matrix = _unit_peak(W)
+    wanted = _one_each("values", values, matrix.shape[0], "row")
+    size = abs(sp.csr_array(matrix))
+    if ord == 1:
+        norms = size.sum(axis=1)
+    elif ord == 2:
+        norms = np.sqrt((size * size).sum(axis=1))
+    elif ord == np.inf:
+        norms = size.max(axis=1).toarray().ravel()
+    else:
+        raise ValueError(f"ord={ord!r} is not known for rows. Known: 1, 2, inf.")
+    factors = np.divide(wanted, norms, out=np.ones(wanted.size), where=norms > 0)
+    return _times(matrix, factors)
+
+
+def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
+    """Scale every diagonal block of `W` to a spectral radius of its own.
+
+    Connections between blocks stay as they are, so the radius of the whole is another one
+    unless there are none.
+
+    Parameters
+    ----------
+    W : array_like or sparse array of shape (n_units, n_units)
+        Real and finite; not changed.
+    labels : array_like of shape (n_units,), int
+        The block of each unit, 0 to n_blocks - 1, as from
+        ``reservoir.topologies.cluster_labels``; a block's units need not be adjacent.
+    radius : float or array_like of shape (n_blocks,), at least 0
+        The wanted spectral radii.
+
+    Returns
+    -------
+    ndarray or csr_array of shape (n_units, n_units), float64
+        Sparse if `W` is sparse.
+
+    Raises
+    ------
+    ValueError
+        If a block has spectral radius 0 and its wanted one is positive; if `labels` does not fit;
+        if a radius is negative or not finite; or as in `scale_to_spectral_radius`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> W = np.array([[2.0, 1.0, 7.0], [1.0, 2.0, 0.0], [0.0, 5.0, -4.0]])
+    >>> scale_blocks(W, [0, 0, 1], [0.9, 0.5])
+    array([[ 0.6,  0.3,  7. ],
+           [ 0.3,  0.6,  0. ],
+           [ 0. ,  5. , -0.5]])
+    """
+    matrix = sp.csr_array(as_matrix(W))
+    label = np.asarray(labels)
+    if label.shape != (matrix.shape[0],) or not np.issubdtype(label.dtype, np.integer):
+        raise ValueError(
+            f"labels must be {matrix.shape[0]} integers, one per unit; got shape {label.shape}, "
+            f"dtype {label.dtype}."
+        )
+    if label.size and label.min() < 0:
+        raise ValueError(f"labels must be at least 0; got {label.min()}.")
+    wanted = _one_each("radius", radius, int(label.max(initial=-1)) + 1, "block")
+    factors = np.ones(wanted.size)
+    for block in np.unique(label):
+        units = np.flatnonzero(label == block)
+        now = spectral_radius(matrix[units][:, units])
+        if now == 0.0 and wanted[block] > 0.0:
+            raise ValueError(
+                f"Block {block} of W, {units.size} units, has spectral radius 0 and cannot be "
+                f"scaled to radius={wanted[block]}. Give it a cycle, or ask for 0."
+            )
+        factors[block] = wanted[block] / now if now > 0.0 else 0.0
+    rows = label[row_of_entries(matrix)]
+    inside = rows == label[matrix.indices]
+    matrix.data[inside] *= factors[rows[inside]]
+    matrix.eliminate_zeros()
+    return matrix if sp.issparse(W) else matrix.toarray()
+
+
+def _unit_peak(W: Any, *, square: bool = False) -> Matrix:
+    # a copy divided by its largest modulus: whatever is computed from it cannot overflow
+    matrix = as_matrix(W, square=square)
+    values = entries(matrix)
+    peak = np.max(np.abs(values), initial=0.0)
+    if peak > 0.0:
+        values /= peak
+    return matrix
+
+
+def _times(matrix: Any, factor: Any) -> Any:
+    # multiply in place: by a number, or row by row
+    with np.errstate(over="ignore"):
+        if np.ndim(factor) == 0:
+            entries(matrix)[...] *= factor
+        elif sp.issparse(matrix):
+            matrix.data *= factor[row_of_entries(matrix)]
+        else:
+            matrix *= factor[:, None]
+    if not np.isfinite(entries(matrix)).all():
+        raise ValueError(
+            "The scaled W would hold values beyond the range of floats: ask for a smaller value."
+        )
+    if sp.issparse(matrix):
+        matrix.eliminate_zeros()
+    return matrix
+
+
+def _norm(matrix: Any, ord: Any) -> float:
+    size = np.abs(matrix)
+    if ord == 1:
+        return float(size.sum(axis=0).max())
+    if ord == np.inf:
+        return float(size.sum(axis=1).max())
+    if ord == "fro":
+        return float(np.sqrt(np.sum(np.square(entries(matrix)))))
+    if ord != 2:
+        raise ValueError(f"ord={ord!r} is not known. Known: 1, 2, inf, 'fro'.")
+    if min(matrix.shape) <= 500:
+        return float(np.linalg.norm(matrix.toarray() if sp.issparse(matrix) else matrix, 2))
+    norm = largest_singular_value(matrix)
+    if norm is None:
+        raise ValueError("The 2-norm of W did not converge. Use ord='fro', an upper bound of it.")
+    return norm
+
+
+def _one_each(name: str, values: Any, n: int, what: str) -> Array:
+    wanted = np.asarray(values, dtype=np.float64)
+    if wanted.ndim == 0:
+        return np.full(n, check_number(name, values, low=0.0))
+    if wanted.shape != (n,):
+        raise ValueError(
+            f"{name} must be a number or have shape ({n},), one value per {what}; "
+            f"got shape {wanted.shape}."
+        )
+    if not np.all(np.isfinite(wanted) & (wanted >= 0)):
+        raise ValueError(f"{name}={values!r} must be finite and at least 0.")
+    return wanted
