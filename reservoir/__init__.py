@@ -1,3 +1,10 @@
-"""Echo state networks for people who use scikit-learn."""
+"""Echo state networks for people who use scikit-learn.
+
+The distribution is called ``reservoir-esn``, the import ``reservoir``.
+"""
+
+from reservoir.estimators import ESNClassifier, ESNRegressor, ReservoirTransformer, forecast
 
 __version__ = "0.1.0.dev0"
+
+__all__ = ["ESNClassifier", "ESNRegressor", "ReservoirTransformer", "__version__", "forecast"]

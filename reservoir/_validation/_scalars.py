@@ -1,6 +1,5 @@
 """Checks of single values: numbers, names, random states."""
 
-
 from __future__ import annotations
 
 import difflib

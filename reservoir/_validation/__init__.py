@@ -1,0 +1,27 @@
+"""The one place where user input is refused.
+
+Every message says the value, the bound and the remedy.
+"""
+
+from reservoir._validation._scalars import as_generator, check_choice, check_count, check_number
+from reservoir._validation._series import (
+    Sequences,
+    read_labels,
+    read_series,
+    read_targets,
+    read_weights,
+    resolve_washout,
+)
+
+__all__ = [
+    "Sequences",
+    "as_generator",
+    "check_choice",
+    "check_count",
+    "check_number",
+    "read_labels",
+    "read_series",
+    "read_targets",
+    "read_weights",
+    "resolve_washout",
+]

@@ -1,0 +1,331 @@
+"""Series, sequences, targets, weights and washout."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from reservoir._typing import Array
+from reservoir._validation._scalars import check_count
+
+_FLOATS = (np.float64, np.float32)
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """A series as its sequences, and how to hand results back in the container it came in.
+
+    Attributes
+    ----------
+    arrays : tuple of arrays, each of shape (n_samples_i, n_features)
+        Without the id column.
+    container : {"table", "list", "object", "array"}
+        One 2-D table, a list, an object array, or a 3-D array.
+    ids : tuple or None
+        What the id column says of each sequence; None where there is no id column.
+    """
+
+    arrays: tuple[Array, ...]
+    container: str
+    ids: tuple[Any, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Number of rows of each sequence."""
+        return [len(array) for array in self.arrays]
+
+    def split(self, rows: Array) -> list[Array]:
+        """Split rows of a table at the ends of the sequences."""
+        return np.split(rows, np.cumsum(self.lengths)[:-1])
+
+    def restore(self, parts: Sequence[Array]) -> Any:
+        """Return one array per sequence in the container that the series came in."""
+        if self.container == "table":
+            return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        if self.container == "array":
+            return np.stack(parts)
+        if self.container == "list":
+            return list(parts)
+        packed = np.empty(len(parts), dtype=object)
+        packed[:] = parts
+        return packed
+
+
+def read_series(
+    estimator: Any, X: Any, *, reset: bool, dtype: Any, sequence_column: Any = None
+) -> Sequences:
+    """Read a table, a list of tables or a 3-D array; sets n_features_in_ when `reset`."""
+    container = _container(X)
+    if container == "table":
+        return _read_table(estimator, X, reset, dtype, sequence_column)
+    if sequence_column is not None:
+        raise ValueError(
+            f"sequence_column={sequence_column!r} reads sequences from one table, but X is a "
+            "collection of sequences already. Give sequence_column=None, or one table "
+            "(model_selection.stack_sequences makes it)."
+        )
+    if len(X) == 0:
+        raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+    arrays = []
+    for i, item in enumerate(X):
+        try:
+            table = _validate(estimator, item, reset and i == 0)
+            arrays.append(_as_finite(f"sequence {i} of X", table, dtype, _names(estimator)))
+        except ValueError as error:
+            if "sequence" in str(error):
+                raise
+            raise ValueError(f"In sequence {i} of X: {error}") from error
+    return Sequences(tuple(arrays), container)
+
+
+def _container(X: Any) -> str:
+    if isinstance(X, np.ndarray):
+        if X.ndim == 3:
+            return "array"
+        if X.dtype == object and X.ndim == 1 and len(X) and _is_table(X[0]):
+            return "object"
+        return "table"
+    if isinstance(X, (list, tuple)) and len(X) and _is_table(X[0]):
+        return "list"
+    return "table"
+
+
+def _is_table(item: Any) -> bool:
+    if hasattr(item, "ndim"):
+        return item.ndim == 2
+    return isinstance(item, (list, tuple)) and len(item) > 0 and isinstance(item[0], (list, tuple))
+
+
+def _validate(estimator: Any, X: Any, reset: bool) -> Array:
+    return validate_data(
+        estimator, X, reset=reset, dtype=list(_FLOATS), ensure_all_finite=False, order="C"
+    )
+
+
+def _names(estimator: Any) -> Any:
+    return getattr(estimator, "feature_names_in_", None)
+
+
+def _as_finite(name: str, table: Array, dtype: Any, names: Any = None) -> Array:
+    """Cast to `dtype`; NaN and infinity are refused by column and row."""
+    with np.errstate(over="ignore"):
+        table = table.astype(dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = table.sum()
+    if np.isfinite(total):
+        return table
+    bad = ~np.isfinite(table)
+    if not bad.any():
+        return table
+    row, column = (int(i) for i in np.argwhere(bad)[0])
+    label = "" if names is None else f" ({names[column]!r})"
+    what = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
+    raise ValueError(
+        f"{name} contains {what} in column {column}{label}, first in row {row}, as "
+        f"{np.dtype(dtype).name}. Fill or drop such rows before fitting."
+    )
+
+
+def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column: Any) -> Sequences:
+    levels = getattr(getattr(X, "index", None), "nlevels", 1)
+    if levels > 1 and sequence_column is not None:
+        raise ValueError(
+            f"sequence_column={sequence_column!r}, but X has a MultiIndex, which tells the "
+            "sequences too. Give sequence_column=None, or reset the index."
+        )
+    if sequence_column is None:
+        ids = X.index.droplevel(-1).to_numpy() if levels > 1 else None
+        table = _as_finite("X", _validate(estimator, X, reset), dtype, _names(estimator))
+    else:
+        names = list(X.columns) if hasattr(X, "columns") else None
+        X, ids, column = _take_ids(X, sequence_column, names)
+        table = _validate(estimator, X, reset)
+        table = _as_finite("X", table, dtype, _names(estimator))
+        if table.shape[1] == 1:
+            raise ValueError(
+                "X has no column besides the id column: at least 1 feature is required."
+            )
+        table = np.delete(table, column, axis=1)
+    if ids is None:
+        return Sequences((table,), "table")
+    starts, firsts = _runs(ids)
+    return Sequences(tuple(np.split(table, starts[1:])), "table", tuple(firsts))
+
+
+def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int]:
+    """Return X with a zero id column, the ids as they came, and where they stood."""
+    if isinstance(sequence_column, str):
+        if names is None:
+            raise ValueError(
+                f"sequence_column={sequence_column!r} is a name, but X has no feature names. "
+                "Give the column's number, or a DataFrame."
+            )
+        if sequence_column not in names:
+            raise ValueError(
+                f"sequence_column={sequence_column!r} is not among the feature names {names}."
+            )
+        column = names.index(sequence_column)
+    elif isinstance(sequence_column, bool) or not isinstance(sequence_column, numbers.Integral):
+        raise TypeError(
+            f"sequence_column must be an int or a feature name; got {sequence_column!r}."
+        )
+    else:
+        column = int(sequence_column)
+    n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
+    if n_columns and not -n_columns <= column < n_columns:
+        raise ValueError(
+            f"sequence_column={sequence_column} is outside X, which has {n_columns} columns."
+        )
+    if not n_columns:
+        return check_array(X), np.array([]), 0  # raises: X is not a table
+    column %= n_columns
+    if hasattr(X, "iloc"):
+        ids = X.iloc[:, column].to_numpy()
+        missing = X.iloc[:, column].isna().to_numpy()
+        X = X.copy()
+        X.isetitem(column, np.zeros(len(X)))
+    else:
+        X = np.array(X)
+        ids = X[:, column].copy()
+        missing = ids != ids
+        X[:, column] = 0
+    if missing.any():
+        raise ValueError(
+            f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}."
+        )
+    return X, ids, column
+
+
+def _runs(ids: Array) -> tuple[list[int], list[Any]]:
+    """Return where each run of equal ids starts, and the ids; an id that returns is refused."""
+    starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist()]
+    firsts = [ids[i] for i in starts]
+    seen: dict[Any, int] = {}
+    for start, value in zip(starts, firsts, strict=True):
+        if value in seen:
+            raise ValueError(
+                f"Sequence id {value!r} returns in row {start} after ending before: rows of one "
+                "sequence must be adjacent and in time order. Sort by id and time, and split "
+                "without shuffling rows."
+            )
+        seen[value] = start
+    return starts, firsts
+
+
+def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
+    """Return one item per sequence, each with as many entries as the sequence has rows."""
+    if values is None:
+        raise ValueError(f"{name} is None, but X holds {len(sequences)} sequences.")
+    if sequences.container == "table":
+        rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
+        if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has "
+                f"n_samples={sum(sequences.lengths)}, {name} has shape {rows.shape}."
+            )
+        return sequences.split(rows)
+    if np.ndim(values) == 0 or len(values) != len(sequences):
+        got = "a number" if np.ndim(values) == 0 else f"{len(values)}"
+        raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {got}.")
+    items = [
+        check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
+    ]
+    for i, (item, n_samples) in enumerate(zip(items, sequences.lengths, strict=True)):
+        if len(item) != n_samples or item.ndim > 2:
+            raise ValueError(
+                f"Sequence {i} of X has n_samples={n_samples}, of {name} shape {item.shape}."
+            )
+    return items
+
+
+def _require_y(estimator: Any, y: Any) -> None:
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def read_targets(
+    estimator: Any, y: Any, sequences: Sequences, *, allow_nan: bool = False
+) -> tuple[list[Array], int]:
+    """Return float64 targets of shape (n_samples_i, n_outputs), and the dimensions y came in."""
+    _require_y(estimator, y)
+    _refuse_lost_index(y, sequences)
+    items = _items("y", y, sequences)
+    ndim = items[0].ndim
+    targets = []
+    for i, item in enumerate(items):
+        name = "y" if sequences.container == "table" else f"sequence {i} of y"
+        item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+        if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
+            raise ValueError(
+                f"{name} has shape {item.shape}, sequence 0 has {items[0].shape}: the number of "
+                "outputs must agree."
+            )
+        table = item if ndim == 2 else item[:, None]
+        if table.shape[1] == 0:
+            raise ValueError("y has no columns (n_outputs=0); at least 1 is required.")
+        finite = np.where(np.isnan(table), 0.0, table) if allow_nan else table
+        _as_finite(name, finite, np.float64)
+        targets.append(table)
+    return targets, ndim
+
+
+def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
+    """Return one 1-D array of labels per sequence."""
+    _require_y(estimator, y)
+    _refuse_lost_index(y, sequences)
+    labels = [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
+    for part in labels:
+        assert_all_finite(part, input_name="y")
+    return labels
+
+
+def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
+    if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
+        raise ValueError(
+            "y has a MultiIndex, which tells the sequences, but X has none: a step before has "
+            "dropped it. Use set_output(transform='pandas') on the pipeline, or sequence_column."
+        )
+
+
+def read_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
+    """Return one float64 array of weights per sequence; negative ones are refused."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = sequences.restore([np.full(n, sample_weight) for n in sequences.lengths])
+    items = _items("sample_weight", sample_weight, sequences)
+    stacked = np.concatenate(items)
+    stacked = _check_sample_weight(stacked, stacked, dtype=np.float64, ensure_non_negative=True)
+    return sequences.split(stacked)
+
+
+def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
+    """Return the number of rows to leave out at the start of each sequence."""
+    if isinstance(washout, str) and washout == "auto":
+        return [min(100, n_samples // 10) for n_samples in lengths]
+    if isinstance(washout, str):
+        raise ValueError(f'washout={washout!r} is not known. Give an integer or "auto".')
+    washout = check_count("washout", washout, minimum=0)
+    for i, n_samples in enumerate(lengths):
+        if washout >= n_samples and len(lengths) == 1:
+            raise ValueError(
+                f"washout={washout} leaves nothing to fit: X has n_samples={n_samples}. "
+                'Lower it or use washout="auto".'
+            )
+        if washout >= n_samples:
+            raise ValueError(
+                f"washout={washout} must be smaller than every training sequence; sequence {i} "
+                f'has n_samples={n_samples}. Lower it or use washout="auto".'
+            )
+    return [washout] * len(lengths)

@@ -1,0 +1,194 @@
+"""The whole recipe: topology, scaling, input weights, bias, feedback -> a frozen `Reservoir`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike, Matrix, RandomState
+from reservoir._validation import as_generator, check_choice, check_count, check_number
+from reservoir.dynamics import Reservoir
+from reservoir.input_weights import bias as make_bias
+from reservoir.input_weights import feedback_weights, input_weights as make_input_weights
+from reservoir.scaling import scale_to_spectral_radius
+from reservoir.topologies import TOPOLOGIES
+
+__all__ = ["assemble_reservoir", "build_reservoir"]
+
+
+def build_reservoir(
+    n_units: int,
+    n_features: int,
+    *,
+    topology: Any = "random_sparse",
+    in_degree: float = 10,
+    weights: Any = "normal",
+    input_weights: Any = "uniform",
+    spectral_radius: float | None = 0.9,
+    leak_rate: float | ArrayLike = 1.0,
+    activation: Any = "tanh",
+    input_scaling: float | ArrayLike = 1.0,
+    bias: Any = "uniform",
+    bias_scaling: float = 0.1,
+    n_outputs: int = 0,
+    feedback_scaling: float | ArrayLike = 1.0,
+    dtype: Any = "float64",
+    random_state: RandomState = None,
+) -> Reservoir:
+    """Build a reservoir.
+
+    One generator per matrix is spawned from `random_state`, so that a change of `input_scaling`,
+    say, leaves W as it is.
+
+    Parameters
+    ----------
+    n_units : int
+        Number of units N.
+    n_features : int
+        Number of inputs.
+    topology : str, callable or array, default="random_sparse"
+        A name in `reservoir.topologies.TOPOLOGIES`; ``f(n_units, random_state=...)``; or W
+        itself, dense or sparse, of shape (n_units, n_units).
+    in_degree : int or float in (0, 1], default=10
+        Connections per row, or their density; 10 keeps the cost of a step linear in N. Ignored by
+        topologies that have no such parameter.
+    weights : str or frozen scipy.stats distribution, default="normal"
+        Law of the recurrent weights; ignored by topologies that have no such parameter.
+    input_weights : str, frozen scipy.stats distribution, callable or array, default="uniform"
+        Law of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, taken as given.
+    spectral_radius : float or None, default=0.9
+        What W is scaled to, an array W included; None leaves W as it is. The radius is that of W,
+        not of the leaky matrix.
+    leak_rate : float in (0, 1] or array of shape (n_units,), per step, default=1.0
+    activation : str or Activation, default="tanh"
+    input_scaling : float or array of shape (n_features,), default=1.0
+        Factor of each column of W_in.
+    bias : str, frozen scipy.stats distribution or array of shape (n_units,), default="uniform"
+        Law of the bias, or the bias itself, taken as given.
+    bias_scaling : float, default=0.1
+    n_outputs : int, default=0
+        Number of outputs that are fed back; 0 makes no feedback weights.
+    feedback_scaling : float or array of shape (n_outputs,), default=1.0
+    dtype : {"float64", "float32"}, default="float64"
+    random_state : int, Generator, RandomState or None, default=None
+
+    Returns
+    -------
+    Reservoir
+
+    Raises
+    ------
+    ValueError
+        If a name is not known (the close matches are named), a value is out of range, or a shape
+        does not fit; if W has radius 0 and is to be scaled to a positive one.
+
+    Examples
+    --------
+    >>> from reservoir.building import build_reservoir
+    >>> from reservoir.scaling import spectral_radius
+    >>> res = build_reservoir(100, 2, spectral_radius=0.8, random_state=0)
+    >>> res
+    Reservoir(n_units=100, n_features=2, n_outputs=0, connections=1000, activation='tanh',
+              dtype=float64)
+    >>> round(spectral_radius(res.W), 6)
+    0.8
+    """
+    return assemble_reservoir(
+        n_units,
+        n_features,
+        topology=topology,
+        in_degree=in_degree,
+        weights=weights,
+        input_weights=input_weights,
+        spectral_radius=spectral_radius,
+        leak_rate=leak_rate,
+        activation=activation,
+        input_scaling=input_scaling,
+        bias=bias,
+        bias_scaling=bias_scaling,
+        n_outputs=n_outputs,
+        feedback_scaling=feedback_scaling,
+        dtype=dtype,
+        generator=as_generator(random_state),
+    )
+
+
+def assemble_reservoir(
+    n_units: int,
+    n_features: int,
+    *,
+    topology: Any,
+    in_degree: Any,
+    weights: Any,
+    input_weights: Any,
+    spectral_radius: Any,
+    leak_rate: Any,
+    activation: Any,
+    input_scaling: Any,
+    bias: Any,
+    bias_scaling: Any,
+    n_outputs: int,
+    feedback_scaling: Any,
+    dtype: Any,
+    generator: np.random.Generator,
+) -> Reservoir:
+    """`build_reservoir` from a generator that the caller goes on to use: four are spawned."""
+    n_units = check_count("n_units", n_units)
+    n_features = check_count("n_features", n_features)
+    n_outputs = check_count("n_outputs", n_outputs, minimum=0)
+    of_W, of_input, of_bias, of_feedback = generator.spawn(4)
+    W = recurrent_weights(n_units, topology, in_degree, weights, of_W)
+    if spectral_radius is not None:
+        radius = check_number("spectral_radius", spectral_radius, low=0.0)
+        W = scale_to_spectral_radius(W, radius)
+    W_in = make_input_weights(
+        n_units, n_features, law=input_weights, scaling=input_scaling, random_state=of_input
+    )
+    b = make_bias(n_units, law=_named_law("bias", bias), scaling=bias_scaling, random_state=of_bias)
+    W_fb = None
+    if n_outputs:
+        W_fb = feedback_weights(
+            n_units, n_outputs, scaling=feedback_scaling, random_state=of_feedback
+        )
+    reservoir = Reservoir(W, W_in, b, leak_rate=leak_rate, activation=activation, W_fb=W_fb)
+    return reservoir if reservoir.dtype == np.dtype(dtype) else reservoir.astype(dtype)
+
+
+def _named_law(name: str, law: Any) -> Any:
+    if isinstance(law, str):
+        check_choice(name, law, ("uniform", "normal", "bernoulli"))
+    return law
+
+
+def recurrent_weights(
+    n_units: int, topology: Any, in_degree: Any, weights: Any, generator: np.random.Generator
+) -> Matrix:
+    """Return the unscaled W of a topology: a name, a callable or W itself."""
+    if isinstance(topology, str):
+        topology = TOPOLOGIES[check_choice("topology", topology, TOPOLOGIES)]
+    if not callable(topology):
+        return _given_weights("topology", topology, n_units)
+    offered = {"in_degree": in_degree, "weights": weights}
+    wanted = inspect.signature(topology).parameters
+    known = {name: value for name, value in offered.items() if name in wanted}
+    W = topology(n_units, random_state=generator, **known)
+    return _given_weights(f"topology={getattr(topology, '__name__', topology)!r}", W, n_units)
+
+
+def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
+    if not sp.issparse(W):
+        W = np.asarray(W)
+        if W.dtype == object or W.dtype.kind not in "biuf":
+            raise TypeError(
+                f"{name} must be a name, a callable or a numeric array; got {type(W).__name__} of "
+                f"dtype {W.dtype}."
+            )
+    if W.shape != (n_units, n_units):
+        raise ValueError(
+            f"{name} gives W of shape {W.shape}; n_units={n_units} needs ({n_units}, {n_units}). "
+            "Set n_units to the size of W."
+        )
+    return sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else W.astype(np.float64)

@@ -1,0 +1,9 @@
+"""Estimators with scikit-learn's interface: thin shells over functions on arrays."""
+
+from reservoir.estimators.classifier import ESNClassifier
+from reservoir.estimators.esn import ESNRegressor
+from reservoir.estimators.forecast import forecast
+from reservoir.estimators.stream import Stream
+from reservoir.estimators.transformer import ReservoirTransformer
+
+__all__ = ["ESNClassifier", "ESNRegressor", "ReservoirTransformer", "Stream", "forecast"]

@@ -1,0 +1,459 @@
+"""What the echo state estimators share: fit, partial_fit, states, the loop on own outputs."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_choice,
+    check_count,
+    check_number,
+    read_series,
+    resolve_washout,
+)
+from reservoir.building import assemble_reservoir
+from reservoir.dynamics import Reservoir, iter_states, run_closed_loop
+from reservoir.estimators._engine import (
+    Job,
+    Readout,
+    edges_of,
+    initial_states,
+    iter_features,
+    learn_all,
+    open_loop_outputs,
+)
+from reservoir.estimators._pairing import Pairing
+from reservoir.readouts import GramAccumulator, ridge_path
+
+_SELECTIONS = ("gcv", "blocked", "holdout")
+
+
+def estimator_dtype(dtype: Any) -> Any:
+    """Return numpy's float32 or float64 for the parameter `dtype`."""
+    try:
+        resolved = np.dtype(dtype)
+    except TypeError:
+        resolved = None
+    if resolved not in (np.float32, np.float64):
+        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
+    return resolved
+
+
+def recipe(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that shape the reservoir, as `assemble_reservoir` takes them."""
+    names = (
+        "topology in_degree weights input_weights spectral_radius leak_rate activation "
+        "input_scaling bias bias_scaling"
+    ).split()
+    return {name: getattr(estimator, name) for name in names}
+
+
+class BaseESN(BaseEstimator):
+    """An echo state network under a readout. Subclasses say what targets and outputs mean."""
+
+    missing_targets = "raise"  # ESNRegressor makes a parameter of it
+
+    def _read(self, X: Any, *, reset: bool) -> Sequences:
+        dtype = estimator_dtype(self.dtype)
+        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
+
+    def _check_parameters(self) -> None:
+        check_number("noise", self.noise, low=0.0)
+        for name in ("fit_intercept", "include_input", "feedback", "alpha_per_target"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name} must be True or False; got {getattr(self, name)!r}.")
+        check_choice("alpha_selection", self.alpha_selection, _SELECTIONS)
+        check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
+        check_count("verbose", int(self.verbose), minimum=0)
+        if self.missing_targets == "skip" and self.feedback:
+            raise ValueError(
+                "missing_targets='skip' cannot go with feedback=True: each target is fed back "
+                "into the next step. Fill the missing targets, or use feedback=False."
+            )
+        if self.readout is not None:
+            if np.ndim(self.alpha) > 0:
+                raise ValueError(
+                    "alpha is an array, but readout= replaces the ridge that would choose from "
+                    "it. Give a number, or search over the readout's own parameters."
+                )
+            if not hasattr(self.readout, "fit") or not hasattr(self.readout, "predict"):
+                raise TypeError(
+                    f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
+                )
+
+    def _start(self, sequences: Sequences, n_outputs: int) -> None:
+        """Build the reservoir and forget everything learned."""
+        self._check_parameters()
+        generator = as_generator(self.random_state)
+        n_features = sequences.arrays[0].shape[1]
+        self.reservoir_: Reservoir = assemble_reservoir(
+            self.n_units,
+            n_features,
+            n_outputs=n_outputs if self.feedback else 0,
+            feedback_scaling=self.feedback_scaling,
+            dtype=estimator_dtype(self.dtype),
+            generator=generator,
+            **recipe(self),
+        )
+        self.n_outputs_ = n_outputs
+        self._noise_root = generator.spawn(1)[0] if self.noise > 0 else None
+        self._noise_generator = None
+        self._gram: GramAccumulator | None = None
+        self._pairing = Pairing(n_outputs, self.feedback)
+        self._seen: set[Any] = set()
+        self._steps = 0
+        self._last_output = np.zeros(n_outputs)
+        self._state = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
+        self._continues = False
+        for name in ("coef_", "intercept_", "alpha_", "alpha_scores_", "readout_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _fit(self, sequences: Sequences, targets: list[Array], weights: list[Array] | None) -> None:
+        skips = resolve_washout(self.washout, sequences.lengths)
+        self._start(sequences, targets[0].shape[1])
+        starts = initial_states(
+            self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
+        )
+        self._washout = skips[0]
+        jobs = self._jobs(sequences, targets, weights, skips, starts)
+        self._learn(jobs, partial=False)
+        self._steps = sequences.lengths[-1]
+        self._remember_ids(sequences, goes_on=False, new_sequence=False)
+        self._continues = len(sequences) == 1
+
+    @property
+    def _n_fed_back(self) -> int:
+        return self.reservoir_.n_outputs
+
+    def _jobs(
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        weights: list[Array] | None,
+        skips: list[int],
+        starts: list[Array],
+    ) -> list[Job]:
+        n_units = self.reservoir_.n_units
+        choose = np.ndim(self.alpha) > 0 and self.readout is None
+        edges = edges_of(self.alpha_selection if choose else None, sequences.lengths, skips)
+        jobs = []
+        for i, (X, Y) in enumerate(zip(sequences.arrays, targets, strict=True)):
+            last = np.zeros(self.n_outputs_)
+            last[: len(starts[i]) - n_units] = starts[i][n_units:]
+            root = self._noise_root
+            jobs.append(
+                Job(
+                    X,
+                    Y,
+                    None if weights is None else weights[i],
+                    skips[i],
+                    edges[i],
+                    starts[i][:n_units],
+                    last,
+                    None if root is None else root.spawn(1)[0],
+                )
+            )
+        return jobs
+
+    def _learn(self, jobs: list[Job], *, partial: bool) -> None:
+        for job in jobs:
+            self._pairing.add(job.X, job.Y)
+        if self.readout is None:
+            learned = learn_all(
+                self.reservoir_,
+                jobs,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                noise=self.noise,
+                include_input=self.include_input,
+                missing=self.missing_targets,
+            )
+            self._state, self._noise_generator = learned.state, learned.generator
+            self._solve(learned.grams, partial=partial)
+        else:
+            self._fit_readout(jobs, partial=partial)
+        self._last_output = jobs[-1].Y[-1].copy()
+        state = self._state
+        if self._n_fed_back:
+            state = np.concatenate([state, self._last_output.astype(state.dtype)])
+        self.state_ = state
+
+    def _solve(self, grams: dict[int, GramAccumulator], *, partial: bool) -> None:
+        choose = np.ndim(self.alpha) > 0
+        blocks = []
+        if choose and self.alpha_selection != "gcv":  # copies: the parts are merged below
+            scored = grams if self.alpha_selection == "blocked" else [1]
+            blocks = [grams[part].copy() for part in scored if part in grams]
+        for gram in grams.values():
+            self._gram = gram if self._gram is None else self._gram.merge(gram)
+        if self._gram is None or self._gram.n_samples == 0:
+            if partial:
+                return  # still inside the washout
+            raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
+        if choose:
+            solution = ridge_path(
+                self._gram,
+                self.alpha,
+                selection=self.alpha_selection,
+                blocks=blocks,
+                fit_intercept=self.fit_intercept,
+                per_target=self.alpha_per_target,
+            )
+            self.alpha_scores_ = solution.scores
+        else:
+            solution = self._gram.solve(self.alpha, fit_intercept=self.fit_intercept)
+        self._store(solution.coef, solution.intercept)
+        self.alpha_ = solution.alpha
+
+    def _store(self, coef: Array, intercept: Array) -> None:
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError(
+                "The readout's coefficients overflow: the targets are near the largest float. "
+                "Scale y, for instance with TransformedTargetRegressor."
+            )
+        dtype = self.reservoir_.dtype
+        coef, intercept = coef.astype(dtype), intercept.astype(dtype)
+        self.coef_ = coef[0] if self._one_dimensional else coef
+        self.intercept_ = intercept[0] if self._one_dimensional else intercept
+
+    def _features(self, jobs: list[Job]) -> tuple[Array, Array, Array | None]:
+        """Features, targets and weights of every row behind the washout, states stored."""
+        features, targets, weights = [], [], []
+        for job in jobs:
+            blocks = iter_features(
+                self.reservoir_, job, noise=self.noise, include_input=self.include_input
+            )
+            rows = np.concatenate([block.copy() for _, block in blocks])
+            self._state = rows[-1, : self.reservoir_.n_units].copy()
+            keep = np.arange(len(rows)) >= job.skip
+            if self.missing_targets == "skip":
+                keep &= ~np.isnan(job.Y).any(axis=1)
+            features.append(rows[keep])
+            targets.append(job.Y[keep])
+            if job.weights is not None:
+                weights.append(job.weights[keep])
+        self._noise_generator = jobs[-1].generator
+        stacked = np.concatenate(weights) if weights else None
+        return np.concatenate(features), np.concatenate(targets), stacked
+
+    def _fit_readout(self, jobs: list[Job], *, partial: bool) -> None:
+        H, Y, weights = self._features(jobs)
+        if len(H) == 0:
+            if partial:
+                return
+            raise ValueError("No rows to fit: every row has a missing target.")
+        if not (partial and hasattr(self, "readout_")):
+            self.readout_ = clone(self.readout)
+        fit = self.readout_.partial_fit if partial else self.readout_.fit
+        known: dict[str, Any] = {}
+        if weights is not None:
+            if "sample_weight" not in inspect.signature(fit).parameters:
+                raise TypeError(
+                    f"sample_weight was given, but {type(self.readout).__name__} does not take it."
+                )
+            known["sample_weight"] = weights
+        self._call_readout_fit(fit, H, Y, known, partial)
+
+    def _partial_fit(
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        *,
+        first: bool,
+        new_sequence: bool,
+    ) -> None:
+        n_outputs = targets[0].shape[1]
+        if np.ndim(self.alpha) > 0 and self.alpha_selection != "gcv":
+            raise ValueError(
+                f"partial_fit cannot choose alpha by alpha_selection={self.alpha_selection!r}: "
+                'it keeps one sum over all rows. Use alpha_selection="gcv" or a number.'
+            )
+        if self.readout is not None and not hasattr(self.readout, "partial_fit"):
+            raise TypeError(
+                f"{type(self.readout).__name__} has no partial_fit. Use a readout that has one, "
+                "such as SGDRegressor, or the built-in ridge (readout=None)."
+            )
+        if first:
+            self._start(sequences, n_outputs)
+            self._washout = resolve_washout(
+                self.washout if self.washout == "auto" else 0, [sequences.lengths[0]]
+            )[0]
+            if self.washout != "auto":
+                self._washout = check_count("washout", self.washout, minimum=0)
+        if n_outputs != self.n_outputs_:
+            raise ValueError(f"y has {n_outputs} outputs; earlier calls had {self.n_outputs_}.")
+        goes_on = not first and self._goes_on(sequences, new_sequence)
+        self._remember_ids(sequences, goes_on, new_sequence)
+        starts = initial_states(
+            self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
+        )
+        before = [0] * len(sequences)
+        if goes_on:
+            starts[0], before[0] = self.state_, self._steps
+        skips = [max(self._washout - steps, 0) for steps in before]
+        skips = [min(s, n) for s, n in zip(skips, sequences.lengths, strict=True)]
+        held = self._noise_generator
+        if goes_on:
+            self._pairing.join(self._last_output, sequences.arrays[0][0])
+        jobs = self._jobs(sequences, targets, None, skips, starts)
+        if goes_on and held is not None:
+            jobs[0] = Job(**{**vars(jobs[0]), "generator": held})
+        self._learn(jobs, partial=True)
+        self._steps = before[-1] + sequences.lengths[-1]
+        self._continues = True
+
+    def _goes_on(self, sequences: Sequences, new_sequence: bool) -> bool:
+        """Whether the first sequence of this chunk is the last one of the chunk before."""
+        if new_sequence or sequences.container != "table":
+            return False
+        return sequences.ids is None or sequences.ids[0] == self._last_id
+
+    def _remember_ids(self, sequences: Sequences, goes_on: bool, new_sequence: bool) -> None:
+        self._last_id = None
+        if sequences.ids is None:
+            return
+        fresh = sequences.ids[1:] if goes_on or new_sequence else sequences.ids
+        for value in fresh:
+            if value in self._seen:
+                raise ValueError(
+                    f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
+                    "sequence must be adjacent, or use new_sequence=True."
+                )
+        self._seen.update(sequences.ids)
+        self._last_id = sequences.ids[-1]
+
+    # ---------------------------------------------------------------- using the fitted network
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_") or hasattr(self, "readout_")
+
+    def _check_fitted(self) -> None:
+        if hasattr(self, "reservoir_") and not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} has seen only washout rows so far: {self._steps} "
+                f"steps, washout={self._washout}. Call partial_fit with more rows."
+            )
+        check_is_fitted(self)
+
+    def _readout(self) -> Readout:
+        """Return features -> outputs of shape (n_rows, n_outputs) in the reservoir's dtype."""
+        if self.readout is None:
+            coef = np.atleast_2d(self.coef_)
+            intercept = np.atleast_1d(self.intercept_)
+            return lambda features: features @ coef.T + intercept
+        dtype, predict = self.reservoir_.dtype, self.readout_.predict
+        return lambda features: np.reshape(predict(features), (len(features), -1)).astype(dtype)
+
+    def _loop_readout(self) -> Any:
+        """Return what `run_closed_loop` takes: the ridge itself, or a function of one row."""
+        if self.readout is None:
+            return np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        readout = self._readout()
+        return lambda features: readout(features[None])[0]
+
+    def _last_state(self) -> Array | None:
+        return self.state_ if self._continues else None
+
+    def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
+        return initial_states(
+            self.initial_state if spec is None else spec,
+            self.reservoir_,
+            sequences,
+            n_fed_back=self._n_fed_back,
+            last=self._last_state(),
+        )
+
+    def _outputs(
+        self, sequences: Sequences, spec: Any, readout: Readout | None = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence; `readout` replaces the fitted one."""
+        outputs, states = [], []
+        for X, start in zip(sequences.arrays, self._start_states(spec, sequences), strict=True):
+            rows, state = self._play(X, start, readout)
+            outputs.append(rows)
+            states.append(state)
+        return outputs, states
+
+    def _play(self, X: Array, start: Array, readout: Readout | None = None) -> tuple[Array, Array]:
+        n_units = self.reservoir_.n_units
+        if not self._n_fed_back:
+            return open_loop_outputs(
+                self.reservoir_,
+                X,
+                start,
+                readout or self._readout(),
+                include_input=self.include_input,
+            )
+        rows, state = run_closed_loop(
+            self.reservoir_,
+            self._loop_readout(),
+            len(X),
+            initial_state=start[:n_units],
+            initial_output=start[n_units:],
+            exog=X,
+            include_input=self.include_input,
+        )
+        return rows, np.concatenate([state, rows[-1]])
+
+    @staticmethod
+    def _pack_states(states: list[Array], sequences: Sequences) -> Array:
+        one_table = sequences.container == "table" and len(states) == 1
+        return states[0] if one_table else np.stack(states)
+
+    def states(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the reservoir's states under a series.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : str or array, optional
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_units), or the container that X came in
+            With feedback the outputs that are fed back are the network's own.
+        """
+        self._check_fitted()
+        sequences = self._read(X, reset=False)
+        starts = self._start_states(initial_state, sequences)
+        n_units = self.reservoir_.n_units
+        parts = []
+        for X_i, start in zip(sequences.arrays, starts, strict=True):
+            feedback = None
+            if self._n_fed_back:
+                rows, _ = self._play(X_i, start)
+                feedback = np.vstack([start[n_units:], rows[:-1]])
+            states = np.empty((len(X_i), n_units), self.reservoir_.dtype)
+            for _ in iter_states(
+                self.reservoir_, X_i, initial_state=start[:n_units], feedback=feedback, out=states
+            ):
+                pass
+            parts.append(states)
+        return sequences.restore(parts)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+
+def flatten(values: Any) -> Any:
+    """Join the sequences of a list, an object array or a 3-D array; a table stays as it is."""
+    if isinstance(values, list) and len(values) and np.ndim(values[0]) > 0:
+        return np.concatenate([np.asarray(item) for item in values])
+    if isinstance(values, np.ndarray) and values.dtype == object and np.ndim(values[0]) > 0:
+        return np.concatenate(list(values))
+    if isinstance(values, np.ndarray) and values.ndim == 3:
+        return values.reshape(-1, values.shape[-1])
+    return values

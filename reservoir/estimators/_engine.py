@@ -1,0 +1,270 @@
+"""From sequences to Gram matrices and outputs: functions on arrays below the estimators."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences, check_choice
+from reservoir.dynamics import Reservoir, iter_states
+from reservoir.readouts import GramAccumulator
+
+_BATCH_ROWS = 8192  # at least so many rows go to one worker
+_MAX_BATCHES = 64  # at most so many Gram matrices are on their way at a time
+_STEADY_STEPS = 10_000
+_N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
+_HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
+
+
+@dataclass(frozen=True)
+class Job:
+    """One sequence to learn from.
+
+    `skip` rows are washout. Row i of the rest belongs to part k of the Gram if
+    ``edges[k - 1] <= i < edges[k]``, counted from the start of the sequence.
+    """
+
+    X: Array
+    Y: Array
+    weights: Array | None
+    skip: int
+    edges: tuple[int, ...]
+    state: Array
+    last_output: Array
+    generator: np.random.Generator | None = None
+
+
+class Learned(NamedTuple):
+    """What a batch of jobs gives back: Grams by part, and the state at the end of the last job."""
+
+    grams: dict[int, GramAccumulator]
+    state: Array
+    generator: np.random.Generator | None
+
+
+def edges_of(selection: str | None, lengths: list[int], skips: list[int]) -> list[tuple[int, ...]]:
+    """Return where each sequence's parts end: one part, or what the selection scores on."""
+    if selection is None or selection == "gcv":
+        return [(length,) for length in lengths]
+    kept = [max(length - skip, 0) for length, skip in zip(lengths, skips, strict=True)]
+    if selection == "holdout":
+        held = [round(_HELD_OUT * n) for n in kept]
+        return [(length - h, length) for length, h in zip(lengths, held, strict=True)]
+    total, before, edges = sum(kept), 0, []
+    ends = [round(total * (k + 1) / _N_BLOCKS) for k in range(_N_BLOCKS)]
+    for skip, n in zip(skips, kept, strict=True):
+        edges.append(tuple(skip + min(max(end - before, 0), n) for end in ends))
+        before += n
+    return edges
+
+
+def iter_features(
+    reservoir: Reservoir, job: Job, *, noise: float, include_input: bool
+) -> Iterator[tuple[int, Array]]:
+    """Yield (start, features) block by block, teacher-forced where there is feedback."""
+    feedback = None
+    if reservoir.W_fb is not None:
+        feedback = np.vstack([job.last_output, job.Y[:-1]])
+    for start, states in iter_states(
+        reservoir,
+        job.X,
+        initial_state=job.state,
+        feedback=feedback,
+        noise=noise,
+        generator=job.generator,
+    ):
+        yield start, join(states, job.X[start : start + len(states)], include_input)
+
+
+def join(states: Array, X: Array, include_input: bool) -> Array:
+    """Return the features of a block: the states, then the inputs if they are asked for."""
+    return np.hstack([states, X]) if include_input else states
+
+
+def learn(
+    reservoir: Reservoir,
+    jobs: list[Job],
+    *,
+    noise: float,
+    include_input: bool,
+    missing: str,
+    limit_threads: bool = False,
+) -> Learned:
+    """Run jobs one after the other and sum up their features and targets."""
+    with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
+        grams: dict[int, GramAccumulator] = {}
+        state = jobs[-1].state
+        for job in jobs:
+            for start, features in iter_features(
+                reservoir, job, noise=noise, include_input=include_input
+            ):
+                _add(grams, job, start, features, missing)
+                state = features[-1, : reservoir.n_units].copy()
+        return Learned(grams, state, jobs[-1].generator)
+
+
+def _add(
+    grams: dict[int, GramAccumulator], job: Job, start: int, features: Array, missing: str
+) -> None:
+    begin = job.skip
+    for part, end in enumerate(job.edges):
+        low, high = max(begin, start), min(end, start + len(features))
+        if low < high:
+            if part not in grams:
+                grams[part] = GramAccumulator(features.shape[1], job.Y.shape[1])
+            weights = None if job.weights is None else job.weights[low:high]
+            rows = features[low - start : high - start]
+            grams[part].update(rows, job.Y[low:high], weights, missing=missing)
+        begin = max(begin, end)
+
+
+def learn_all(
+    reservoir: Reservoir, jobs: list[Job], *, n_jobs: int | None, verbose: int, **options: Any
+) -> Learned:
+    """`learn` over batches of sequences in parallel; the result does not depend on `n_jobs`.
+
+    The batches depend on the data alone and their Grams are merged in order; with several
+    sequences each batch runs on one BLAS thread, in workers or not, so the sums are the same to
+    the bit.
+    """
+    several = len(jobs) > 1
+    batches = _batches(jobs)
+    results: Iterable[Learned]
+    if several:
+        results = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(learn)(reservoir, batch, limit_threads=True, **options) for batch in batches
+        )
+    else:
+        results = (learn(reservoir, batch, **options) for batch in batches)
+    total: Learned | None = None
+    for result in progress(results, len(batches), verbose):
+        if total is None:
+            total = result
+            continue
+        for part, gram in result.grams.items():
+            if part in total.grams:
+                total.grams[part].merge(gram)
+            else:
+                total.grams[part] = gram
+        total = Learned(total.grams, result.state, result.generator)
+    assert total is not None
+    return total
+
+
+def _batches(jobs: list[Job]) -> list[list[Job]]:
+    rows = max(_BATCH_ROWS, sum(len(job.X) for job in jobs) // _MAX_BATCHES)
+    batches: list[list[Job]] = [[]]
+    filled = 0
+    for job in jobs:
+        if filled >= rows:
+            batches.append([])
+            filled = 0
+        batches[-1].append(job)
+        filled += len(job.X)
+    return batches
+
+
+def progress(items: Iterable[Any], total: int, verbose: int) -> Iterable[Any]:
+    """Show a progress line if `verbose` (tqdm where it is installed, else the log)."""
+    if not verbose:
+        return items
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _logged(items, total)
+    return tqdm(items, total=total, desc="reservoir fit", unit="batch")
+
+
+def _logged(items: Iterable[Any], total: int) -> Iterator[Any]:
+    logger = logging.getLogger("reservoir")
+    for i, item in enumerate(items):
+        logger.warning("fit: batch %d of %d", i + 1, total)
+        yield item
+
+
+def initial_states(
+    spec: Any,
+    reservoir: Reservoir,
+    sequences: Sequences,
+    *,
+    n_fed_back: int,
+    last: Array | None,
+) -> list[Array]:
+    """Return the state before each sequence: units, then the last output if it is fed back.
+
+    `last` stands for "last" when there is one sequence; None means zeros.
+    """
+    n_units, n_sequences = reservoir.n_units, len(sequences)
+    width = n_units + n_fed_back
+    if isinstance(spec, str):
+        check_choice("initial_state", spec, ("last", "steady", "zeros"))
+        if spec == "last" and last is not None and n_sequences == 1:
+            return [last]
+        states = [np.zeros(width, reservoir.dtype) for _ in range(n_sequences)]
+        if spec == "steady":
+            for state, X in zip(states, sequences.arrays, strict=True):
+                state[:n_units] = steady_state(reservoir, X[0])
+        return states
+    given = np.array(spec, dtype=reservoir.dtype)
+    if given.shape not in {
+        shape for size in (n_units, width) for shape in ((size,), (n_sequences, size))
+    }:
+        extra = f", or {width} with the last output behind" if n_fed_back else ""
+        raise ValueError(
+            f'initial_state must be "last", "zeros", "steady" or an array of shape ({n_units},) '
+            f"or (n_sequences={n_sequences}, {n_units}){extra}; got shape {given.shape}."
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("initial_state contains NaN or infinity.")
+    given = np.broadcast_to(given, (n_sequences, given.shape[-1]))
+    padded = np.zeros((n_sequences, width), reservoir.dtype)
+    padded[:, : given.shape[1]] = given
+    return list(padded)
+
+
+def steady_state(reservoir: Reservoir, u: Array) -> Array:
+    """Return the state that a constant input leads to from zero; zeros, with a warning, if none."""
+    tolerance = 50 * np.finfo(reservoir.dtype).eps
+    state = np.zeros(reservoir.n_units, reservoir.dtype)
+    constant = np.tile(u, (100, 1))
+    feedback = None if reservoir.W_fb is None else np.zeros((100, reservoir.n_outputs))
+    for _ in range(_STEADY_STEPS // len(constant)):
+        try:
+            blocks = iter_states(reservoir, constant, initial_state=state, feedback=feedback)
+            block = np.concatenate([b.copy() for _, b in blocks])
+        except ValueError:  # an unbounded activation ran away
+            break
+        state = block[-1]
+        if np.abs(state - block[-2]).max() <= tolerance * max(1.0, np.abs(state).max()):
+            return state
+    warnings.warn(
+        f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
+        "first row; starting from zeros. A smaller spectral radius makes one more likely.",
+        ConvergenceWarning,
+        stacklevel=2,
+    )
+    return np.zeros(reservoir.n_units, reservoir.dtype)
+
+
+Readout = Callable[[Array], Array]
+
+
+def open_loop_outputs(
+    reservoir: Reservoir, X: Array, state: Array, readout: Readout, *, include_input: bool
+) -> tuple[Array, Array]:
+    """Return readout(features) for every row, and the state at the end."""
+    parts = []
+    for start, states in iter_states(reservoir, X, initial_state=state):
+        parts.append(readout(join(states, X[start : start + len(states)], include_input)))
+        state = states[-1].copy()
+    return np.concatenate(parts), state

@@ -1,0 +1,64 @@
+"""Whether y[t] is the next input: what a network that runs on its own outputs relies on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array
+
+_MAX_PAIRS = 64  # kept so that a pipeline's own scaling can be checked later
+
+
+class Pairing:
+    """Compares targets with the inputs one step later, sequence by sequence.
+
+    Parameters
+    ----------
+    n_outputs : int
+    feedback : bool
+        With feedback weights outputs do not enter as inputs: nothing is compared.
+
+    Attributes
+    ----------
+    problem : str or None
+        Where y[t] first differs from X[t+1]; None if it never does.
+    targets, inputs : arrays of shape (n_pairs, n_outputs) and (n_pairs, n_features)
+        A sample of targets, each with the row of X one step later.
+    """
+
+    def __init__(self, n_outputs: int, feedback: bool) -> None:
+        self.n_outputs = n_outputs
+        self.feedback = feedback
+        self.problem: str | None = None
+        self.targets = np.zeros((0, n_outputs))
+        self.inputs = np.zeros((0, 0))
+
+    def add(self, X: Array, Y: Array) -> None:
+        """Compare one sequence with its targets."""
+        self._compare(Y[:-1], X[1:], 0)
+
+    def join(self, last_output: Array, x: Array) -> None:
+        """Compare the last target of a chunk with the first row of the next."""
+        self._compare(last_output[None], x[None], -1)
+
+    def _compare(self, targets: Array, following: Array, first: int) -> None:
+        if self.feedback or following.shape[1] < self.n_outputs:
+            return
+        room = _MAX_PAIRS - len(self.targets)
+        if room > 0 and len(targets):
+            rows = np.unique(np.linspace(0, len(targets) - 1, room).astype(int))
+            rows = rows[~np.isnan(targets[rows]).any(axis=1)]
+            old = self.inputs if self.inputs.size else np.zeros((0, following.shape[1]))
+            self.targets = np.concatenate([self.targets, targets[rows]])
+            self.inputs = np.concatenate([old, following[rows].astype(np.float64)])
+        if self.problem is not None:
+            return
+        shown = following[:, : self.n_outputs]
+        same = np.isclose(targets.astype(shown.dtype), shown, equal_nan=False)
+        same |= np.isnan(targets)
+        if not same.all():
+            t, k = (int(i) for i in np.argwhere(~same)[0])
+            self.problem = (
+                f"y[{t + first}, {k}]={targets[t, k]:.6g}, but "
+                f"X[{t + first + 1}, {k}]={shown[t, k]:.6g}"
+            )

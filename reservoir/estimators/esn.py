@@ -1,0 +1,304 @@
+"""The echo state network for numbers: one output, or several, per time step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences, read_targets, read_weights
+from reservoir.estimators._base import BaseESN, flatten
+from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
+from reservoir.estimators.forecast import forecast_network
+from reservoir.estimators.stream import Stream
+
+__all__ = ["ESNRegressor"]
+
+
+@describe(RESERVOIR=RESERVOIR, READOUT=READOUT, COMMON=COMMON, LAST=LAST, FITTED=FITTED)
+class ESNRegressor(RegressorMixin, BaseESN):
+    """Echo state network: a fixed random reservoir under a ridge readout.
+
+    ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and
+    ``y[t] = C [x[t]; u[t]] + c``. Only C and c are learned [1]_, from sums over rows: the states
+    are never stored.
+
+    Rows of X are time steps, in order. Several sequences are given as a list of tables, as a 3-D
+    array (n_sequences, n_steps, n_features), by an id column (`sequence_column`) or by a pandas
+    MultiIndex; each starts fresh, and results come back in the same container.
+
+    Parameters
+    ----------
+    {RESERVOIR}
+    {READOUT}
+    {COMMON}
+    {LAST}
+
+    Attributes
+    ----------
+    {FITTED}
+
+    See Also
+    --------
+    ESNClassifier : One label per time step.
+    ReservoirTransformer : The states alone, for a pipeline.
+    reservoir.forecast : Closed-loop forecasts from pipelines and searches.
+
+    References
+    ----------
+    .. [1] H. Jaeger, "The 'echo state' approach to analysing and training recurrent neural
+       networks", GMD Report 148, 2001.
+    .. [2] M. Lukosevicius and H. Jaeger, "Reservoir computing approaches to recurrent neural
+       network training", Computer Science Review 3, 2009.
+
+    Examples
+    --------
+    >>> from reservoir import ESNRegressor
+    >>> from reservoir.datasets import mackey_glass
+    >>> series = mackey_glass(1500, random_state=0).ravel()
+    >>> esn = ESNRegressor(200, random_state=0).fit(series[:1199, None], series[1:1200])
+    >>> forecast = esn.forecast(50)
+    >>> bool(abs(forecast - series[1200:1250]).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        n_units: int = 100,
+        *,
+        topology: Any = "random_sparse",
+        in_degree: float = 10,
+        weights: Any = "normal",
+        input_weights: Any = "uniform",
+        spectral_radius: float | None = 0.9,
+        leak_rate: Any = 1.0,
+        activation: Any = "tanh",
+        input_scaling: Any = 1.0,
+        bias: Any = "uniform",
+        bias_scaling: float = 0.1,
+        alpha: Any = 1e-6,
+        alpha_selection: str = "gcv",
+        alpha_per_target: bool = False,
+        readout: Any = None,
+        fit_intercept: bool = True,
+        include_input: bool = True,
+        washout: Any = "auto",
+        initial_state: Any = "last",
+        feedback: bool = False,
+        feedback_scaling: Any = 1.0,
+        noise: float = 0.0,
+        sequence_column: Any = None,
+        dtype: Any = "float64",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        missing_targets: str = "raise",
+        random_state: Any = None,
+    ) -> None:
+        self.n_units = n_units
+        self.topology = topology
+        self.in_degree = in_degree
+        self.weights = weights
+        self.input_weights = input_weights
+        self.spectral_radius = spectral_radius
+        self.leak_rate = leak_rate
+        self.activation = activation
+        self.input_scaling = input_scaling
+        self.bias = bias
+        self.bias_scaling = bias_scaling
+        self.alpha = alpha
+        self.alpha_selection = alpha_selection
+        self.alpha_per_target = alpha_per_target
+        self.readout = readout
+        self.fit_intercept = fit_intercept
+        self.include_input = include_input
+        self.washout = washout
+        self.initial_state = initial_state
+        self.feedback = feedback
+        self.feedback_scaling = feedback_scaling
+        self.noise = noise
+        self.sequence_column = sequence_column
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.missing_targets = missing_targets
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ESNRegressor:
+        """Build the reservoir, run it over X, and solve for the readout.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            At least 0. A row of weight 0 still drives the reservoir.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do.
+        """
+        sequences = self._read(X, reset=True)
+        targets = self._read_targets(y, sequences)
+        self._fit(sequences, targets, read_weights(sample_weight, sequences))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> ESNRegressor:
+        """Go on learning with the next chunk of rows.
+
+        Any split of the data over calls gives the model of one `fit` (for an integer washout;
+        "auto" takes the first chunk for the whole).
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`. A table goes on where the last call ended; each item of a list is a
+            sequence of its own.
+        new_sequence : bool, default=False
+            Whether the chunk starts a new sequence: fresh state, fresh washout. With
+            `sequence_column` a new id says so by itself.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "reservoir_")
+        sequences = self._read(X, reset=first)
+        targets = self._read_targets(y, sequences)
+        self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
+        return self
+
+    def _read_targets(self, y: Any, sequences: Sequences) -> list[Array]:
+        skip = self.missing_targets == "skip"
+        targets, ndim = read_targets(self, y, sequences, allow_nan=skip)
+        self._one_dimensional = ndim == 1
+        return targets
+
+    def _call_readout_fit(
+        self, fit: Callable[..., Any], H: Array, Y: Array, known: dict[str, Any], partial: bool
+    ) -> None:
+        fit(H, Y[:, 0] if self._one_dimensional else Y, **known)
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Run the reservoir over X and read it out, one row of output per row of X.
+
+        The estimator is not changed: the same call gives the same answer. With ``feedback=True``
+        the network runs on its own outputs.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
+        state : array of shape (n_units [+ n_outputs],), or one row per sequence
+            Where the run ended; only if `return_state`.
+        """
+        self._check_fitted()
+        sequences = self._read(X, reset=False)
+        outputs, states = self._outputs(sequences, initial_state)
+        y = sequences.restore([self._squeeze(rows) for rows in outputs])
+        return (y, self._pack_states(states, sequences)) if return_state else y
+
+    def _squeeze(self, rows: Array) -> Array:
+        return rows[:, 0] if self._one_dimensional else rows
+
+    def forecast(
+        self,
+        n_steps: int,
+        *,
+        context: Any = None,
+        exog: Any = None,
+        initial_state: Any = None,
+        return_state: bool = False,
+    ) -> Any:
+        """Forecast by feeding outputs back as inputs.
+
+        Needs a network that was trained to predict its own next input: ``y[t] == X[t+1]`` in the
+        first n_outputs columns of X (`reservoir.model_selection.make_forecast_pairs` makes such
+        pairs); further columns are exogenous. With ``feedback=True`` X is exogenous altogether.
+
+        Parameters
+        ----------
+        n_steps : int
+            Rows to forecast.
+        context : array of shape (n_context, n_features), optional
+            Rows that the network listens to first. Row 0 of the forecast is then what `predict`
+            says of the last of them. Without context the forecast goes on from the end of
+            training: row 0 is the step after the last target.
+        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
+            Exogenous inputs; row k enters with the input that yields row k (with context: row
+            k + 1).
+        initial_state : str or array, optional
+            As in `predict`; without context, by default, the state at the end of training.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
+        state : array of shape (n_units [+ n_outputs],)
+            Only if `return_state`.
+
+        Raises
+        ------
+        ValueError
+            If the network was not trained so, shapes do not fit, or n_steps < 1. Inside a
+            pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which walks it.
+
+        Warns
+        -----
+        RuntimeWarning
+            If the loop diverges; the message names the step. The rows from there on repeat the
+            last output before it.
+        """
+        self._check_fitted()
+        rows, state = forecast_network(
+            self, n_steps, context=context, exog=exog, initial_state=initial_state
+        )
+        return (rows, state) if return_state else rows
+
+    def stream(self, initial_state: Any = "last") -> Stream:
+        """Return a session that keeps its state from chunk to chunk.
+
+        Parameters
+        ----------
+        initial_state : {"last", "zeros", "steady"} or array, default="last"
+
+        Returns
+        -------
+        Stream
+            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
+        """
+        self._check_fitted()
+        return Stream(self, initial_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of `predict`, over all rows of all sequences.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return r2_score(flatten(y), flatten(self.predict(X)), sample_weight=flatten(sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

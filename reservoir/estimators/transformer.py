@@ -1,0 +1,185 @@
+"""The reservoir alone, as a transformer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences, as_generator, read_series
+from reservoir.building import assemble_reservoir
+from reservoir.dynamics import iter_states
+from reservoir.estimators._base import estimator_dtype, recipe
+from reservoir.estimators._docs import COMMON, RESERVOIR, describe
+from reservoir.estimators._engine import initial_states
+
+__all__ = ["ReservoirTransformer"]
+
+
+@describe(RESERVOIR=RESERVOIR, COMMON=COMMON)
+class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Turn a series into the states of a reservoir that it drives.
+
+    One row of states per row of X. Nothing is learned from the values of X; `fit` builds the
+    reservoir. For several sequences see `ESNRegressor`.
+
+    Parameters
+    ----------
+    {RESERVOIR}
+    initial_state : {"zeros", "last", "steady"} or array, default="zeros"
+        Where a run starts. "last": `transform` goes on from the end of the series that fit saw,
+        and `fit_transform` starts from zeros.
+    {COMMON}
+    random_state : int, Generator, RandomState or None, default=None
+        Seed of all weights.
+
+    Attributes
+    ----------
+    reservoir_ : reservoir.dynamics.Reservoir
+    state_ : array of shape (n_units,)
+        The state at the end of the (last) series that fit saw; with ``initial_state="last"``.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from reservoir import ReservoirTransformer
+    >>> from reservoir.datasets import narma
+    >>> X, y = narma(1000, random_state=0)
+    >>> pipe = make_pipeline(ReservoirTransformer(100, random_state=0), Ridge(1e-6))
+    >>> bool(pipe.fit(X[:800], y[:800]).score(X[800:], y[800:]) > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        n_units: int = 100,
+        *,
+        topology: Any = "random_sparse",
+        in_degree: float = 10,
+        weights: Any = "normal",
+        input_weights: Any = "uniform",
+        spectral_radius: float | None = 0.9,
+        leak_rate: Any = 1.0,
+        activation: Any = "tanh",
+        input_scaling: Any = 1.0,
+        bias: Any = "uniform",
+        bias_scaling: float = 0.1,
+        initial_state: Any = "zeros",
+        sequence_column: Any = None,
+        dtype: Any = "float64",
+        random_state: Any = None,
+    ) -> None:
+        self.n_units = n_units
+        self.topology = topology
+        self.in_degree = in_degree
+        self.weights = weights
+        self.input_weights = input_weights
+        self.spectral_radius = spectral_radius
+        self.leak_rate = leak_rate
+        self.activation = activation
+        self.input_scaling = input_scaling
+        self.bias = bias
+        self.bias_scaling = bias_scaling
+        self.initial_state = initial_state
+        self.sequence_column = sequence_column
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> ReservoirTransformer:
+        """Build the reservoir for the columns of X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        sequences = self._build(X)
+        if isinstance(self.initial_state, str) and self.initial_state == "last":
+            self._states(sequences)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Build the reservoir and return the states of the run over X itself.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        As `transform`.
+        """
+        sequences = self._build(X)
+        return sequences.restore(self._states(sequences))
+
+    def transform(self, X: Any) -> Any:
+        """Return the states of the reservoir under X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+
+        Returns
+        -------
+        array of shape (n_samples, n_units), or the container that X came in
+        """
+        check_is_fitted(self)
+        sequences = self._read(X, reset=False)
+        last = self.state_ if self._continues else None
+        return sequences.restore(self._run(sequences, last)[0])
+
+    def _read(self, X: Any, *, reset: bool) -> Sequences:
+        dtype = estimator_dtype(self.dtype)
+        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
+
+    def _build(self, X: Any) -> Sequences:
+        sequences = self._read(X, reset=True)
+        self.reservoir_ = assemble_reservoir(
+            self.n_units,
+            sequences.arrays[0].shape[1],
+            n_outputs=0,
+            feedback_scaling=1.0,
+            dtype=estimator_dtype(self.dtype),
+            generator=as_generator(self.random_state),
+            **recipe(self),
+        )
+        self._n_features_out = self.reservoir_.n_units
+        self.state_ = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
+        self._continues = False
+        return sequences
+
+    def _states(self, sequences: Sequences) -> list[Array]:
+        """Run over the series of fit, from zeros where it says "last"; remember its end."""
+        parts, self.state_ = self._run(sequences, None)
+        self._continues = len(sequences) == 1
+        return parts
+
+    def _run(self, sequences: Sequences, last: Array | None) -> tuple[list[Array], Array]:
+        starts = initial_states(
+            self.initial_state, self.reservoir_, sequences, n_fed_back=0, last=last
+        )
+        parts = []
+        for X, start in zip(sequences.arrays, starts, strict=True):
+            states = np.empty((len(X), self.reservoir_.n_units), self.reservoir_.dtype)
+            for _ in iter_states(self.reservoir_, X, initial_state=start, out=states):
+                pass
+            parts.append(states)
+        return parts, parts[-1][-1].copy()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        return tags
