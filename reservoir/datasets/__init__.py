@@ -50,7 +50,7 @@ __all__ = [
 LYAPUNOV_TIME: dict[str, float] = {
     "mackey_glass": 1.0 / 0.0051,
     "lorenz": 1.0 / 0.9056,
-    "lorenz96": 1.0 / 1.68,
+    "lorenz96": 1.0 / 1.67,
     "roessler": 1.0 / 0.0714,
     "henon": 1.0 / 0.41922,
     "logistic_map": 1.0 / log(2.0),
