@@ -12,10 +12,10 @@ from reservoir._typing import Array
 from reservoir._validation import check_number
 from reservoir.scaling._balance import balanced
 from reservoir.scaling._checks import as_matrix, row_of_entries
+from reservoir.scaling._krylov import krylov_radius
 from reservoir.scaling._solvers import (
     dense_radius,
     is_normal,
-    krylov_radius,
     largest_singular_value,
     perron_root,
     symmetric_form,
