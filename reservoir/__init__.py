@@ -3,8 +3,23 @@
 The distribution is called ``reservoir-esn``, the import ``reservoir``.
 """
 
-from reservoir.estimators import ESNClassifier, ESNRegressor, ReservoirTransformer, forecast
+from reservoir.estimators import (
+    ESNClassifier,
+    ESNRegressor,
+    ReservoirTransformer,
+    forecast,
+    load,
+    save,
+)
 
 __version__ = "0.1.0.dev0"
 
-__all__ = ["ESNClassifier", "ESNRegressor", "ReservoirTransformer", "__version__", "forecast"]
+__all__ = [
+    "ESNClassifier",
+    "ESNRegressor",
+    "ReservoirTransformer",
+    "__version__",
+    "forecast",
+    "load",
+    "save",
+]

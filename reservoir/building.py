@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import Array, ArrayLike, Matrix, RandomState
+from reservoir._typing import ArrayLike, Matrix, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
 from reservoir.dynamics import Reservoir
 from reservoir.input_weights import bias as make_bias
-from reservoir.input_weights import feedback_weights, input_weights as make_input_weights
+from reservoir.input_weights import feedback_weights
+from reservoir.input_weights import input_weights as make_input_weights
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import TOPOLOGIES
 

@@ -75,16 +75,17 @@ def read_series(
         )
     if len(X) == 0:
         raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
-    arrays = []
-    for i, item in enumerate(X):
-        try:
-            table = _validate(estimator, item, reset and i == 0)
-            arrays.append(_as_finite(f"sequence {i} of X", table, dtype, _names(estimator)))
-        except ValueError as error:
-            if "sequence" in str(error):
-                raise
-            raise ValueError(f"In sequence {i} of X: {error}") from error
-    return Sequences(tuple(arrays), container)
+    items = enumerate(X)
+    arrays = tuple(_read_item(estimator, i, item, reset and i == 0, dtype) for i, item in items)
+    return Sequences(arrays, container)
+
+
+def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Array:
+    try:
+        table = _validate(estimator, item, reset)
+    except ValueError as error:
+        raise ValueError(f"In sequence {i} of X: {error}") from error
+    return _as_finite(f"sequence {i} of X", table, dtype, _names(estimator))
 
 
 def _container(X: Any) -> str:

@@ -3,7 +3,16 @@
 from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
 from reservoir.estimators.forecast import forecast
+from reservoir.estimators.persistence import load, save
 from reservoir.estimators.stream import Stream
 from reservoir.estimators.transformer import ReservoirTransformer
 
-__all__ = ["ESNClassifier", "ESNRegressor", "ReservoirTransformer", "Stream", "forecast"]
+__all__ = [
+    "ESNClassifier",
+    "ESNRegressor",
+    "ReservoirTransformer",
+    "Stream",
+    "forecast",
+    "load",
+    "save",
+]

@@ -50,10 +50,8 @@ def estimator_dtype(dtype: Any) -> Any:
 
 def recipe(estimator: Any) -> dict[str, Any]:
     """Return the parameters that shape the reservoir, as `assemble_reservoir` takes them."""
-    names = (
-        "topology in_degree weights input_weights spectral_radius leak_rate activation "
-        "input_scaling bias bias_scaling"
-    ).split()
+    names: tuple[str, ...] = ("topology", "in_degree", "weights", "input_weights")
+    names += ("spectral_radius", "leak_rate", "activation", "input_scaling", "bias", "bias_scaling")
     return {name: getattr(estimator, name) for name in names}
 
 
@@ -106,7 +104,7 @@ class BaseESN(BaseEstimator):
         )
         self.n_outputs_ = n_outputs
         self._noise_root = generator.spawn(1)[0] if self.noise > 0 else None
-        self._noise_generator = None
+        self._noise_generator: np.random.Generator | None = None
         self._gram: GramAccumulator | None = None
         self._pairing = Pairing(n_outputs, self.feedback)
         self._seen: set[Any] = set()

@@ -31,8 +31,8 @@ def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
     RESERVOIR=RESERVOIR,
     READOUT=READOUT.replace("default=1e-6", "default=1e-2").replace(
         "    eigendecomposition (per block).\n",
-        "    eigendecomposition (per block). Larger than the regressor's: labels are coarse, and a\n"
-        "    readout that interpolates them does not heed class weights.\n",
+        "    eigendecomposition (per block). More than the regressor's: labels are coarse,\n"
+        "    and a readout that interpolates them does not heed class weights.\n",
     ),
     COMMON=COMMON,
     FITTED=FITTED,
@@ -166,8 +166,9 @@ class ESNClassifier(ClassifierMixin, BaseESN):
             by_class = sequences.split(
                 compute_sample_weight(self.class_weight, np.concatenate(labels))
             )
-            pairs = zip(by_class, weights or [1.0] * len(by_class), strict=True)
-            weights = [balance * weight for balance, weight in pairs]
+            if weights is not None:
+                by_class = [a * b for a, b in zip(by_class, weights, strict=True)]
+            weights = by_class
         self._fit(sequences, targets, weights)
         return self
 

@@ -1,0 +1,226 @@
+"""Saving to one .npz file that holds no pickle, and loading it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array
+from reservoir.activations import ACTIVATIONS, Activation
+from reservoir.dynamics import Reservoir
+from reservoir.estimators._pairing import Pairing
+from reservoir.estimators.classifier import ESNClassifier
+from reservoir.estimators.esn import ESNRegressor
+from reservoir.estimators.transformer import ReservoirTransformer
+from reservoir.readouts import GramAccumulator
+
+__all__ = ["load", "save"]
+
+_VERSION = 1
+_ESTIMATORS = {cls.__name__: cls for cls in (ESNClassifier, ESNRegressor, ReservoirTransformer)}
+_PARTS = {cls.__name__: cls for cls in (GramAccumulator, Pairing, Reservoir)}
+
+
+def save(model: Any, file: str | PathLike[str]) -> None:
+    """Write an estimator, fitted or not, to one file that holds arrays and text only.
+
+    Unlike a pickle, the file runs no code when it is read, and it can be read by later versions
+    of Python, NumPy and this package.
+
+    Parameters
+    ----------
+    model : ESNRegressor, ESNClassifier or ReservoirTransformer
+    file : path
+        Written as it is named; ``.npz`` is customary.
+
+    Raises
+    ------
+    TypeError
+        If the model, or one of its parameters, is an object that arrays and text cannot hold (a
+        pipeline, a `readout`, a callable, a scipy.stats distribution). Use joblib or skops there.
+
+    See Also
+    --------
+    load
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import numpy as np
+    >>> from reservoir import ESNRegressor, load, save
+    >>> from reservoir.datasets import narma
+    >>> X, y = narma(500, random_state=0)
+    >>> esn = ESNRegressor(50, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(esn, pathlib.Path(folder) / "esn.npz")
+    ...     again = load(pathlib.Path(folder) / "esn.npz")
+    >>> bool(np.array_equal(again.predict(X), esn.predict(X)))
+    True
+    """
+    name = type(model).__name__
+    if _ESTIMATORS.get(name) is not type(model):
+        raise TypeError(
+            f"save takes {', '.join(sorted(_ESTIMATORS))}; got {name}. Use joblib.dump or "
+            "skops.io.dump for pipelines and other estimators."
+        )
+    arrays: dict[str, Array] = {}
+    params = model.get_params(deep=False)
+    fitted = {key: value for key, value in vars(model).items() if key not in params}
+    text = json.dumps(
+        {
+            "format": "reservoir",
+            "version": _VERSION,
+            "class": name,
+            "params": {key: _encode(value, key, arrays) for key, value in params.items()},
+            "fitted": {key: _encode(value, key, arrays) for key, value in fitted.items()},
+        }
+    )
+    with Path(file).open("wb") as stream:
+        np.savez(stream, allow_pickle=False, header=np.array(text), **arrays)
+
+
+def load(file: str | PathLike[str]) -> Any:
+    """Read an estimator that `save` has written.
+
+    Parameters
+    ----------
+    file : path
+
+    Returns
+    -------
+    ESNRegressor, ESNClassifier or ReservoirTransformer
+        It predicts exactly what the saved one did, and `partial_fit` goes on where it stopped.
+
+    Raises
+    ------
+    ValueError
+        If the file was not written by `save`, or by a later version of its format.
+    """
+    with np.load(Path(file), allow_pickle=False) as arrays:
+        header = json.loads(str(arrays["header"])) if "header" in arrays else {}
+        if header.get("format") != "reservoir":
+            raise ValueError(f"{file} was not written by reservoir.save.")
+        if header["version"] > _VERSION:
+            raise ValueError(
+                f"{file} has format version {header['version']}; this version of reservoir reads "
+                f"up to {_VERSION}. Upgrade reservoir-esn."
+            )
+        decoded = {
+            part: {key: _decode(value, arrays) for key, value in header[part].items()}
+            for part in ("params", "fitted")
+        }
+    model = _ESTIMATORS[header["class"]](**decoded["params"])
+    model.__dict__.update(decoded["fitted"])
+    return model
+
+
+def _encode(value: Any, name: str, arrays: dict[str, Array]) -> Any:
+    """Return JSON for a value; what JSON cannot hold goes into `arrays`, under a key."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        key = f"{len(arrays)}:{name}"
+        arrays[key] = value
+        return {"array": key}
+    for kind, (matches, parts, _) in _KINDS.items():
+        if matches(value):
+            return {kind: [_encode(part, name, arrays) for part in parts(value)]}
+    raise TypeError(
+        f"{name}={value!r} cannot be written as arrays and text. Use joblib.dump or skops.io.dump."
+    )
+
+
+def _decode(value: Any, arrays: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "array":
+        array = arrays[content]
+        return array[()] if array.ndim == 0 else array
+    return _KINDS[kind][2]([_decode(part, arrays) for part in content])
+
+
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, np.random.Generator) and isinstance(
+        value.bit_generator, np.random.PCG64
+    )
+
+
+def _generator_parts(generator: np.random.Generator) -> list[Any]:
+    seed: Any = generator.bit_generator.seed_seq
+    where = [seed.entropy, list(seed.spawn_key), seed.n_children_spawned]
+    return [*where, json.dumps(generator.bit_generator.state)]
+
+
+def _make_generator(parts: list[Any]) -> np.random.Generator:
+    entropy, spawn_key, n_children, state = parts
+    seed = np.random.SeedSequence(
+        entropy, spawn_key=tuple(spawn_key), n_children_spawned=n_children
+    )
+    generator = np.random.Generator(np.random.PCG64(seed))
+    generator.bit_generator.state = json.loads(state)
+    return generator
+
+
+def _object_array(items: list[Any]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _make_part(parts: list[Any]) -> Any:
+    cls = _PARTS[parts[0]]
+    part = cls.__new__(cls)
+    fields = dict(zip(parts[1::2], parts[2::2], strict=True))
+    if hasattr(part, "__setstate__"):
+        part.__setstate__(fields)
+    else:
+        part.__dict__.update(fields)
+    return part
+
+
+def _flat_fields(value: Any) -> list[Any]:
+    return [type(value).__name__, *(part for item in vars(value).items() for part in item)]
+
+
+#: kind -> (is it one?, its parts, the value from its parts)
+_KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "list": (lambda v: type(v) is list, list, list),
+    "tuple": (lambda v: type(v) is tuple, list, tuple),
+    "set": (lambda v: type(v) is set, list, set),
+    "dict": (
+        lambda v: type(v) is dict,
+        lambda v: [part for item in v.items() for part in item],
+        lambda parts: dict(zip(parts[::2], parts[1::2], strict=True)),
+    ),
+    "objects": (
+        lambda v: isinstance(v, np.ndarray) and v.dtype == object and v.ndim == 1,
+        list,
+        _object_array,
+    ),
+    "csr": (
+        lambda v: sp.issparse(v) and v.format == "csr",
+        lambda v: [v.data, v.indices, v.indptr, list(v.shape)],
+        lambda p: sp.csr_array((p[0], p[1], p[2]), shape=tuple(p[3])),
+    ),
+    "dtype": (
+        lambda v: isinstance(v, (np.dtype, type)) and v in (np.float32, np.float64),
+        lambda v: [np.dtype(v).name],
+        lambda parts: np.dtype(parts[0]),
+    ),
+    "activation": (
+        lambda v: isinstance(v, Activation) and ACTIVATIONS.get(v.name) is v,
+        lambda v: [v.name],
+        lambda parts: ACTIVATIONS[parts[0]],
+    ),
+    "generator": (_is_generator, _generator_parts, _make_generator),
+    "part": (lambda v: _PARTS.get(type(v).__name__) is type(v), _flat_fields, _make_part),
+}
