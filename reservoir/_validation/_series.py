@@ -234,9 +234,9 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"n_samples={sum(sequences.lengths)}, {name} has shape {rows.shape}."
             )
         return sequences.split(rows)
-    if np.ndim(values) == 0 or len(values) != len(sequences):
-        got = "a number" if np.ndim(values) == 0 else f"{len(values)}"
-        raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {got}.")
+    n_items = len(values) if hasattr(values, "__len__") else "one value"
+    if n_items != len(sequences):
+        raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {n_items}.")
     items = [
         check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
     ]

@@ -202,7 +202,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
             self._set_classes(np.unique(np.concatenate(labels) if classes is None else classes))
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(
-                f"classes={classes!r} are not those of the first call, {self.classes_!r}."
+                f"classes={classes!r} are not those of the first call, {self.classes_.tolist()}."
             )
         targets = [self._encode(part) for part in labels]
         self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
@@ -213,7 +213,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
     def _set_classes(self, classes: Array) -> None:
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only ({classes[0]!r}); a classifier needs at least two "
+                f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least two "
                 "classes. In partial_fit name them all with classes=."
             )
         if self.readout is not None and self.feedback:
@@ -230,8 +230,8 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         unknown = self.classes_[index] != labels
         if unknown.any():
             raise ValueError(
-                f"y holds the label {labels[unknown][0]!r}, which is not among the classes "
-                f"{self.classes_!r}. Name them all in the first partial_fit, with classes=."
+                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the classes "
+                f"{self.classes_.tolist()}. Name them all in the first partial_fit, with classes=."
             )
         if len(self.classes_) == 2:
             return np.where(index == 1, 1.0, -1.0)[:, None]

@@ -1,0 +1,500 @@
+"""What the estimators promise: purity, chunks, seeds, weights, containers, readouts."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
+from sklearn.metrics import accuracy_score
+from sklearn.pipeline import make_pipeline
+
+from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir.building import build_reservoir
+from reservoir.dynamics import run
+from reservoir.readouts import GramAccumulator
+
+SEEDS = [0, 1, 2]
+
+
+def series(n=400, n_features=2, n_outputs=1, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (n, n_features))
+    lagged = np.vstack([np.zeros((2, n_features)), X[:-2]])
+    Y = np.sin(X[:, :1]) + lagged[:, :1] * np.arange(1, n_outputs + 1)
+    return X, (Y[:, 0] if n_outputs == 1 else Y)
+
+
+VARIANTS = {
+    "plain": {},
+    "leaky": {"leak_rate": 0.3},
+    "feedback": {"feedback": True, "feedback_scaling": 0.1},
+    "noise": {"noise": 1e-3},
+    "noisy feedback": {"feedback": True, "feedback_scaling": 0.1, "noise": 1e-3},
+    "path": {"alpha": np.logspace(-6, 0, 4)},
+    "float32": {"dtype": "float32"},
+    "no input": {"include_input": False, "fit_intercept": False},
+}
+
+
+@pytest.mark.parametrize("params", VARIANTS.values(), ids=VARIANTS)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+class TestRegressor:
+    def make(self, params, **more):
+        return ESNRegressor(30, washout=20, random_state=3, **{**params, **more})
+
+    def test_fit_twice_is_fit_once(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        esn = self.make(params).fit(X, y)
+        once = esn.predict(X)
+        assert np.array_equal(esn.fit(X, y).predict(X), once)
+        assert np.array_equal(clone(esn).fit(X, y).predict(X), once)
+
+    def test_predict_changes_nothing(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        esn = self.make(params).fit(X, y)
+        before = copy.deepcopy(esn.state_)
+        first = esn.predict(X[:50])
+        assert np.array_equal(first, esn.predict(X[:50]))
+        assert np.array_equal(before, esn.state_)
+
+    @pytest.mark.parametrize("splits", [[200], [5, 19, 21, 22, 300], list(range(10, 400, 10))])
+    def test_partial_fit_in_any_split_is_one_fit(self, params, n_outputs, splits):
+        X, y = series(n_outputs=n_outputs)
+        whole = self.make(params).fit(X, y)
+        parts = self.make(params)
+        for rows in np.split(np.arange(len(X)), splits):
+            parts.partial_fit(X[rows], y[rows])
+        scale = np.abs(whole.coef_).max()
+        tolerance = 1e-3 if "dtype" in params else 1e-10  # float32 states differ in the last digit
+        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=tolerance * scale)
+        np.testing.assert_allclose(parts.state_, whole.state_, rtol=0, atol=1e-6)
+        assert parts.alpha_ == whole.alpha_
+
+    def test_partial_fit_goes_on_from_fit(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        whole = self.make(params).fit(X, y)
+        parts = self.make(params).fit(X[:150], y[:150]).partial_fit(X[150:], y[150:])
+        tolerance = 1e-3 if "dtype" in params else 1e-10
+        scale = np.abs(whole.coef_).max()
+        np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=tolerance * scale)
+
+    def test_stream_in_chunks_is_one_run(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        esn = self.make(params).fit(X[:300], y[:300])
+        whole = esn.predict(X[300:])
+        stream = esn.stream()
+        sizes = [300, 301, 340, 400]
+        chunks = [stream.predict(X[a:b]) for a, b in itertools.pairwise(sizes)]
+        atol = 1e-4 if "dtype" in params else 1e-12
+        np.testing.assert_allclose(np.concatenate(chunks), whole, rtol=0, atol=atol)
+        stream.reset()
+        np.testing.assert_array_equal(stream.predict(X[300:301]), chunks[0])
+
+    def test_return_state_goes_on(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        esn = self.make(params).fit(X[:300], y[:300])
+        _, state = esn.predict(X[300:350], return_state=True)
+        rest = esn.predict(X[350:], initial_state=state)
+        atol = 1e-4 if "dtype" in params else 1e-12
+        np.testing.assert_allclose(rest, esn.predict(X[300:])[50:], rtol=0, atol=atol)
+
+    def test_copies_predict_identically(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        esn = self.make(params).fit(X, y)
+        for again in (pickle.loads(pickle.dumps(esn)), copy.deepcopy(esn)):
+            assert np.array_equal(again.predict(X), esn.predict(X))
+            more = again.partial_fit(X, y).coef_
+            np.testing.assert_array_equal(more, copy.deepcopy(esn).partial_fit(X, y).coef_)
+
+    def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
+        X, y = series(n_outputs=n_outputs)
+        esn = self.make(params).fit(X, y)
+        width = 30 + 2 * esn.include_input
+        assert esn.predict(X).shape == y.shape
+        assert esn.coef_.shape == ((width,) if n_outputs == 1 else (n_outputs, width))
+        assert esn.predict(X).dtype == esn.states(X).dtype == np.dtype(esn.dtype)
+        assert self.make(params).fit(X, y.reshape(len(y), -1)).predict(X).shape == (
+            len(X),
+            n_outputs,
+        )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_states_and_readout_are_those_of_the_low_level_functions(seed):
+    X, y = series(seed=seed)
+    esn = ESNRegressor(40, washout=30, alpha=1e-3, random_state=seed).fit(X, y)
+    reservoir = build_reservoir(40, 2, random_state=seed)
+    H = np.hstack([run(reservoir, X), X])
+    solution = GramAccumulator(42, 1).update(H[30:], y[30:]).solve(1e-3)
+    np.testing.assert_allclose(esn.coef_, solution.coef[0], rtol=1e-9, atol=1e-12)
+    ridge = Ridge(1e-3).fit(H[30:], y[30:])
+    np.testing.assert_allclose(esn.coef_, ridge.coef_, rtol=0, atol=1e-8)
+    zeros = esn.predict(X, initial_state="zeros")
+    np.testing.assert_allclose(zeros, ridge.predict(H), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(esn.states(X, initial_state="zeros"), H[:, :40], atol=1e-14)
+
+
+def test_one_generator_per_matrix():
+    X, y = series()
+    base = ESNRegressor(30, random_state=0).fit(X, y).reservoir_
+    for change in (
+        {"input_scaling": 2.0},
+        {"bias_scaling": 1.0},
+        {"feedback": True},
+        {"leak_rate": 0.5},
+        {"noise": 0.1},
+    ):
+        other = ESNRegressor(30, random_state=0, **change).fit(X, y).reservoir_
+        assert np.array_equal(other.W.toarray(), base.W.toarray()), change
+    states = ReservoirTransformer(30, random_state=0).fit(X).reservoir_
+    assert np.array_equal(states.W.toarray(), base.W.toarray())
+    assert np.array_equal(states.W_in, base.W_in)
+
+
+def test_random_states_of_every_kind():
+    X, y = series()
+    first = ESNRegressor(20, random_state=np.random.RandomState(5)).fit(X, y).predict(X)
+    again = ESNRegressor(20, random_state=np.random.RandomState(5)).fit(X, y).predict(X)
+    assert np.array_equal(first, again)
+    generator = np.random.default_rng(5)
+    before = generator.bit_generator.state
+    one = ESNRegressor(20, random_state=generator).fit(X, y).predict(X)
+    two = ESNRegressor(20, random_state=generator).fit(X, y).predict(X)
+    assert not np.array_equal(one, two)  # spawned twice: two different children
+    assert generator.bit_generator.state == before
+
+
+@pytest.mark.parametrize("feedback", [False, True])
+def test_n_jobs_does_not_change_a_bit(feedback):
+    Xs, ys = zip(*[series(n=3000 + 10 * k, seed=k) for k in range(6)], strict=True)
+    fits = [
+        ESNRegressor(
+            20, n_jobs=n_jobs, feedback=feedback, feedback_scaling=0.1, noise=1e-3, random_state=0
+        ).fit(list(Xs), list(ys))
+        for n_jobs in (None, 1, 2)
+    ]
+    for other in fits[1:]:
+        assert np.array_equal(other.coef_, fits[0].coef_)
+        assert np.array_equal(other.state_, fits[0].state_)
+
+
+def test_sample_weight_zero_rows_drive_but_do_not_count():
+    X, y = series()
+    weights = np.ones(len(X))
+    weights[100:200] = 0
+    wild = y.copy()
+    wild[100:200] = 1e3
+    esn = ESNRegressor(30, random_state=0, washout=10)
+    kept = esn.fit(X, wild, sample_weight=weights).coef_.copy()
+    np.testing.assert_allclose(esn.fit(X, y, sample_weight=weights).coef_, kept, atol=1e-12)
+    assert not np.allclose(esn.fit(X, y).coef_, kept, atol=1e-6)
+
+
+def test_missing_targets_are_skipped_on_request():
+    X, y = series(n_outputs=2)
+    holes = y.copy()
+    holes[50:60, 0] = np.nan
+    with pytest.raises(ValueError, match=r"NaN in column 0, first in row 50"):
+        ESNRegressor(20).fit(X, holes)
+    weights = np.ones(len(X))
+    weights[50:60] = 0
+    skipped = ESNRegressor(20, missing_targets="skip", random_state=0).fit(X, holes)
+    weighed = ESNRegressor(20, random_state=0).fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(skipped.coef_, weighed.coef_, atol=1e-12)
+    with pytest.raises(ValueError, match="feedback"):
+        ESNRegressor(20, missing_targets="skip", feedback=True).fit(X, holes)
+
+
+@pytest.mark.parametrize("selection", ["gcv", "blocked", "holdout"])
+@pytest.mark.parametrize("per_target", [False, True])
+def test_alpha_from_a_path(selection, per_target):
+    X, Y = series(n=600, n_outputs=2)
+    Y = Y + 0.3 * np.random.default_rng(1).normal(size=Y.shape) * [1, 10]
+    alphas = np.logspace(-8, 4, 13)
+    esn = ESNRegressor(
+        50, alpha=alphas, alpha_selection=selection, alpha_per_target=per_target, random_state=0
+    ).fit(X, Y)
+    assert esn.alpha_scores_.shape == (13, 2)
+    if per_target:
+        best = alphas[np.argmin(esn.alpha_scores_, axis=0)]
+        assert np.array_equal(esn.alpha_, best)
+        assert esn.alpha_[0] < esn.alpha_[1]  # the second output is the noisier
+        single = ESNRegressor(50, alpha=esn.alpha_[1], random_state=0).fit(X, Y[:, 1])
+        np.testing.assert_allclose(esn.coef_[1], single.coef_, atol=1e-8)
+    else:
+        assert esn.alpha_ == alphas[np.argmin(esn.alpha_scores_.sum(axis=1))]
+        fixed = ESNRegressor(50, alpha=esn.alpha_, random_state=0).fit(X, Y)
+        np.testing.assert_allclose(esn.coef_, fixed.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("selection", ["blocked", "holdout"])
+def test_selection_scores_are_those_of_explicit_refits(selection):
+    rng = np.random.default_rng(0)
+    Xs = [rng.uniform(-1, 1, (n, 1)) for n in (120, 75, 201)]
+    ys = [np.roll(X[:, 0], 1) + 0.2 * rng.normal(size=len(X)) for X in Xs]
+    alphas = [1e-4, 1e-1, 10.0]
+    esn = ESNRegressor(25, alpha=alphas, alpha_selection=selection, washout=7, random_state=1).fit(
+        Xs, ys
+    )
+    H = [np.hstack([s, X])[7:] for s, X in zip(esn.states(Xs), Xs, strict=True)]
+    y = [part[7:] for part in ys]
+    if selection == "holdout":
+        held = [np.arange(len(h)) >= len(h) - round(0.2 * len(h)) for h in H]
+        folds = [np.concatenate(held)]
+    else:
+        n = sum(map(len, H))
+        ends = [round(n * k / 5) for k in range(6)]
+        folds = [(np.arange(n) >= a) & (np.arange(n) < b) for a, b in itertools.pairwise(ends)]
+    H, y = np.vstack(H), np.concatenate(y)
+    for alpha, score in zip(alphas, esn.alpha_scores_[:, 0], strict=True):
+        errors = [(Ridge(alpha).fit(H[~f], y[~f]).predict(H[f]) - y[f]) ** 2 for f in folds]
+        np.testing.assert_allclose(score, np.concatenate(errors).mean(), rtol=1e-8)
+
+
+class TestReadout:
+    def test_any_regressor(self):
+        X, y = series()
+        built_in = ESNRegressor(30, alpha=1e-3, random_state=0).fit(X, y)
+        own = ESNRegressor(30, readout=Ridge(1e-3), random_state=0).fit(X, y)
+        assert not hasattr(own, "coef_")
+        np.testing.assert_allclose(own.predict(X), built_in.predict(X), atol=1e-7)
+
+    def test_closed_loop_with_a_regressor(self):
+        wave = np.sin(0.2 * np.arange(500))
+        esn = ESNRegressor(50, readout=Ridge(1e-6), random_state=0).fit(wave[:-1, None], wave[1:])
+        truth = np.sin(0.2 * np.arange(500, 550))
+        np.testing.assert_allclose(esn.forecast(50), truth, atol=0.05)
+
+    def test_weights_reach_it_or_raise(self):
+        X, y = series()
+        weights = np.linspace(0, 1, len(X))
+        own = ESNRegressor(30, readout=Ridge(1e-3), random_state=0)
+        built_in = ESNRegressor(30, alpha=1e-3, random_state=0)
+        np.testing.assert_allclose(
+            own.fit(X, y, sample_weight=weights).predict(X),
+            built_in.fit(X, y, sample_weight=weights).predict(X),
+            atol=1e-7,
+        )
+        from sklearn.neighbors import KNeighborsRegressor
+
+        with pytest.raises(TypeError, match="KNeighborsRegressor does not take it"):
+            ESNRegressor(30, readout=KNeighborsRegressor()).fit(X, y, sample_weight=weights)
+
+    def test_partial_fit_needs_the_readouts(self):
+        X, y = series()
+        esn = ESNRegressor(30, readout=SGDRegressor(random_state=0), random_state=0)
+        esn.partial_fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+        assert esn.predict(X).shape == y.shape
+        with pytest.raises(TypeError, match="Ridge has no partial_fit"):
+            ESNRegressor(30, readout=Ridge()).partial_fit(X, y)
+
+    def test_an_array_of_alphas_is_refused(self):
+        X, y = series()
+        with pytest.raises(ValueError, match="readout= replaces"):
+            ESNRegressor(30, readout=Ridge(), alpha=[1.0, 2.0]).fit(X, y)
+
+
+class TestClassifier:
+    @staticmethod
+    def data(n=600, n_classes=3, seed=0):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(-1, 1, (n, 2))
+        point = np.column_stack([X[:, 0], np.concatenate([[0], X[:-1, 1]])])  # now, one step ago
+        angle = 2 * np.pi * np.arange(n_classes) / n_classes
+        y = np.argmax(point @ np.array([np.cos(angle), np.sin(angle)]), axis=1)
+        return X, np.array(["low", "mid", "top"])[y]
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    @pytest.mark.parametrize("seed", SEEDS)
+    def test_scores_labels_and_probabilities_agree(self, n_classes, seed):
+        X, y = self.data(n_classes=n_classes, seed=seed)
+        clf = ESNClassifier(100, random_state=seed).fit(X[:400], y[:400])
+        labels, scores = clf.predict(X[400:]), clf.decision_function(X[400:])
+        proba = clf.predict_proba(X[400:])
+        assert accuracy_score(y[400:], labels) > 0.85
+        assert clf.score(X[400:], y[400:]) == accuracy_score(y[400:], labels)
+        np.testing.assert_allclose(proba.sum(axis=1), 1)
+        assert np.array_equal(clf.classes_[proba.argmax(axis=1)], labels)
+        if n_classes == 2:
+            assert scores.shape == (200,)
+            assert np.array_equal(clf.classes_[(scores > 0).astype(int)], labels)
+            np.testing.assert_allclose(np.log(proba[:, 1] / proba[:, 0]), 2 * scores, atol=1e-9)
+        else:
+            assert np.array_equal(clf.classes_[scores.argmax(axis=1)], labels)
+
+    def test_ridge_on_signs_is_scikit_learns(self):
+        from sklearn.linear_model import RidgeClassifier
+
+        X, y = self.data()
+        clf = ESNClassifier(50, alpha=0.1, washout=0, random_state=0).fit(X, y)
+        H = np.hstack([clf.states(X, initial_state="zeros"), X])
+        reference = RidgeClassifier(0.1).fit(H, y)
+        scores = clf.decision_function(X, initial_state="zeros")
+        np.testing.assert_allclose(scores, reference.decision_function(H), atol=1e-8)
+
+    @pytest.mark.parametrize("class_weight", ["balanced", {"low": 5.0}])
+    def test_class_weight(self, class_weight):
+        from sklearn.linear_model import RidgeClassifier
+
+        X, y = self.data()
+        clf = ESNClassifier(
+            50, alpha=0.1, washout=0, class_weight=class_weight, random_state=0
+        ).fit(X, y)
+        H = np.hstack([clf.states(X, initial_state="zeros"), X])
+        reference = RidgeClassifier(0.1, class_weight=class_weight).fit(H, y)
+        scores = clf.decision_function(X, initial_state="zeros")
+        np.testing.assert_allclose(scores, reference.decision_function(H), atol=1e-8)
+        with pytest.raises(ValueError, match="partial_fit"):
+            clf.partial_fit(X, y)
+
+    def test_partial_fit_is_one_fit(self):
+        X, y = self.data()
+        whole = ESNClassifier(40, washout=10, random_state=0).fit(X, y)
+        parts = ESNClassifier(40, washout=10, random_state=0)
+        parts.partial_fit(X[:5], y[:5], classes=["low", "mid", "top"])
+        parts.partial_fit(X[5:300], y[5:300]).partial_fit(X[300:], y[300:])
+        np.testing.assert_allclose(parts.coef_, whole.coef_, atol=1e-10)
+        with pytest.raises(ValueError, match="'far', which is not among"):
+            parts.partial_fit(X[:5], np.array(["far"] * 5))
+
+    def test_own_readout(self):
+        X, y = self.data()
+        clf = ESNClassifier(50, readout=LogisticRegression(max_iter=1000), random_state=0)
+        clf.fit(X[:400], y[:400])
+        H = np.hstack([clf.states(X[400:]), X[400:]])
+        assert np.array_equal(clf.predict(X[400:]), clf.readout_.predict(H))
+        np.testing.assert_array_equal(clf.predict_proba(X[400:]), clf.readout_.predict_proba(H))
+        assert not hasattr(ESNClassifier(readout=Ridge()), "predict_proba")
+        online = ESNClassifier(50, readout=SGDClassifier(random_state=0), random_state=0)
+        online.partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+        assert online.predict(X).shape == y.shape
+
+    def test_feedback_of_scores(self):
+        X, y = self.data()
+        clf = ESNClassifier(50, feedback=True, feedback_scaling=0.1, random_state=0)
+        clf.fit(X[:400], y[:400])
+        assert clf.score(X[400:], y[400:]) > 0.8
+        assert clf.state_.shape == (53,)
+
+    def test_one_class_is_refused(self):
+        with pytest.raises(ValueError, match="one class only"):
+            ESNClassifier().fit(np.zeros((20, 1)), np.zeros(20, int))
+
+    def test_streams(self):
+        X, y = self.data()
+        clf = ESNClassifier(50, random_state=0).fit(X[:400], y[:400])
+        stream = clf.stream()
+        labels = np.concatenate([stream.predict(X[400:450]), stream.predict(X[450:])])
+        assert np.array_equal(labels, clf.predict(X[400:]))
+
+
+class TestTransformer:
+    def test_states_of_the_regressor(self):
+        X, y = series()
+        esn = ESNRegressor(30, random_state=0).fit(X, y)
+        states = ReservoirTransformer(30, random_state=0).fit_transform(X)
+        np.testing.assert_array_equal(states, esn.states(X, initial_state="zeros"))
+
+    def test_in_a_pipeline_it_is_an_esn(self):
+        X, y = series()
+        pipe = make_pipeline(ReservoirTransformer(30, random_state=0), Ridge(1e-3)).fit(X, y)
+        esn = ESNRegressor(
+            30, alpha=1e-3, include_input=False, washout=0, initial_state="zeros", random_state=0
+        ).fit(X, y)
+        np.testing.assert_allclose(pipe.predict(X), esn.predict(X), atol=1e-8)
+
+    def test_last_goes_on_from_fit(self):
+        X, _ = series()
+        whole = ReservoirTransformer(30, random_state=0).fit_transform(X)
+        last = ReservoirTransformer(30, initial_state="last", random_state=0)
+        np.testing.assert_allclose(last.fit_transform(X[:300]), whole[:300], atol=1e-14)
+        np.testing.assert_allclose(last.transform(X[300:]), whole[300:], atol=1e-14)
+        np.testing.assert_allclose(last.fit(X[:300]).transform(X[300:]), whole[300:], atol=1e-14)
+
+    def test_names_and_pandas(self):
+        pd = pytest.importorskip("pandas")
+        X, _ = series()
+        frame = pd.DataFrame(X, columns=["a", "b"])
+        transformer = ReservoirTransformer(3, random_state=0).set_output(transform="pandas")
+        out = transformer.fit_transform(frame)
+        names = ["reservoirtransformer0", "reservoirtransformer1", "reservoirtransformer2"]
+        assert list(out.columns) == list(transformer.get_feature_names_out()) == names
+        with pytest.raises(ValueError, match="feature names"):
+            transformer.transform(frame[["b", "a"]])
+
+
+class TestInitialState:
+    def test_last_scores_what_time_series_split_means(self):
+        X, y = series()
+        esn = ESNRegressor(30, random_state=0).fit(X[:300], y[:300])
+        going_on = esn.predict(X[300:])
+        whole = esn.predict(X, initial_state="zeros")[300:]
+        np.testing.assert_allclose(going_on, whole, atol=1e-12)
+
+    def test_steady_is_a_fixed_point(self):
+        X, y = series()
+        esn = ESNRegressor(30, initial_state="steady", leak_rate=0.4, random_state=0).fit(X, y)
+        states = esn.states(np.tile(X[:1], (5, 1)))
+        np.testing.assert_allclose(states, np.tile(states[:1], (5, 1)), atol=1e-12)
+
+    def test_no_fixed_point_warns_and_starts_from_zeros(self):
+        from sklearn.exceptions import ConvergenceWarning
+
+        X, y = series()
+        esn = ESNRegressor(30, spectral_radius=3.0, random_state=0).fit(X, y)
+        with pytest.warns(ConvergenceWarning, match="no fixed point"):
+            steady = esn.predict(X[:20], initial_state="steady")
+        assert np.array_equal(steady, esn.predict(X[:20], initial_state="zeros"))
+
+    @pytest.mark.parametrize("feedback", [False, True])
+    def test_arrays(self, feedback):
+        X, y = series()
+        esn = ESNRegressor(30, feedback=feedback, feedback_scaling=0.1, random_state=0).fit(X, y)
+        rng = np.random.default_rng(0)
+        state = rng.uniform(-1, 1, 30)
+        one = esn.predict(X[:20], initial_state=state)
+        if feedback:
+            padded = np.append(state, 0.0)
+            assert np.array_equal(esn.predict(X[:20], initial_state=padded), one)
+        several = esn.predict([X[:20], X[:20]], initial_state=np.stack([state, 0 * state]))
+        np.testing.assert_array_equal(several[0], one)
+        np.testing.assert_array_equal(several[1], esn.predict(X[:20], initial_state="zeros"))
+
+    def test_the_constructors_is_used_in_training_too(self):
+        X, y = series()
+        state = np.full(30, 0.5)
+        esn = ESNRegressor(30, initial_state=state, washout=0, random_state=0).fit(X, y)
+        H = np.hstack([run(esn.reservoir_, X, initial_state=state), X])
+        reference = GramAccumulator(32, 1).update(H, y).solve(1e-6)
+        np.testing.assert_allclose(esn.coef_, reference.coef[0], rtol=1e-6, atol=1e-9)
+
+
+def test_noise_is_in_fit_only():
+    X, y = series()
+    esn = ESNRegressor(30, noise=0.1, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(
+        esn.states(X, initial_state="zeros"), run(build_reservoir(30, 2, random_state=0), X)
+    )
+
+
+def test_huge_constant_and_flat_data_are_finite_or_named():
+    X, y = series()
+    constant = np.full_like(X, 7.0)
+    for data, target in ((constant, y), (X, np.full(len(X), 3.0)), (constant, constant[:, 0])):
+        for alpha in (0.0, 1e-6, [1e-6, 1.0]):
+            esn = ESNRegressor(30, alpha=alpha, random_state=0).fit(data, target)
+            assert np.isfinite(esn.predict(data)).all()
+            assert np.isfinite(esn.coef_).all()
+    flat = ESNRegressor(30, random_state=0).fit(X, np.full(len(X), 3.0)).predict(X)
+    np.testing.assert_allclose(flat, 3.0, atol=1e-9)
+    with pytest.raises(ValueError, match="overflow"):
+        ESNRegressor(30, random_state=0).fit(X * 1e300, y)
+    esn = ESNRegressor(30, include_input=False, random_state=0).fit(X * 1e300, y)
+    assert np.isfinite(esn.predict(X * 1e300)).all()
+    with pytest.raises(ValueError, match="overflow"):
+        ESNRegressor(30, random_state=0).fit(X, y * 1e300)
+    with pytest.raises(ValueError, match="not finite"):
+        ESNRegressor(30, activation="relu", spectral_radius=100.0, random_state=0).fit(X, y)
