@@ -1,0 +1,140 @@
+"""A splitter that lets the reservoir warm up before each test block."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import BaseCrossValidator, check_cv
+
+from reservoir._typing import Array
+from reservoir._validation import check_count
+
+
+class ContextSplit(BaseCrossValidator):
+    """Cross-validator that prepends the rows before each test block to the test indices.
+
+    For estimators that start from zeros (``initial_state="zeros"``): the rows before the block
+    drive the reservoir into the state that it would have there. Score with
+    `washout_scorer`, washout equal to `context`, so that they are not part of the score. The
+    training indices are those of `cv`. Do not use it with ``initial_state="last"``, which goes on
+    from the end of training and would play those rows twice.
+
+    Parameters
+    ----------
+    cv : int, cross-validator or list of (train, test)
+        What makes the blocks; an int is `sklearn.model_selection.KFold`. Test indices must be
+        consecutive rows (no shuffling).
+    context : int, default=100
+        Rows put before each block, fewer where the series has fewer. 100 is the estimators' own
+        longest automatic washout.
+
+    Notes
+    -----
+    The first block of a KFold starts at row 0 and has no context: a washout scorer leaves out
+    rows of the block itself there. TimeSeriesSplit has no such block.
+
+    With `groups`, a context never reaches into another group, and blocks are allowed in
+    several groups. Whole groups as test sets (`sklearn.model_selection.GroupKFold`) need no
+    context at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.model_selection import TimeSeriesSplit
+    >>> from reservoir.model_selection import ContextSplit
+    >>> cv = ContextSplit(TimeSeriesSplit(n_splits=2), context=2)
+    >>> for train, test in cv.split(np.zeros((9, 1))):
+    ...     print(train, test)
+    [0 1 2] [1 2 3 4 5]
+    [0 1 2 3 4 5] [4 5 6 7 8]
+    """
+
+    # groups, where given, bound the context
+    __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True}
+
+    def __init__(self, cv: Any, context: int = 100) -> None:
+        self.cv = cv
+        self.context = context
+
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return the number of splits of `cv`.
+
+        Parameters
+        ----------
+        X, y, groups : array-like of shape (n_samples, ...), default=None
+            As `cv` needs them.
+
+        Returns
+        -------
+        int
+        """
+        return int(self._inner().get_n_splits(X, y, groups))
+
+    def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Array, Array]]:
+        """Yield training indices, and test indices with their context in front.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+        groups : array-like of shape (n_samples,), default=None
+            Sequence of each row.
+
+        Yields
+        ------
+        train, test : ndarrays of int
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `context` is not a count, `cv` is an iterator, or the rows of a test block are not
+            consecutive.
+        """
+        context = check_count("context", self.context, minimum=0)
+        labels = None if groups is None else np.asarray(groups)
+        with warnings.catch_warnings():
+            # KFold and its like say that they ignore groups; here they bound the context.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            splits = list(self._inner().split(X, y, groups))
+        for i, (train, test) in enumerate(splits):
+            blocks = _blocks(np.asarray(test), labels)
+            _check_blocks(i, blocks, labels)
+            yield train, np.concatenate([_with_context(b, context, labels) for b in blocks])
+
+    def _inner(self) -> Any:
+        if hasattr(self.cv, "__next__"):
+            raise TypeError(
+                f"cv={self.cv!r} is an iterator, which is empty after one pass. Give a list of "
+                "(train, test), a cross-validator or an int."
+            )
+        return check_cv(self.cv)
+
+
+def _blocks(test: Array, labels: Array | None) -> list[Array]:
+    """Cut the indices where they are not consecutive or the group changes."""
+    cut = np.diff(test) != 1
+    if labels is not None:
+        cut |= labels[test[1:]] != labels[test[:-1]]
+    return np.split(test, np.flatnonzero(cut) + 1)
+
+
+def _check_blocks(split: int, blocks: list[Array], labels: Array | None) -> None:
+    n_groups = 1 if labels is None else len({labels[b[0]] for b in blocks})
+    if len(blocks) > n_groups:
+        where = "" if labels is None else f" in {n_groups} groups"
+        raise ValueError(
+            f"The test indices of split {split} fall into {len(blocks)} blocks of consecutive "
+            f"rows{where}; ContextSplit needs one block (one per group). Use a cv without "
+            "shuffling, or give groups."
+        )
+
+
+def _with_context(block: Array, context: int, labels: Array | None) -> Array:
+    start = max(block[0] - context, 0)
+    if labels is not None:
+        other = np.flatnonzero(labels[start : block[0]] != labels[block[0]])
+        start += int(other[-1]) + 1 if other.size else 0
+    return np.arange(start, block[-1] + 1)

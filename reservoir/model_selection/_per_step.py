@@ -1,0 +1,234 @@
+"""A transformer of rows, applied to every step of every sequence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, TransformerMixin, clone
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+
+
+def _inner_has(name: str) -> Any:
+    def check(self: PerStep) -> bool:
+        getattr(self.transformer_ if hasattr(self, "transformer_") else self.transformer, name)
+        return True
+
+    return check
+
+
+class PerStep(  # type: ignore[call-arg]
+    MetaEstimatorMixin,
+    TransformerMixin,
+    BaseEstimator,
+    auto_wrap_output_keys=None,  # the inner transformer wraps: a list has no single container
+):
+    """Apply a transformer of tables to each time step of a collection of sequences.
+
+    Scalers and their like take tables only. This one fits them on the rows of all sequences
+    together and transforms each sequence.
+
+    Parameters
+    ----------
+    transformer : transformer
+        What is applied to the rows, `sklearn.preprocessing.StandardScaler()` for one. It must
+        return a row per row, and should treat each by itself.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The fitted clone.
+    n_features_in_ : int
+        Number of columns of each sequence.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where the sequences are DataFrames.
+
+    Notes
+    -----
+    A 2-D X is one table and goes to the transformer as it is, with y. With sequences, y is not
+    passed on: transformers that need one are for tables. `set_output` is passed on to the
+    transformer: the items of a list become DataFrames, a 3-D array stays one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from reservoir.model_selection import PerStep
+    >>> Xs = [np.array([[0.0], [1.0]]), np.array([[2.0], [3.0], [4.0]])]
+    >>> scaled = PerStep(StandardScaler()).fit_transform(Xs)
+    >>> [x.ravel().round(2) for x in scaled]
+    [array([-1.41, -0.71]), array([0.  , 0.71, 1.41])]
+    """
+
+    def __init__(self, transformer: Any) -> None:
+        self.transformer = transformer
+
+    def fit(self, X: Any, y: Any = None) -> PerStep:
+        """Fit the transformer on the rows of all sequences.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or list, object array or 3-D array of them
+        y : array-like, default=None
+            Passed on for a 2-D X only.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no sequence, or the numbers of columns differ.
+        """
+        items = _items(X)
+        transformer = clone(self.transformer)
+        self.transformer_ = (
+            transformer.fit(X, y) if items is None else transformer.fit(_concatenate(items))
+        )
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Transform each sequence.
+
+        Parameters
+        ----------
+        X : as in `fit`
+
+        Returns
+        -------
+        X_new : the container of X
+            Sequences of shape (n_samples_i, n_features_out).
+        """
+        check_is_fitted(self)
+        return _apply(self.transformer_.transform, X)
+
+    @available_if(_inner_has("inverse_transform"))
+    def inverse_transform(self, X: Any) -> Any:
+        """Transform each sequence back.
+
+        Parameters
+        ----------
+        X : as `transform` returns it
+
+        Returns
+        -------
+        X_original : the container of X
+        """
+        check_is_fitted(self)
+        return _apply(self.transformer_.inverse_transform, X)
+
+    @available_if(_inner_has("get_feature_names_out"))
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the transformer's names of the output columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        return self.transformer_.get_feature_names_out(input_features)
+
+    @available_if(_inner_has("set_output"))
+    def set_output(self, *, transform: str | None = None) -> PerStep:
+        """Set the container of the transformer's tables.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"} or None, default=None
+            None leaves it as it is.
+
+        Returns
+        -------
+        self
+        """
+        for inner in (self.transformer, getattr(self, "transformer_", None)):
+            if inner is not None:
+                inner.set_output(transform=transform)
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns seen in fit."""
+        try:
+            check_is_fitted(self)
+        except ValueError as error:
+            raise AttributeError(f"{type(self).__name__} has no n_features_in_ yet.") from error
+        return self.transformer_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> Array:
+        """Names of the columns seen in fit."""
+        return self.transformer_.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "transformer_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.transformer)
+        tags.input_tags = inner.input_tags
+        tags.input_tags.three_d_array = True
+        tags.target_tags.required = inner.target_tags.required
+        tags.transformer_tags = inner.transformer_tags
+        tags.non_deterministic = inner.non_deterministic
+        tags.requires_fit = True
+        return tags
+
+
+def _items(X: Any) -> list[Any] | None:
+    """Return the sequences of a collection, None for a table."""
+    if isinstance(X, np.ndarray):
+        is_collection = X.ndim == 3 or (X.dtype == object and X.ndim == 1 and np.ndim(X[0]) == 2)
+    else:
+        is_collection = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
+    if not is_collection:
+        return None
+    items = list(X)
+    if not items:
+        raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+    shapes = [np.shape(item) for item in items]
+    for i, shape in enumerate(shapes):
+        if len(shape) != 2 or shape[1] != shapes[0][1]:
+            raise ValueError(
+                f"Sequence {i} of X has shape {shape}, sequence 0 has {shapes[0]}: all must be 2-D "
+                "with the same number of columns."
+            )
+    return items
+
+
+def _concatenate(items: list[Any]) -> Any:
+    if all(hasattr(item, "iloc") for item in items):
+        import pandas as pd
+
+        return pd.concat(items)
+    return np.concatenate([np.asarray(item) for item in items])
+
+
+def _apply(method: Any, X: Any) -> Any:
+    items = _items(X)
+    if items is None:
+        return method(X)
+    results = [method(item) for item in items]
+    for i, (item, result) in enumerate(zip(items, results, strict=True)):
+        if result.shape[0] != len(item):
+            raise ValueError(
+                f"Sequence {i} has {len(item)} rows and its transform {result.shape[0]}: PerStep "
+                "needs a transformer that returns a row per row."
+            )
+    if not isinstance(X, np.ndarray):
+        return results
+    if X.ndim == 3:
+        return np.stack([r.toarray() if sp.issparse(r) else np.asarray(r) for r in results])
+    packed = np.empty(len(results), dtype=object)
+    packed[:] = results
+    return packed

@@ -1,0 +1,174 @@
+"""Scores that leave out the rows in which the reservoir warms up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring, get_scorer
+
+from reservoir._typing import Array
+from reservoir._validation import check_count
+
+
+def washout_scorer(
+    scoring: Any = None, washout: int = 100, *, sequence_column: int | str | None = None
+) -> Callable[..., Any]:
+    """Scorer that ignores the first rows of each test sequence.
+
+    The estimator predicts all rows; those of the washout then count neither as predictions nor as
+    targets.
+
+    Parameters
+    ----------
+    scoring : str, callable, list, tuple, dict or None, default=None
+        As in scikit-learn. None is R^2, for classifiers the accuracy.
+    washout : int, rows, default=100
+        Rows left out at the start of each sequence: the `context` of `ContextSplit`.
+    sequence_column : int, str or None, default=None
+        Id column of a test table that holds several sequences. None takes the estimator's
+        own parameter `sequence_column`, also inside a Pipeline.
+
+    Returns
+    -------
+    scorer : callable
+        ``scorer(estimator, X, y, sample_weight=None)``, for `scoring=` in
+        `sklearn.model_selection.cross_val_score`, `GridSearchCV` and the like.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `washout` is not an integer of at least 0 or `scoring` is not known; when called, if a
+        sequence has no row after the washout or y is not one target per row.
+
+    Notes
+    -----
+    Sequences are those of the test set: all rows of a table, runs of equal ids in the
+    `sequence_column`, the outer levels of a pandas MultiIndex, or the items of a list, object array
+    or 3-D array. The rows that remain are concatenated before they are scored, so every scorer of
+    scikit-learn works on lists of sequences too: `cross_val_score` and the search classes split a
+    list into lists, each sequence being one sample, and hand them to this scorer as lists.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from reservoir.model_selection import washout_scorer
+    >>> X = np.arange(10.0)[:, None]
+    >>> y = 2.0 * X[:, 0]
+    >>> model = LinearRegression().fit(X, y)
+    >>> y[0] = 1000.0
+    >>> scoring = washout_scorer("neg_mean_absolute_error", washout=1)
+    >>> bool(abs(scoring(model, X, y)) < 1e-9)
+    True
+    """
+    washout = check_count("washout", washout, minimum=0)
+    if isinstance(scoring, str):
+        get_scorer(scoring)  # an unknown name is refused here, not in the middle of a search
+    return _WashoutScorer(scoring, washout, sequence_column)
+
+
+class _WashoutScorer:
+    def __init__(self, scoring: Any, washout: int, sequence_column: int | str | None) -> None:
+        self.scoring = scoring
+        self.washout = washout
+        self.sequence_column = sequence_column
+
+    def __repr__(self) -> str:
+        column = "" if self.sequence_column is None else f", sequence_column={self.sequence_column}"
+        return f"washout_scorer({self.scoring!r}, washout={self.washout}{column})"
+
+    def __call__(self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
+        scoring = self.scoring
+        if scoring is None:
+            scoring = "accuracy" if is_classifier(estimator) else "r2"
+        trimmed = _Trimmed(estimator, self.washout, self._column(estimator))
+        scorer = check_scoring(trimmed, scoring=scoring)
+        targets = None if y is None else trimmed.trim(X, y, "y")
+        if sample_weight is None:
+            return scorer(trimmed, X, targets)
+        weight = trimmed.trim(X, sample_weight, "sample_weight")
+        return scorer(trimmed, X, targets, sample_weight=weight)
+
+    def _column(self, estimator: Any) -> int | str | None:
+        if self.sequence_column is not None or not hasattr(estimator, "get_params"):
+            return self.sequence_column
+        params = estimator.get_params(deep=True)
+        found = {
+            value
+            for name, value in params.items()
+            if name.rpartition("__")[2] == "sequence_column" and value is not None
+        }
+        if len(found) > 1:
+            raise ValueError(
+                f"The estimator has several values of sequence_column: {sorted(map(str, found))}. "
+                "Give washout_scorer the one that holds for X: sequence_column=..."
+            )
+        return found.pop() if found else None
+
+
+class _Trimmed:
+    """A fitted estimator whose answers lack the first rows of each sequence."""
+
+    def __init__(self, estimator: Any, washout: int, sequence_column: int | str | None) -> None:
+        self._estimator = estimator
+        self._washout = washout
+        self._sequence_column = sequence_column
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_Trimmed") or name in ("_estimator", "_washout", "_sequence_column"):
+            raise AttributeError(name)  # while unpickling, before the fields are there
+        value = getattr(self._estimator, name)
+        if name not in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
+            return value
+
+        def respond(X: Any) -> Array:
+            return self.trim(X, value(X), name)
+
+        respond.__name__ = name  # scikit-learn reads it
+        return respond
+
+    def trim(self, X: Any, rows: Any, name: str) -> Array:
+        """Return the rows after each sequence's washout, of all sequences in one array."""
+        lengths, is_table = _lengths(X, self._sequence_column)
+        parts = [rows] if is_table else list(rows)
+        if is_table and len(lengths) > 1:
+            parts = np.split(np.asarray(rows), np.cumsum(lengths)[:-1])
+        parts = [np.asarray(part) for part in parts]
+        if [part.shape[:1] for part in parts] != [(n,) for n in lengths]:
+            raise ValueError(
+                f"{name} must have one entry per row of X, in the container of X; the sequences "
+                f"of X have {lengths} rows, {name} has {[part.shape for part in parts]}. For one "
+                "label per sequence use the plain scorer."
+            )
+        short = [i for i, n in enumerate(lengths) if n <= self._washout]
+        if short:
+            raise ValueError(
+                f"washout={self._washout} leaves nothing to score: test sequence {short[0]} has "
+                f"n_samples={lengths[short[0]]}. Lower it, or make larger test sets."
+            )
+        return np.concatenate([part[self._washout :] for part in parts])
+
+
+def _lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool]:
+    """Return the number of rows of each sequence, and whether X is one table."""
+    if isinstance(X, (list, tuple)) and len(X) and np.ndim(X[0]) == 2:
+        return [len(item) for item in X], False
+    if isinstance(X, np.ndarray) and (X.ndim == 3 or (X.dtype == object and X.ndim == 1)):
+        return [len(item) for item in X], False
+    ids = None
+    if sequence_column is not None:
+        by_name = isinstance(sequence_column, str)
+        if hasattr(X, "iloc"):
+            ids = (X[sequence_column] if by_name else X.iloc[:, sequence_column]).to_numpy()
+        else:
+            table: Any = np.asarray(X)
+            ids = table[:, sequence_column]
+    elif getattr(getattr(X, "index", None), "nlevels", 1) > 1:
+        ids = X.index.droplevel(-1).to_numpy()
+    if ids is None:
+        return [X.shape[0] if hasattr(X, "shape") else len(X)], True
+    starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist(), len(ids)]
+    return np.diff(starts).tolist(), True
