@@ -12,12 +12,12 @@ from reservoir._typing import Array
 from reservoir._validation import check_number
 from reservoir.scaling._balance import balanced
 from reservoir.scaling._checks import as_matrix, row_of_entries
+from reservoir.scaling._dense import dense_radius, is_nilpotent
 from reservoir.scaling._krylov import krylov_radius
-from reservoir.scaling._solvers import (
-    dense_radius,
+from reservoir.scaling._nonnegative import has_radius_of_modulus, perron_root
+from reservoir.scaling._symmetric import (
     is_normal,
     largest_singular_value,
-    perron_root,
     symmetric_form,
     symmetric_radius,
 )
@@ -100,10 +100,18 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     matrix.data /= peak
     matrix.eliminate_zeros()
     radius, blocks = simple_blocks(matrix)
+    unsure = []
     for bound, units in blocks:
         if bound > radius:
             block = matrix if units.size == matrix.shape[0] else matrix[units][:, units]
-            radius = max(radius, block_radius(block, tol))
+            found = block_radius(block, tol, radius)
+            if found is None:
+                unsure.append(block)
+            else:
+                radius = max(radius, found)
+    for block in unsure:  # what is too sensitive may still lie below the others
+        if not _is_below(block, tol, radius):
+            raise _too_sensitive(block.shape[0])
     return peak * radius
 
 
@@ -140,35 +148,49 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
     return radius, sorted(blocks, key=lambda block: -block[0])
 
 
-def block_radius(block: sp.csr_array, tol: float) -> float:
-    """Spectral radius of a strongly connected block of two units or more."""
+def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
+    """Spectral radius of a strongly connected block; if less than `floor`, perhaps inexact."""
     n_units = block.shape[0]
     symmetric = symmetric_form(block)
     radius = None if symmetric is None else symmetric_radius(symmetric)
-    if radius is None and n_units <= _DENSE:
-        radius = dense_radius(block.toarray())
-    if radius is None and (np.all(block.data > 0) or np.all(block.data < 0)):
+    if radius is None and has_radius_of_modulus(block):
         radius = perron_root(abs(block), tol)
+    if radius is None and n_units <= _DENSE:
+        radius = dense_radius(block.toarray(), floor)
     if radius is None and n_units > _DENSE and is_normal(block):
         radius = largest_singular_value(block)
     if radius is None and n_units > _DENSE:
         radius = krylov_radius(block, tol)
-    if radius is None:
-        radius = _second_attempt(balanced(block), tol)
-    if radius is None:
-        raise SpectralRadiusError(
-            f"The spectral radius of a strongly connected part of W with n_units={n_units} could "
-            "not be computed to a relative accuracy of 1e-6: its largest eigenvalue is too "
-            "sensitive, or too close to others. Scale by a norm instead, "
-            "reservoir.scaling.scale_to_norm(W, value), and pass that array W with "
-            "spectral_radius=None."
-        )
+    if radius is None and n_units <= _DENSE_LAST_RESORT and is_nilpotent(block):
+        radius = 0.0
+    if radius is None and n_units > _DENSE:
+        radius = _in_better_units(balanced(block), tol, floor)
     return radius
 
 
-def _second_attempt(block: sp.csr_array, tol: float) -> float | None:
-    n_units = block.shape[0]
-    radius = krylov_radius(block, tol) if n_units > _DENSE else None
-    if radius is None and n_units <= _DENSE_LAST_RESORT:
-        radius = dense_radius(block.toarray())
+def _in_better_units(block: sp.csr_array, tol: float, floor: float) -> float | None:
+    radius = krylov_radius(block, tol)
+    if radius is None and block.shape[0] <= _DENSE_LAST_RESORT:
+        radius = dense_radius(block.toarray(), floor)
     return radius
+
+
+def _is_below(block: sp.csr_array, tol: float, floor: float) -> bool:
+    # |W| bounds the radius; so does every attempt that only has to compare
+    bound = perron_root(abs(block), tol)
+    if bound is not None and bound <= floor:
+        return True
+    if block.shape[0] > _DENSE_LAST_RESORT or floor == 0.0:
+        return False
+    found = dense_radius(block.toarray(), floor)
+    return found is not None and found <= floor
+
+
+def _too_sensitive(n_units: int) -> SpectralRadiusError:
+    return SpectralRadiusError(
+        f"The spectral radius of a strongly connected part of W with n_units={n_units} could not "
+        "be computed to a relative accuracy of 1e-6: its leading eigenvalues are too sensitive to "
+        "rounding, or too close together. Scale by a norm instead, "
+        "reservoir.scaling.scale_to_norm(W, value), and pass that array W with "
+        "spectral_radius=None."
+    )

@@ -11,7 +11,7 @@ from reservoir._typing import Array, Matrix
 from reservoir._validation import check_number
 from reservoir.scaling._checks import as_matrix, entries, row_of_entries
 from reservoir.scaling._radius import spectral_radius
-from reservoir.scaling._solvers import largest_singular_value
+from reservoir.scaling._symmetric import largest_singular_value
 
 
 def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:

@@ -1,0 +1,82 @@
+"""Blocks whose radius is that of |W|, and non-negative ones, whose radius can be enclosed."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
+from scipy.sparse.linalg import splu
+
+from reservoir.scaling._checks import row_of_entries
+from reservoir.scaling._symmetric import along_tree
+
+
+def has_radius_of_modulus(block: sp.csr_array) -> bool:
+    """Whether W = exp(i theta) D |W| D^-1 with D diagonal and unimodular.
+
+    If and only if so the radius of a strongly connected W is that of |W| (Wielandt 1950; Horn and
+    Johnson 2013, theorem 8.4.5). Every connection asks that k theta = pi c modulo 2 pi, where k
+    and c count connections and minus signs around a loop through a spanning tree.
+    """
+    negative = (block.data < 0).astype(np.int64)
+    if negative.all() or not negative.any():
+        return True
+    n_units = block.shape[0]
+    _, parent = breadth_first_order(block, 0)
+    parent[0] = 0
+    graph = sp.csr_array((negative, block.indices, block.indptr), shape=block.shape)
+    step = np.asarray(graph[parent, np.arange(n_units)]).ravel()
+    step[0] = 0
+    signs = along_tree(parent, step)
+    depth = along_tree(parent, (np.arange(n_units) > 0).astype(np.int64))
+    rows, columns = row_of_entries(block), block.indices
+    k = 1 + depth[rows] - depth[columns]
+    c = negative + signs[rows] - signs[columns]
+    turns = k // np.gcd.reduce(k)
+    return any(np.all((turns * t - c) % 2 == 0) for t in (0, 1))
+
+
+def perron_root(B: sp.csr_array, tol: float) -> float | None:
+    """Radius of a non-negative irreducible matrix, enclosed by min and max of (B x)_i / x_i.
+
+    Power iteration for the well connected; inverse iteration for those so narrow that a
+    factorisation is cheap; None for what is left.
+    """
+    for matrix in (B, B.T.tocsr()):  # constant sums of the rows or columns end at once
+        x = np.ones(B.shape[0])
+        for step in range(60 if matrix is B else 1):
+            y = matrix @ x
+            ratio = y / x
+            low, high = float(ratio.min()), float(ratio.max())
+            if high - low <= tol * high:
+                return 0.5 * (low + high)
+            # a shift makes the iteration converge on periodic graphs, too
+            x = y + (0.5 * high * x if step >= 20 else 0.0)
+            x /= x.max()
+            if x.min() < 1e-200:
+                break
+    return _inverse_iteration(B, tol) if B.shape[0] <= 1000 or _is_narrow(B) else None
+
+
+def _is_narrow(B: sp.csr_array, bandwidth: int = 100) -> bool:
+    order = reverse_cuthill_mckee(B, symmetric_mode=False)
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    return bool(np.max(np.abs(place[row_of_entries(B)] - place[B.indices])) <= bandwidth)
+
+
+def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
+    # Noda's (1971) iteration: the shift is the upper bound, which falls quadratically. The iterate
+    # is absorbed into the matrix, so that eigenvectors that span thousands of orders of magnitude
+    # do no harm.
+    M, identity = B.tocsc(), sp.eye_array(B.shape[0], format="csc")
+    for _ in range(100):
+        sums = M.sum(axis=1)
+        low, high = float(sums.min()), float(sums.max())
+        if high - low <= tol * high:
+            return 0.5 * (low + high)
+        z = splu((high * (1 + 1e-13)) * identity - M).solve(np.ones(B.shape[0]))
+        if not np.all(np.isfinite(z)) or z.min() <= 0:
+            return None
+        M = (sp.diags_array(1 / z) @ M @ sp.diags_array(z)).tocsc()
+    return None
