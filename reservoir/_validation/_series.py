@@ -273,8 +273,6 @@ def read_targets(
                 "outputs must agree."
             )
         table = item if ndim == 2 else item[:, None]
-        if table.shape[1] == 0:
-            raise ValueError("y has no columns (n_outputs=0); at least 1 is required.")
         finite = np.where(np.isnan(table), 0.0, table) if allow_nan else table
         _as_finite(name, finite, np.float64)
         targets.append(table)
