@@ -85,8 +85,8 @@ def test_import_loads_no_optional_partner():
 
 def test_import_costs_little_more_than_scikit_learn():
     code = (
-        "import time, sklearn.linear_model; start = time.perf_counter(); import reservoir; "
-        "print(time.perf_counter() - start)"
+        "import time, sklearn.linear_model; start = time.process_time(); import reservoir; "
+        "print(time.process_time() - start)"
     )
     assert min(float(python(code)) for _ in range(3)) < 0.3  # s
 
