@@ -1,0 +1,306 @@
+"""What a reservoir can compute: memory and rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+from reservoir.dynamics import Reservoir, run
+from reservoir.metrics._errors import as_table, refuse_constant
+from reservoir.readouts import GramAccumulator
+
+
+def memory_capacity(
+    reservoir: Reservoir,
+    *,
+    max_lag: int = 100,
+    n_train: int = 4000,
+    n_test: int = 4000,
+    washout: int = 200,
+    alpha: float = 1e-12,
+    X: ArrayLike | None = None,
+    random_state: RandomState = None,
+    return_profile: bool = False,
+) -> float | tuple[float, Array]:
+    """Linear memory capacity: how well past inputs can be read from the present state.
+
+    The sum over lags k = 1, ..., max_lag of the squared correlation between u(t - k) and its
+    ridge estimate from the state at time t, on rows that were not used for the fit [1]_.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        With one input and without feedback.
+    max_lag : int, default=100
+        Longest lag. Take twice the number of units or so: the sum is cut off there.
+    n_train, n_test : int, rows, default=4000
+        Rows of the fit, and of the correlations.
+    washout : int, rows, at least max_lag, default=200
+        Rows before the fit, while the reservoir forgets its zero start.
+    alpha : float, default=1e-12
+        Ridge penalty. All lags share one Gram matrix. The default only guards against a
+        singular one: with small inputs (states of 0.01, say) a larger penalty removes memory.
+    X : array-like of shape (n_samples,) or (n_samples, 1), default=None
+        Input of at least washout + n_train + n_test rows, of which the first are used. None
+        draws it from U(-0.5, 0.5). The theory wants independent draws.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds the input; not used if X is given.
+    return_profile : bool, default=False
+        Also return the capacity of each lag.
+
+    Returns
+    -------
+    total : float
+        At most n_units in theory, for independent inputs [1]_.
+    profile : ndarray of shape (max_lag,), if `return_profile`
+        Capacity of lag k at index k - 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the reservoir has several inputs or feedback, a parameter is outside its range, or X is
+        too short.
+
+    Notes
+    -----
+    On n test rows a useless estimate has an expected squared correlation of 1 / (n - 1), which over
+    many lags adds up. Each lag is therefore reported as r^2 - (1 - r^2) / (n - 2), whose
+    expectation is 0 without memory [2]_; single lags can be slightly negative, and they are not
+    clipped, so that the sum has no bias upwards. An estimate that does not vary has capacity 0.
+
+    References
+    ----------
+    .. [1] Jaeger (2001), "Short term memory in echo state networks", GMD Report 152, definition 1
+       and proposition 2.
+    .. [2] Ezekiel (1930), "Methods of Correlation Analysis", Wiley (the adjusted squared
+       correlation, for one regressor).
+
+    Examples
+    --------
+    A delay line of 5 units remembers its last inputs: the current one, which is lag 0 and not
+    counted, and four more.
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.metrics import memory_capacity
+    >>> line = Reservoir(np.eye(5, k=-1), np.eye(5, 1), np.zeros(5), activation="identity")
+    >>> total, profile = memory_capacity(line, max_lag=10, random_state=0, return_profile=True)
+    >>> abs(profile).round(2)
+    array([1., 1., 1., 1., 0., 0., 0., 0., 0., 0.])
+    """
+    max_lag = check_count("max_lag", max_lag)
+    n_train = check_count("n_train", n_train, minimum=2)
+    n_test = check_count("n_test", n_test, minimum=3)
+    washout = check_count("washout", washout)
+    alpha = check_number("alpha", alpha, low=0.0)
+    if washout < max_lag:
+        raise ValueError(
+            f"washout={washout} must be at least max_lag={max_lag}: earlier rows are to be "
+            "remembered that were never played. Raise it."
+        )
+    _check_driven(reservoir, n_features=1)
+    u = _memory_input(X, washout + n_train + n_test, random_state)
+    H = run(reservoir, u[:, None])[washout:].astype(float, copy=False)
+    windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
+    lagged = windows[washout - max_lag :, -2::-1]  # column k - 1: u(t - k)
+    gram = GramAccumulator(H.shape[1], max_lag).update(H[:n_train], lagged[:n_train])
+    solution = gram.solve(alpha)
+    estimate = H[n_train:] @ solution.coef.T + solution.intercept
+    size = np.abs(H).max(axis=0) @ np.abs(solution.coef.T) + np.abs(solution.intercept)
+    profile = _adjusted_squared_correlation(lagged[n_train:], estimate, size)
+    total = float(profile.sum())
+    return (total, profile) if return_profile else total
+
+
+def kernel_rank(
+    reservoir: Reservoir,
+    *,
+    n_streams: int | None = None,
+    length: int = 100,
+    rtol: float = 0.01,
+    random_state: RandomState = None,
+) -> int:
+    """Kernel rank: how many different inputs lead to linearly independent states.
+
+    The rank of the matrix of final states after `n_streams` independent input streams [1]_ [2]_:
+    what a linear readout can tell apart.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        Without feedback.
+    n_streams : int, default=None
+        Number of streams; None is the number of units, the largest rank there can be.
+    length : int, rows, default=100
+        Length of a stream, drawn from U(-0.5, 0.5). It should exceed the memory.
+    rtol : float in (0, 1), default=0.01
+        Singular values below rtol times the largest do not count: in floating point the rank
+        without a tolerance is almost always full, and small directions are lost in noise.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds the streams.
+
+    Returns
+    -------
+    int
+        At most min(n_units, n_streams).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the reservoir has feedback or a parameter is outside its range.
+
+    See Also
+    --------
+    generalization_rank : The same for streams that should lead to similar states.
+
+    References
+    ----------
+    .. [1] Legenstein and Maass (2007), "Edge of chaos and prediction of computational performance
+       for neural circuit models", Neural Networks 20, 323-334, section 3.
+    .. [2] Buesing, Schrauwen and Legenstein (2010), "Connectivity, dynamics, and memory in
+       reservoir computing with binary and analog neurons", Neural Computation 22, 1272-1311.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.metrics import kernel_rank
+    >>> line = Reservoir(np.eye(5, k=-1), np.eye(5, 1), np.zeros(5), activation="identity")
+    >>> kernel_rank(line, random_state=0)
+    5
+    """
+    streams = _streams(reservoir, n_streams, length, random_state)
+    return _rank_of_final_states(reservoir, streams, rtol)
+
+
+def generalization_rank(
+    reservoir: Reservoir,
+    *,
+    n_streams: int | None = None,
+    length: int = 100,
+    n_common: int = 3,
+    rtol: float = 0.01,
+    random_state: RandomState = None,
+) -> int:
+    """Generalization rank: how strongly states depend on what should not matter any more.
+
+    As `kernel_rank`, for streams whose last `n_common` rows are the same [1]_ [2]_. Low is good:
+    the reservoir has forgotten the differences. The difference of kernel rank and generalization
+    rank predicts performance [1]_.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        Without feedback.
+    n_streams : int, default=None
+        Number of streams; None is the number of units.
+    length : int, rows, default=100
+        Length of a stream, drawn from U(-0.5, 0.5).
+    n_common : int, rows, less than length, default=3
+        How many rows at the end all streams share.
+    rtol : float in (0, 1), default=0.01
+        Singular values below rtol times the largest do not count.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds the streams.
+
+    Returns
+    -------
+    int
+        At most min(n_units, n_streams).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the reservoir has feedback or a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Legenstein and Maass (2007), "Edge of chaos and prediction of computational performance
+       for neural circuit models", Neural Networks 20, 323-334, sections 3 and 4.
+    .. [2] Buesing, Schrauwen and Legenstein (2010), "Connectivity, dynamics, and memory in
+       reservoir computing with binary and analog neurons", Neural Computation 22, 1272-1311.
+
+    Examples
+    --------
+    A delay line of 5 units still holds two inputs from before three common ones, and the common
+    ones as one direction more.
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.metrics import generalization_rank
+    >>> line = Reservoir(np.eye(5, k=-1), np.eye(5, 1), np.zeros(5), activation="identity")
+    >>> generalization_rank(line, random_state=0)
+    3
+    """
+    n_common = check_count("n_common", n_common, minimum=0)
+    streams = _streams(reservoir, n_streams, length, random_state)
+    if n_common >= streams.shape[1]:
+        raise ValueError(
+            f"n_common={n_common} must be smaller than length={length}: streams that agree from "
+            "the start say nothing. Lower it."
+        )
+    if n_common:
+        streams[:, -n_common:] = streams[0, -n_common:]
+    return _rank_of_final_states(reservoir, streams, rtol)
+
+
+def _check_driven(reservoir: Reservoir, n_features: int | None = None) -> None:
+    if not isinstance(reservoir, Reservoir):
+        raise TypeError(
+            f"reservoir must be a dynamics.Reservoir; got {type(reservoir).__name__}. A fitted "
+            "estimator holds one in reservoir_."
+        )
+    if reservoir.W_fb is not None:
+        raise ValueError("The reservoir has feedback weights W_fb; this measures input alone.")
+    if n_features is not None and reservoir.W_in.shape[1] != n_features:
+        raise ValueError(
+            f"The reservoir has n_features={reservoir.W_in.shape[1]}; {n_features} is required. "
+            "Build one with a single column in W_in."
+        )
+
+
+def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -> Array:
+    if X is None:
+        return as_generator(random_state).uniform(-0.5, 0.5, n_rows)
+    table = as_table("X", X)
+    if table.shape[1] != 1 or len(table) < n_rows:
+        raise ValueError(
+            f"X has shape {table.shape}; one column and at least washout + n_train + n_test = "
+            f"{n_rows} rows are required. Give a longer series, or lower n_train or n_test."
+        )
+    refuse_constant(table[:n_rows], "X")
+    return table[:n_rows, 0]
+
+
+def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Array:
+    """Squared correlation of each pair of columns, its expectation 0 for independent ones.
+
+    `size` bounds the terms whose sum the estimate is: a column that varies by their rounding errors
+    only has no correlation.
+    """
+    n_rows = len(Y)
+    a, b = Y - Y.mean(axis=0), estimate - estimate.mean(axis=0)
+    a2, b2 = (a**2).sum(axis=0), (b**2).sum(axis=0)
+    floor = n_rows * (n_rows * np.finfo(float).eps * size) ** 2
+    varies = (b2 > floor) & (a2 > 0)
+    r2 = (a * b).sum(axis=0) ** 2 / np.where(varies, a2 * b2, 1.0)
+    r2 = np.minimum(r2, 1.0)
+    return np.where(varies, r2 - (1.0 - r2) / (n_rows - 2), 0.0)
+
+
+def _streams(
+    reservoir: Reservoir, n_streams: int | None, length: int, random_state: RandomState
+) -> Array:
+    _check_driven(reservoir)
+    n_units, n_features = reservoir.W_in.shape
+    n_streams = n_units if n_streams is None else check_count("n_streams", n_streams)
+    length = check_count("length", length)
+    return as_generator(random_state).uniform(-0.5, 0.5, (n_streams, length, n_features))
+
+
+def _rank_of_final_states(reservoir: Reservoir, streams: Array, rtol: float) -> int:
+    rtol = check_number("rtol", rtol, low=0.0, high=1.0, low_open=True, high_open=True)
+    states = np.stack([run(reservoir, stream)[-1] for stream in streams])
+    values = np.linalg.svd(states.astype(float, copy=False), compute_uv=False)
+    return int((values > rtol * values[0]).sum())
