@@ -365,7 +365,7 @@ def memory_profile(profile: ArrayLike, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     profile : array of shape (n_lags,)
-        Squared correlation, 0 to 1, at lag 1, 2, 3, ... steps.
+        Squared correlation, about 0 to 1, at lag 1, 2, 3, ... steps.
     ax : matplotlib Axes, default=None
         Where to draw; by default a new figure of 7 x 3 inches.
 
@@ -392,7 +392,7 @@ def memory_profile(profile: ArrayLike, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     ax.fill_between(lags, share, color="0.85", label=f"memory capacity {share.sum():.2f}")
     ax.plot(lags, share, marker="o", markersize=2.5, **_LINE)
-    ax.set_ylim(0, 1.05)
+    ax.set_ylim(min(0.0, share.min()), 1.05)
     ax.set_xlabel("lag (steps)")
     ax.set_ylabel("squared correlation")
     ax.margins(x=0.01)
