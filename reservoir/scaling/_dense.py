@@ -21,7 +21,7 @@ def dense_radius(A: Array, floor: float = 0.0) -> float | None:
     sensitive, the moduli of the leading left and right eigenvectors give a diagonal similarity
     that makes it as insensitive as one can (for non-negative matrices completely).
     """
-    for _ in range(5 if len(A) <= 1000 else 1):
+    for _ in range(3 if len(A) <= 1000 else 1):
         A = la.matrix_balance(A, permute=False, separate=False)[0]
         values, left, right = la.eig(A, left=True, right=True)
         modulus = np.abs(values)

@@ -44,9 +44,9 @@ def krylov_radius(block: sp.csr_array, tol: float) -> float | None:
         left = _leading(transposed, effort, seed=1)
         if left is None or not _settled(left, tol):
             continue
-        radius = _agreed(matrix, right, left)
-        if radius is not None:
-            return radius
+        if _agree(right, left):
+            # if it is too sensitive, more effort changes nothing
+            return float(abs(right.values[0])) if _is_sure(matrix, right, left) else None
     return None
 
 
@@ -107,15 +107,17 @@ def _settled(ritz: _Ritz, tol: float) -> bool:
     return bool(ritz.residuals[0] <= 0.1 * tol and np.all((ritz.residuals <= tol) | inside))
 
 
-def _agreed(A: Any, right: _Ritz, left: _Ritz) -> float | None:
-    n_same = 3
+def _agree(right: _Ritz, left: _Ritz, n_same: int = 3) -> bool:
     one, two = np.abs(right.values[:n_same]), np.abs(left.values[:n_same])
-    if np.any((np.abs(one - two) > _ACCURACY * one[0]) & (right.residuals[:n_same] < 1e-8)):
-        return None
+    same = np.abs(one - two) <= _ACCURACY * one[0]
+    return bool(same[0] and np.all(same | (right.residuals[:n_same] > 1e-8)))
+
+
+def _is_sure(A: Any, right: _Ritz, left: _Ritz) -> bool:
+    # the error of an eigenvalue is the residual over the cosine between left and right vector
     value, x = right.values[0], right.vectors[:, 0]
     y = left.vectors[:, np.argmin(np.abs(left.values - value))]
-    # the error of an eigenvalue is the residual over the cosine between left and right vector
     cosine = abs(y @ x) / (la.norm(x) * la.norm(y))
     norm = np.sqrt(np.sum(np.square(A.data if sp.issparse(A) else A)))
     error = right.residuals[0] + _EPS * norm / abs(value)
-    return float(abs(value)) if error <= _ACCURACY * cosine else None
+    return bool(error <= _ACCURACY * cosine)

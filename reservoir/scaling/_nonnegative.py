@@ -48,7 +48,7 @@ def perron_root(B: sp.csr_array, tol: float) -> float | None:
             y = matrix @ x
             ratio = y / x
             low, high = float(ratio.min()), float(ratio.max())
-            if high - low <= tol * high:
+            if high - low <= 0.01 * tol * high:
                 return 0.5 * (low + high)
             # a shift makes the iteration converge on periodic graphs, too
             x = y + (0.5 * high * x if step >= 20 else 0.0)
@@ -73,7 +73,7 @@ def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
     for _ in range(100):
         sums = M.sum(axis=1)
         low, high = float(sums.min()), float(sums.max())
-        if high - low <= tol * high:
+        if high - low <= 0.01 * tol * high:
             return 0.5 * (low + high)
         z = splu((high * (1 + 1e-13)) * identity - M).solve(np.ones(B.shape[0]))
         if not np.all(np.isfinite(z)) or z.min() <= 0:

@@ -13,6 +13,7 @@ from reservoir._validation import check_number
 from reservoir.scaling._balance import balanced
 from reservoir.scaling._checks import as_matrix, row_of_entries
 from reservoir.scaling._dense import dense_radius, is_nilpotent
+from reservoir.scaling._exact import EXACT_UNITS, exact_radius
 from reservoir.scaling._krylov import krylov_radius
 from reservoir.scaling._nonnegative import has_radius_of_modulus, perron_root
 from reservoir.scaling._symmetric import (
@@ -23,7 +24,7 @@ from reservoir.scaling._symmetric import (
 )
 
 # up to this size one dense eigendecomposition is as fast as anything else
-_DENSE = 500
+_DENSE = 200
 # beyond this size a dense eigendecomposition takes minutes and gigabytes
 _DENSE_LAST_RESORT = 5000
 
@@ -157,6 +158,8 @@ def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
         radius = perron_root(abs(block), tol)
     if radius is None and n_units <= _DENSE:
         radius = dense_radius(block.toarray(), floor)
+    if radius is None and n_units <= EXACT_UNITS:
+        radius = exact_radius(block.toarray())
     if radius is None and n_units > _DENSE and is_normal(block):
         radius = largest_singular_value(block)
     if radius is None and n_units > _DENSE:
