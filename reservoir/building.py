@@ -140,6 +140,8 @@ def assemble_reservoir(
     n_units = check_count("n_units", n_units)
     n_features = check_count("n_features", n_features)
     n_outputs = check_count("n_outputs", n_outputs, minimum=0)
+    dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    check_choice("dtype", dtype, ("float64", "float32"))
     of_W, of_input, of_bias, of_feedback = generator.spawn(4)
     W = recurrent_weights(n_units, topology, in_degree, weights, of_W)
     if spectral_radius is not None:
@@ -182,11 +184,11 @@ def recurrent_weights(
 def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
     if not sp.issparse(W):
         W = np.asarray(W)
-        if W.dtype == object or W.dtype.kind not in "biuf":
-            raise TypeError(
-                f"{name} must be a name, a callable or a numeric array; got {type(W).__name__} of "
-                f"dtype {W.dtype}."
-            )
+    if W.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must be a name, a callable or a real array; got {type(W).__name__} of "
+            f"dtype {W.dtype}."
+        )
     if W.shape != (n_units, n_units):
         raise ValueError(
             f"{name} gives W of shape {W.shape}; n_units={n_units} needs ({n_units}, {n_units}). "

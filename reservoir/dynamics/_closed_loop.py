@@ -37,7 +37,8 @@ def run_closed_loop(
     reservoir : Reservoir
     readout : (coef, intercept) or callable
         ``y[k] = coef @ features + intercept``, coef of shape (n_outputs, n_units [+ n_features]);
-        or ``readout(features) -> (n_outputs,)``. The features are the state, then the input.
+        or ``readout(features) -> (n_outputs,)``. The features are the state, then the input;
+        a callable must not keep or change them: one array is used again and again.
     n_steps : int
         Number of steps; 0 returns no rows.
     initial_state : array of shape (n_units,), optional
@@ -63,9 +64,9 @@ def run_closed_loop(
     Warns
     -----
     RuntimeWarning
-        If an output leaves the range whose squares are finite: the loop has diverged and stops.
-        The message names the step; the rows from there on repeat the last output inside the
-        range, so that the shape holds and nothing is NaN.
+        If an output or a state leaves the range whose squares are finite: the loop has diverged
+        and stops. The message names the step; the rows from there on repeat the last output
+        inside the range, so that the shape holds and nothing is NaN.
 
     Examples
     --------
@@ -79,7 +80,9 @@ def run_closed_loop(
     """
     n_steps = check_count("n_steps", n_steps, minimum=0)
     dtype = reservoir.dtype
-    n_exog = 0 if exog is None else np.shape(exog)[-1]
+    if exog is not None and np.ndim(exog) != 2:
+        raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")
+    n_exog = 0 if exog is None else np.shape(exog)[1]
     n_outputs = reservoir.n_outputs or reservoir.n_features - n_exog
     n_inputs = reservoir.n_features if reservoir.W_fb is not None else n_exog
     if n_outputs < 1 or (exog is None and n_inputs > 0):
@@ -114,7 +117,9 @@ def _as_readout(readout: Any, n_outputs: int, features: Array) -> Callable[[Arra
             f"coef must have shape (n_outputs={n_outputs}, n_features={features.size}); "
             f"got {coef.shape}."
         )
-    intercept = np.broadcast_to(np.asarray(intercept, dtype=features.dtype), (n_outputs,))
+    intercept = np.asarray(intercept, dtype=features.dtype)
+    if intercept.shape not in ((), (n_outputs,)):
+        raise ValueError(f"intercept must have shape ({n_outputs},); got {intercept.shape}.")
     return lambda values: coef @ values + intercept
 
 
@@ -133,7 +138,8 @@ def _loop(
     n_fed = n_outputs if reservoir.W_fb is None else 0
     from_output, from_exog = np.ascontiguousarray(from_output), W_in[:, n_fed:].T
     add_recurrence = _recurrence(reservoir.W)
-    activate = get_activation(reservoir.activation).function
+    activation = get_activation(reservoir.activation)
+    activate, bounded = activation.function, activation.bounded
     leak, keep = reservoir.leak_rate, np.asarray(1 - reservoir.leak_rate, dtype=features.dtype)
     limit = np.sqrt(np.finfo(features.dtype).max)
     outputs = np.empty((len(exog), n_outputs), features.dtype)
@@ -152,10 +158,14 @@ def _loop(
         state += z
         if tail.size:
             tail[:n_fed], tail[n_fed:] = output[:n_fed], row
-        new = np.asarray(readout(features), dtype=features.dtype)
-        if not (np.abs(new) < limit).all():
+        # states that overflow count as well, where a readout might hide them
+        sound = bounded or bool((np.abs(state) < limit).all())
+        new = np.asarray(readout(features), dtype=features.dtype) if sound else output
+        if new.shape != output.shape:
+            raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
+        if not sound or not (np.abs(new) < limit).all():
             warnings.warn(
-                f"The closed loop diverged at step {k}: an output left +-{limit:.1e}. The rows "
+                f"The closed loop diverged at step {k}: it left the range +-{limit:.1e}. The rows "
                 "from there on repeat the last output before it. A larger alpha, noise in "
                 "training or a smaller spectral radius often help.",
                 RuntimeWarning,
@@ -163,5 +173,6 @@ def _loop(
             )
             outputs[k:] = output
             return outputs, last_state
-        output = outputs[k] = new
+        outputs[k] = new
+        output = outputs[k]  # a copy of its own: a readout may hand out a view of the features
     return outputs, state.copy()

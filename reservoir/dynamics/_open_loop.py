@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import check_choice
+from reservoir._validation import check_choice, check_number
 from reservoir.activations import get_activation
-from reservoir.dynamics._reservoir import Reservoir, _as_vector
+from reservoir.dynamics._reservoir import Reservoir, _as_vector, _refuse_complex
 
 try:  # private: saves one allocation per step; `W @ x` stands in where it is missing
     from scipy.sparse._sparsetools import csr_matvec as _csr_matvec
@@ -114,6 +114,9 @@ def iter_states(
     dtype = reservoir.dtype
     X = _as_series("X", X, reservoir.n_features, dtype)
     feedback = _as_feedback(reservoir, feedback, len(X))
+    noise = check_number("noise", noise, low=0.0)
+    if noise > 0 and generator is None:
+        raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = _as_vector("initial_state", initial_state, reservoir.n_units, dtype)
@@ -124,8 +127,8 @@ def iter_states(
         block = out[start:stop] if buffer is None else buffer[: stop - start]  # type: ignore[index]
         kicks = None
         if noise > 0:
-            assert generator is not None
-            kicks = (noise * generator.standard_normal(block.shape)).astype(dtype, copy=False)
+            kicks = noise * generator.standard_normal(block.shape)  # type: ignore[union-attr]
+            kicks = kicks.astype(dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             _project(reservoir, X[start:stop], block)
             if feedback is not None:
@@ -202,12 +205,16 @@ def _check_finite_states(reservoir: Reservoir, block: Array, start: int) -> None
 
 
 def _as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    X = np.asarray(X, dtype=dtype)
+    _refuse_complex(name, X)
+    with np.errstate(over="ignore"):
+        X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
         raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.")
     if not np.isfinite(X).all():
         row = int(np.argmin(np.isfinite(X).all(axis=1)))
-        raise ValueError(f"{name} holds NaN or infinity, first in row {row}.")
+        raise ValueError(
+            f"{name} holds NaN or infinity as {np.dtype(dtype).name}, first in row {row}."
+        )
     return X
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir._validation import check_choice
 from reservoir.activations import Activation, get_activation
 
 
@@ -126,7 +127,10 @@ class Reservoir:
 
     def astype(self, dtype: Any) -> Reservoir:
         """Return the same reservoir with weights and states of `dtype` (float32 or float64)."""
-        return replace(self, W=self.W.astype(dtype))
+        dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+        check_choice("dtype", dtype, ("float32", "float64"))
+        with np.errstate(over="ignore"):  # what overflows is refused below, by name
+            return replace(self, W=self.W.astype(dtype))
 
     def __repr__(self) -> str:
         connections = self.W.nnz if sp.issparse(self.W) else self.W.size
@@ -138,13 +142,15 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
-    if sp.issparse(value):
-        matrix = sp.csr_array(value, dtype=dtype, copy=True)
-        matrix.sum_duplicates()
-        finite = np.isfinite(matrix.data).all()
-    else:
-        matrix = np.array(value, dtype=dtype, order="C")
-        finite = np.isfinite(matrix).all()
+    _refuse_complex(name, value)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sp.issparse(value):
+            matrix = sp.csr_array(value, dtype=dtype, copy=True)
+            matrix.sum_duplicates()
+            finite = np.isfinite(matrix.data).all()
+        else:
+            matrix = np.array(value, dtype=dtype, order="C")
+            finite = np.isfinite(matrix).all()
     if matrix.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional; got shape {matrix.shape}.")
     if not finite:
@@ -153,12 +159,19 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 
 def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
-    vector = np.array(value, dtype=dtype)
+    _refuse_complex(name, value)
+    with np.errstate(over="ignore"):
+        vector = np.array(value, dtype=dtype)
     if vector.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},); got {vector.shape}.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} holds NaN or infinity as {np.dtype(dtype).name}.")
     return vector
+
+
+def _refuse_complex(name: str, value: Any) -> None:
+    if np.iscomplexobj(value):
+        raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
 
 def _as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
@@ -241,9 +254,16 @@ def step_jacobian(
 
 def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array:
     u = _as_vector("u", u, reservoir.n_features, reservoir.dtype)
-    z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
-    if y_prev is not None:
-        if reservoir.W_fb is None:
-            raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
-        z += reservoir.W_fb @ _as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
+    if y_prev is not None and reservoir.W_fb is None:
+        raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN is refused
+        z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
+        if y_prev is not None:
+            z += reservoir.W_fb @ _as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
+    bounded = get_activation(reservoir.activation).bounded
+    if np.isnan(z).any() or not (bounded or np.isfinite(z).all()):
+        raise ValueError(
+            f"The state after the step is not finite (dtype={reservoir.dtype}). Scale the inputs "
+            "down."
+        )
     return z
