@@ -1,0 +1,273 @@
+"""The whole recipe: what each argument changes, and what it leaves alone."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reservoir.building import build_reservoir
+from reservoir.dynamics import run
+from reservoir.scaling import spectral_radius
+from reservoir.topologies import TOPOLOGIES
+
+NILPOTENT = {"delay_line", "forward_connection"}  # radius 0, whatever the weights
+
+
+def dense(matrix):
+    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix)
+
+
+def same(left, right, *names):
+    return all(np.array_equal(dense(getattr(left, n)), dense(getattr(right, n))) for n in names)
+
+
+def small(n_units=30, n_features=2, **options):
+    return build_reservoir(n_units, n_features, **{"random_state": 0, "n_outputs": 1, **options})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_same_seed_gives_the_same_matrices(seed):
+    left, right = small(random_state=seed), small(random_state=seed)
+    assert same(left, right, "W", "W_in", "bias", "W_fb")
+    other = small(random_state=seed + 100)
+    for name in ("W", "W_in", "bias", "W_fb"):
+        assert not same(left, other, name), name
+
+
+def test_random_states():
+    by_int = small(random_state=7)
+    assert same(by_int, small(random_state=np.random.default_rng(7).spawn(1)[0]), "W") is False
+    generator = np.random.default_rng(7)
+    before = generator.bit_generator.state
+    first, second = small(random_state=generator), small(random_state=generator)
+    assert generator.bit_generator.state == before  # the caller's numbers are not used up
+    assert not same(first, second, "W")
+    assert same(first, small(random_state=np.random.default_rng(7)), "W", "W_in", "bias", "W_fb")
+    legacy = np.random.RandomState(7)
+    third, fourth = small(random_state=legacy), small(random_state=legacy)
+    assert not same(third, fourth, "W")
+    assert same(third, small(random_state=np.random.RandomState(7)), "W", "W_in", "bias")
+    assert not same(small(random_state=None), small(random_state=None), "W")
+
+
+@pytest.mark.parametrize(
+    "change, touched",
+    [
+        ({"input_scaling": 0.3}, {"W_in"}),
+        ({"input_scaling": [0.3, 2.0]}, {"W_in"}),
+        ({"input_weights": "bernoulli"}, {"W_in"}),
+        ({"bias_scaling": 0.7}, {"bias"}),
+        ({"bias": "normal"}, {"bias"}),
+        ({"leak_rate": 0.2}, set()),
+        ({"activation": "relu"}, set()),
+        ({"feedback_scaling": 0.1}, {"W_fb"}),
+        ({"n_outputs": 3}, {"W_fb"}),
+        ({"spectral_radius": 0.5}, {"W"}),
+        ({"topology": "ring"}, {"W"}),
+        ({"in_degree": 5}, {"W"}),
+        ({"weights": "bernoulli"}, {"W"}),
+        ({"topology": np.eye(30)}, {"W"}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_an_argument_touches_its_own_matrix_only(change, touched, seed):
+    base, changed = small(random_state=seed), small(random_state=seed, **change)
+    for name in ("W", "W_in", "bias", "W_fb"):
+        assert same(base, changed, name) == (name not in touched), name
+
+
+def test_scalings_multiply():
+    base = small()
+    np.testing.assert_allclose(
+        dense(small(input_scaling=[0.5, 3.0]).W_in), dense(base.W_in) * [0.5, 3.0], rtol=1e-14
+    )
+    np.testing.assert_allclose(small(bias_scaling=0.4).bias, base.bias * 4, rtol=1e-14)
+    np.testing.assert_allclose(small(feedback_scaling=0.2).W_fb, base.W_fb * 0.2, rtol=1e-14)
+    ratio = dense(small(spectral_radius=0.3).W) * 3
+    np.testing.assert_allclose(ratio, dense(base.W), rtol=1e-9)
+
+
+def test_defaults_lie_in_their_ranges():
+    base = build_reservoir(500, 2, random_state=0)
+    assert 0.9 < np.abs(dense(base.W_in)).max() <= 1.0
+    assert 0.09 < np.abs(base.bias).max() <= 0.1
+    assert (np.diff(base.W.indptr) == 10).all()
+    assert base.W_fb is None
+    assert base.leak_rate == 1.0
+
+
+@pytest.mark.parametrize("name", sorted(TOPOLOGIES))
+@pytest.mark.parametrize("seed", range(3))
+def test_every_topology_has_the_asked_radius(name, seed):
+    if name in NILPOTENT:
+        reservoir = small(topology=name, random_state=seed, spectral_radius=None)
+        assert not np.linalg.matrix_power(dense(reservoir.W), 30).any()
+        return
+    reservoir = small(topology=name, random_state=seed, spectral_radius=1.3)
+    W = dense(reservoir.W)
+    if name == "delay_line_feedback":  # far from normal: its eigenvalues are those of S = D W D^-1
+        forth, back = np.diagonal(W, -1), np.diagonal(W, 1)
+        W = np.diag(np.sqrt(forth * back), 1) + np.diag(np.sqrt(forth * back), -1)
+    assert np.abs(np.linalg.eigvals(W)).max() == pytest.approx(1.3, rel=1e-6)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    n_units=st.integers(1, 40),
+    n_features=st.integers(1, 4),
+    radius=st.floats(0.05, 3.0),
+    in_degree=st.one_of(st.integers(1, 60), st.floats(0.05, 1.0)),
+    seed=st.integers(0, 2**32),
+    dtype=st.sampled_from(["float64", "float32"]),
+)
+def test_any_size_builds_with_the_asked_radius(n_units, n_features, radius, in_degree, seed, dtype):
+    try:
+        reservoir = build_reservoir(
+            n_units,
+            n_features,
+            spectral_radius=radius,
+            in_degree=in_degree,
+            random_state=seed,
+            dtype=dtype,
+        )
+    except ValueError as error:  # a draw whose W is nilpotent has no radius to scale
+        assert "radius 0" in str(error)  # noqa: PT017
+        return
+    assert reservoir.W.shape == (n_units, n_units)
+    assert reservoir.W_in.shape == (n_units, n_features)
+    assert reservoir.dtype == dtype
+    wanted = min(in_degree, n_units) if isinstance(in_degree, int) else None
+    if wanted is not None:
+        assert (np.diff(reservoir.W.indptr) == wanted).all()
+    assert spectral_radius(reservoir.W.astype(float)) == pytest.approx(
+        radius, rel=1e-6 if dtype == "float64" else 1e-3
+    )
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array, sp.coo_array, np.ndarray.tolist])
+def test_a_given_W_is_scaled_unless_told_not_to(storage):
+    W = np.random.default_rng(3).normal(size=(30, 30))
+    given, copied = storage(W), W.copy()
+    scaled = small(topology=given, spectral_radius=0.7)
+    assert np.abs(np.linalg.eigvals(dense(scaled.W))).max() == pytest.approx(0.7, rel=1e-6)
+    ratio = dense(scaled.W) / W
+    np.testing.assert_allclose(ratio, ratio[0, 0], rtol=1e-12)
+    np.testing.assert_array_equal(dense(small(topology=given, spectral_radius=None).W), W)
+    np.testing.assert_array_equal(W, copied)  # the caller's array is left alone
+
+
+def test_a_radius_of_zero_is_the_zero_matrix():
+    assert not dense(small(spectral_radius=0.0).W).any()
+
+
+def test_matrices_and_laws_of_ones_own():
+    W_in, bias = np.arange(60.0).reshape(30, 2), np.linspace(-1, 1, 30)
+    given = small(input_weights=W_in, bias=bias, input_scaling=3.0, bias_scaling=3.0)
+    np.testing.assert_array_equal(given.W_in, W_in)  # as given: no scaling
+    np.testing.assert_array_equal(given.bias, bias)
+    law = scipy.stats.uniform(5, 1)
+    drawn = small(weights=law, input_weights=law, bias=law, spectral_radius=None)
+    for part in (drawn.W.data, drawn.W_in / 1.0, drawn.bias / 0.1):
+        assert 5 <= np.min(part) <= np.max(part) <= 6
+
+    def lazy(n_units, *, random_state=None):
+        return np.eye(n_units) * random_state.uniform(1, 2)
+
+    assert same(small(topology=lazy), small(topology=lazy), "W")
+    np.testing.assert_allclose(dense(small(topology=lazy).W), 0.9 * np.eye(30), rtol=1e-12)
+
+
+def test_a_topology_gets_what_it_asks_for():
+    seen = {}
+
+    def nosy(n_units, *, in_degree=1, random_state=None):
+        seen.update(in_degree=in_degree, n_units=n_units)
+        return np.eye(n_units)
+
+    small(topology=nosy, in_degree=4, weights="bernoulli")
+    assert seen == {"in_degree": 4, "n_units": 30}
+
+
+@pytest.mark.parametrize("dtype", ["float32", np.float32, np.dtype("float32")])
+def test_float32(dtype):
+    narrow, wide = small(dtype=dtype, leak_rate=np.full(30, 0.5)), small(leak_rate=0.5)
+    for name in ("W", "W_in", "bias", "W_fb", "leak_rate"):
+        assert getattr(narrow, name).dtype == np.float32, name
+    np.testing.assert_array_equal(dense(narrow.W), dense(wide.W).astype(np.float32))
+    X, F = np.ones((5, 2)), np.zeros((5, 1))
+    assert run(narrow, X, feedback=F).dtype == np.float32
+    np.testing.assert_allclose(
+        run(narrow, X, feedback=F), run(wide, X, feedback=F), rtol=0, atol=1e-6
+    )
+
+
+def test_leak_rates_and_activation_are_passed_on():
+    leaks = np.linspace(0.1, 1, 30)
+    reservoir = small(leak_rate=leaks, activation="logistic")
+    np.testing.assert_array_equal(reservoir.leak_rate, leaks)
+    assert reservoir.activation == "logistic"
+
+
+@pytest.mark.parametrize("topology", sorted(NILPOTENT))
+def test_a_nilpotent_topology_with_a_radius_names_the_remedy(topology):
+    with pytest.raises(ValueError, match=r"radius 0.*spectral_radius=None"):
+        small(topology=topology)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"topology": "rign"}, r"topology='rign' is not known\. Did you mean 'ring'"),
+        ({"topology": "nothing like it"}, r"topology='nothing like it' is not known\. Known"),
+        ({"activation": "tanhh"}, r"activation='tanhh' is not known\. Did you mean 'tanh'"),
+        ({"weights": "norml"}, r"weights='norml' is not known\. Did you mean 'normal'"),
+        ({"input_weights": "unifrom"}, r"input_weights='unifrom' is not known\. Did you"),
+        ({"bias": "stable"}, r"bias='stable' is not known\..* Known: 'bernoulli', 'normal', 'unif"),
+        ({"dtype": "flaot32"}, r"dtype='flaot32' is not known\. Did you mean 'float32'"),
+        ({"dtype": "float16"}, r"dtype='float16' is not known\..*Known: 'float32', 'float64'"),
+        ({"dtype": int}, r"dtype='int64' is not known"),
+        ({"topology": np.eye(4)}, r"W of shape \(4, 4\); n_units=30 needs \(30, 30\)"),
+        ({"topology": sp.eye_array(4)}, r"W of shape \(4, 4\); n_units=30 needs"),
+        ({"topology": lambda n, random_state: np.eye(3)}, r"lambda.* W of shape \(3, 3\)"),
+        ({"spectral_radius": -0.1}, r"spectral_radius=-0\.1 must be finite and in \[0, inf\)"),
+        ({"spectral_radius": np.nan}, r"spectral_radius=nan must be finite"),
+        ({"leak_rate": 1.2}, r"leak_rate=1\.2 must be in \(0, 1\]"),
+        ({"leak_rate": [0.5, 0.5]}, r"leak_rate must be a number or have shape \(30,\)"),
+        ({"n_units": 0}, "n_units=0 must be at least 1"),
+        ({"n_features": 0}, "n_features=0 must be at least 1"),
+        ({"n_outputs": -1}, "n_outputs=-1 must be at least 0"),
+        ({"input_scaling": [1.0, 1.0, 1.0]}, r"scaling must be a number or have shape \(2,\)"),
+        ({"input_weights": np.ones((3, 2))}, r"input_weights.*\(3, 2\)"),
+        ({"bias": np.ones(3)}, r"bias.*\(3,\)"),
+        ({"random_state": -1}, "random_state=-1 must be at least 0"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_is_refused_and_how(options, message):
+    with pytest.raises(ValueError, match=message):
+        small(**options)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"n_units": 2.5}, r"n_units must be an integer; got 2\.5"),
+        ({"n_units": True}, "n_units must be an integer; got True"),
+        ({"spectral_radius": "big"}, "spectral_radius must be a number; got 'big'"),
+        (
+            {"topology": None},
+            "must be a name, a callable or a real array; got ndarray of dtype obj",
+        ),
+        ({"topology": np.eye(30) * 1j}, "real array; got ndarray of dtype complex128"),
+        ({"topology": sp.eye_array(30) * 1j}, "real array; got .* of dtype complex128"),
+        ({"random_state": "7"}, "random_state must be None, an int"),
+        ({"spectral_raduis": 0.5}, "unexpected keyword argument 'spectral_raduis'"),
+    ],
+    ids=str,
+)
+def test_wrong_types_are_refused(options, message):
+    with pytest.raises(TypeError, match=message):
+        small(**options)
