@@ -1,12 +1,14 @@
 """Sphinx configuration: python -m sphinx -W -b html docs docs/_build/html"""
 
 import os
+import shutil
 import sys
 import warnings
 from pathlib import Path
 
+HERE = Path(__file__).parent
 os.environ.setdefault("MPLBACKEND", "Agg")
-sys.path.insert(0, str(Path(__file__).parent.parent))  # document the checkout
+sys.path.insert(0, str(HERE.parent))  # document the checkout
 
 import reservoir
 
@@ -37,8 +39,12 @@ numpydoc_show_class_members = False  # the class template lists them
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
+# Examples run where they lie, and may write pictures: they lie in a copy.
+shutil.rmtree(HERE / "_build" / "examples", ignore_errors=True)
+shutil.copytree(HERE.parent / "examples", HERE / "_build" / "examples")
+
 sphinx_gallery_conf = {
-    "examples_dirs": "../examples",
+    "examples_dirs": "_build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"[/\\]plot_",
     "within_subsection_order": "FileNameSortKey",
