@@ -401,6 +401,10 @@ def test_the_rounding_errors_of_a_constant_are_not_fitted(alpha, value):
     expected = gram_of(clean, Y).solve(alpha)
     np.testing.assert_allclose(solution.coef[:, 2], 0.0, rtol=0, atol=1e-12)
     np.testing.assert_allclose(np.delete(solution.coef, 2, 1), expected.coef, rtol=1e-10)
+    # the same for a state that has settled but for its last digit
+    H[:, 2] += np.random.default_rng(1).integers(-1, 2, len(H)) * np.spacing(value)
+    settled = gram_of(H, Y).solve(alpha)
+    np.testing.assert_allclose(settled.coef, solution.coef, rtol=1e-10, atol=1e-12)
     alone = gram_of(H[:, [2]], Y)
     assert not alone.solve(alpha).coef.any()
     assert not ridge_path(alone, [alpha, 1e-3]).coef.any()
