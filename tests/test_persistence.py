@@ -96,7 +96,7 @@ def by_skops(model, tmp_path):
     data = sio.dumps(model)
     documented = {
         "reservoir.dynamics._reservoir.Reservoir",
-        "reservoir.readouts.GramAccumulator",
+        "reservoir.readouts._gram.GramAccumulator",
         "reservoir.estimators._pairing.Pairing",
         f"{type(model).__module__}.{type(model).__name__}",
         "scipy.sparse._csr.csr_array",

@@ -126,7 +126,7 @@ class BaseESN(BaseEstimator):
         jobs = self._jobs(sequences, targets, weights, skips, starts)
         self._learn(jobs, partial=False)
         self._steps = sequences.lengths[-1]
-        self._remember_ids(sequences, goes_on=False, new_sequence=False)
+        self._remember_ids(sequences)
         self._continues = len(sequences) == 1
 
     @property
@@ -164,8 +164,6 @@ class BaseESN(BaseEstimator):
         return jobs
 
     def _learn(self, jobs: list[Job], *, partial: bool) -> None:
-        for job in jobs:
-            self._pairing.add(job.X, job.Y)
         if self.readout is None:
             learned = learn_all(
                 self.reservoir_,
@@ -180,6 +178,8 @@ class BaseESN(BaseEstimator):
             self._solve(learned.grams, partial=partial)
         else:
             self._fit_readout(jobs, partial=partial)
+        for job in jobs:
+            self._pairing.add(job.X, job.Y)
         self._last_output = jobs[-1].Y[-1].copy()
         state = self._state
         if self._n_fed_back:
@@ -291,7 +291,8 @@ class BaseESN(BaseEstimator):
         if n_outputs != self.n_outputs_:
             raise ValueError(f"y has {n_outputs} outputs; earlier calls had {self.n_outputs_}.")
         goes_on = not first and self._goes_on(sequences, new_sequence)
-        self._remember_ids(sequences, goes_on, new_sequence)
+        if sequences.ids is not None and not first:
+            self._check_ids(sequences.ids[1:] if goes_on or new_sequence else sequences.ids)
         starts = initial_states(
             self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
         )
@@ -301,12 +302,14 @@ class BaseESN(BaseEstimator):
         skips = [max(self._washout - steps, 0) for steps in before]
         skips = [min(s, n) for s, n in zip(skips, sequences.lengths, strict=True)]
         held = self._noise_generator
-        if goes_on:
-            self._pairing.join(self._last_output, sequences.arrays[0][0])
+        previous = self._last_output if goes_on else None
         jobs = self._jobs(sequences, targets, None, skips, starts)
         if goes_on and held is not None:
             jobs[0] = Job(**{**vars(jobs[0]), "generator": held})
         self._learn(jobs, partial=True)
+        if previous is not None:
+            self._pairing.join(previous, sequences.arrays[0][0])
+        self._remember_ids(sequences)
         self._steps = before[-1] + sequences.lengths[-1]
         self._continues = True
 
@@ -316,19 +319,17 @@ class BaseESN(BaseEstimator):
             return False
         return sequences.ids is None or sequences.ids[0] == self._last_id
 
-    def _remember_ids(self, sequences: Sequences, goes_on: bool, new_sequence: bool) -> None:
-        self._last_id = None
-        if sequences.ids is None:
-            return
-        fresh = sequences.ids[1:] if goes_on or new_sequence else sequences.ids
+    def _check_ids(self, fresh: tuple[Any, ...]) -> None:
         for value in fresh:
             if value in self._seen:
                 raise ValueError(
                     f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
                     "sequence must be adjacent, or use new_sequence=True."
                 )
-        self._seen.update(sequences.ids)
-        self._last_id = sequences.ids[-1]
+
+    def _remember_ids(self, sequences: Sequences) -> None:
+        self._last_id = None if sequences.ids is None else sequences.ids[-1]
+        self._seen.update(sequences.ids or ())
 
     # ---------------------------------------------------------------- using the fitted network
 

@@ -1,14 +1,8 @@
-"""Ridge readouts from sums over rows: the state matrix is never stored.
-
-A `GramAccumulator` takes states and targets block by block and keeps their means and centred
-products. From it come the ridge coefficients for one penalty (Cholesky), or for a whole path of
-penalties, with the score that chooses among them (one eigendecomposition).
-"""
+"""Means and centred products, summed over rows, and the ridge solution for one penalty."""
 
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,14 +11,9 @@ from scipy.linalg import blas
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count
-
-__all__ = ["GramAccumulator", "RidgeSolution", "ridge_path"]
+from reservoir.readouts._eigen import EPS, NOISE, Eigenbasis
 
 _BLOCK_ROWS = 512
-_EPS = np.finfo(np.float64).eps
-# Rounding errors of an eigenvalue of a Gram matrix, relative to the largest one: measured on
-# matrices of known rank, 50 to 800 columns and 1000 to 100,000 rows, they reach 3.6 eps.
-_NOISE = 8 * _EPS
 
 
 class RidgeSolution(NamedTuple):
@@ -200,25 +189,27 @@ class GramAccumulator:
         ValueError
             If there are no rows, or alpha is negative or not finite.
         """
-        alphas = _check_alphas(alpha)
+        alphas = check_alphas(alpha)
         if np.ndim(alpha) > 0:
             if alphas.shape != (self.n_outputs,):
                 raise ValueError(
                     f"alpha must be a number or have shape (n_outputs={self.n_outputs},); "
                     f"got shape {alphas.shape}."
                 )
-            return self._solution(_Path(self, fit_intercept).coef(alphas), alphas, fit_intercept)
-        coef = self._cholesky_coef(float(alphas), fit_intercept)
+            return self.solution(
+                Eigenbasis(self, fit_intercept).coef(alphas), alphas, fit_intercept
+            )
+        coef = self.cholesky_coef(float(alphas), fit_intercept)
         if coef is None:
-            coef = _Path(self, fit_intercept).coef(alphas)
-        return self._solution(coef, float(alphas), fit_intercept)
+            coef = Eigenbasis(self, fit_intercept).coef(alphas)
+        return self.solution(coef, float(alphas), fit_intercept)
 
-    def _cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
+    def cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
         """Coefficients by Cholesky; None where neither data nor penalty fix all of them."""
-        gram, cross = self._normal_equations(fit_intercept)
+        gram, cross = self.normal_equations(fit_intercept)
         # the Frobenius norm bounds the largest eigenvalue: a penalty above the rounding errors
         # makes the Gram matrix positive definite, whatever its condition
-        covered = alpha > _NOISE * linalg.norm(gram, check_finite=False)
+        covered = alpha > NOISE * linalg.norm(gram, check_finite=False)
         gram[np.diag_indices(self.n_features)] += alpha
         scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
         gram /= scale  # unit diagonal: columns in large units must not make others look singular
@@ -229,27 +220,29 @@ class GramAccumulator:
             return None
         if not covered:
             rcond, _ = linalg.lapack.dpocon(factor, linalg.norm(gram, 1), uplo="U")
-            if rcond <= self.n_features * _EPS:
+            if rcond <= self.n_features * EPS:
                 return None
         scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
         return (scaled / scale[:, None]).T
 
-    def _solution(
+    def solution(
         self, coef: Array, alpha: Any, fit_intercept: bool, scores: Array | None = None
     ) -> RidgeSolution:
+        """Coefficients with the intercept that goes with them."""
         intercept = np.zeros(self.n_outputs)
         if fit_intercept:
             intercept = self.mean_y - coef @ self.mean_h
         return RidgeSolution(np.ascontiguousarray(coef), intercept, alpha, scores)
 
-    def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
+    def normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
+        """Gram matrix and cross products that the coefficients solve, without penalty."""
         if self.n_samples == 0:
             raise ValueError("No rows to fit: n_samples=0. Every row was empty or had weight 0.")
         gram, cross = self.gram, self.cross.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             if fit_intercept:
                 # a constant column is its mean and rounding errors, which are nothing to fit
-                noise = self.weight * (16 * _EPS * self.mean_h) ** 2
+                noise = self.weight * (16 * EPS * self.mean_h) ** 2
                 constant = np.diagonal(gram) <= noise
                 gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
             else:
@@ -348,7 +341,7 @@ class GramAccumulator:
                 f"Cannot take away {n} rows of total weight {weight:g}: only "
                 f"{self.n_samples} rows of total weight {self.weight:g} were added."
             )
-        if n < self.n_samples and weight >= self.weight * (1 - 4 * _EPS):
+        if n < self.n_samples and weight >= self.weight * (1 - 4 * EPS):
             raise ValueError(
                 f"Cannot take away total weight {weight:g} of {self.weight:g}: the "
                 f"{self.n_samples - n} rows that stay are lost in its rounding errors. Add them "
@@ -401,166 +394,10 @@ class GramAccumulator:
         self.weight = after
 
 
-class _Path:
-    """The eigenbasis of a Gram matrix: ridge solutions for any penalty at little cost."""
-
-    def __init__(self, gram: GramAccumulator, fit_intercept: bool) -> None:
-        matrix, cross = gram._normal_equations(fit_intercept)
-        values, self.vectors = linalg.eigh(
-            matrix, driver="evd", overwrite_a=True, check_finite=False
-        )
-        self.values = np.maximum(values, 0.0)
-        self.noise = _NOISE * self.values[-1]
-        self.projected = self.vectors.T @ cross
-        self.n_samples, self.n_free = gram.n_samples, gram.n_samples - int(fit_intercept)
-        self.sum_y2 = gram.sum_y2
-        if not fit_intercept:
-            self.sum_y2 = self.sum_y2 + gram.weight * gram.mean_y**2
-
-    def _gain(self, alpha: ArrayLike) -> Array:
-        """1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""
-        total = np.add.outer(self.values, alpha)
-        seen = np.maximum.outer(self.values, np.asarray(alpha)) > self.noise
-        seen &= total > np.finfo(np.float64).tiny
-        return np.where(seen, 1.0, 0.0) / np.where(seen, total, 1.0)
-
-    def coef(self, alpha: ArrayLike) -> Array:
-        """Coefficients for one penalty, or for one penalty per output."""
-        gain = self._gain(alpha)
-        gain = gain if gain.ndim == 2 else gain[:, None]
-        return (self.vectors @ (self.projected * gain)).T
-
-    def gcv(self, alpha: float) -> Array:
-        """Generalised cross-validation score, shape (n_outputs,).
-
-        ``(RSS / n) / (1 - dof / n)^2`` with dof the trace of the hat matrix, the intercept
-        included (Golub, Heath and Wahba 1979, eq. (1.4)). RSS is a difference of sums of squares,
-        in error by up to 140 eps of them (measured: 100 to 1000 columns, 1000 to 20,000 rows):
-        below that floor it is set to the floor, which then prefers the larger penalty. The floor
-        need not depend on the penalty: what a small one would blow up, `_gain` has cut off.
-        """
-        gain = self._gain(alpha)
-        residual = 1.0 - gain * self.values
-        fitted = self.projected**2 * (gain * (1.0 + residual))[:, None]
-        floor = 16 * np.sqrt(len(self.values)) * _EPS * self.sum_y2
-        rss = np.maximum(self.sum_y2 - fitted.sum(axis=0), floor)
-        n, d = self.n_samples, len(self.values)
-        # at most n_free directions carry data: the rest are rounding errors of zero
-        free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
-        if free <= d * _EPS * n:
-            return np.full_like(rss, np.inf)
-        return n * rss / free**2
-
-
-def ridge_path(
-    gram: GramAccumulator,
-    alphas: ArrayLike,
-    *,
-    selection: str = "gcv",
-    blocks: Sequence[GramAccumulator] | None = None,
-    fit_intercept: bool = True,
-    per_target: bool = False,
-) -> RidgeSolution:
-    """Choose a ridge penalty from a path, and solve for it.
-
-    Parameters
-    ----------
-    gram : GramAccumulator
-        All rows.
-    alphas : array of shape (n_alphas,), at least 0
-    selection : {"gcv", "blocked", "holdout"}, default="gcv"
-        "gcv": generalised cross-validation [1]_, from one eigendecomposition. "blocked": each
-        block is scored by a fit on all other rows. "holdout": the same with one block, the rows
-        held out.
-    blocks : sequence of GramAccumulator, optional
-        Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more) and
-        "holdout" (one).
-    fit_intercept : bool, default=True
-    per_target : bool, default=False
-        Whether each output gets a penalty of its own; else the sum over outputs decides.
-
-    Returns
-    -------
-    RidgeSolution
-        Fitted on all rows; `scores` of shape (n_alphas, n_outputs) in the order of `alphas`.
-        Equal scores: the larger penalty.
-
-    Raises
-    ------
-    ValueError
-        If a penalty is negative or not finite, or the blocks do not fit the selection.
-
-    References
-    ----------
-    .. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method for
-       choosing a good ridge parameter", Technometrics 21, 1979, eq. (1.4).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from reservoir.readouts import GramAccumulator, ridge_path
-    >>> rng = np.random.default_rng(0)
-    >>> H = rng.normal(size=(200, 5))
-    >>> y = 0.1 * H.sum(axis=1) + rng.normal(size=200)
-    >>> gram = GramAccumulator(5, 1).update(H, y)
-    >>> solution = ridge_path(gram, [1e-3, 1e2, 1e5])
-    >>> solution.alpha, solution.scores.shape
-    (100.0, (3, 1))
-    """
-    check_choice("selection", selection, ("gcv", "blocked", "holdout"))
-    alphas = np.atleast_1d(_check_alphas(alphas))
-    if alphas.ndim != 1 or alphas.size == 0:
-        raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
-    path = _Path(gram, fit_intercept)
-    if selection == "gcv":
-        scores = np.array([path.gcv(alpha) for alpha in alphas])
-    else:
-        scores = _block_scores(gram, alphas, _check_blocks(selection, blocks), fit_intercept)
-    order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
-    if per_target:
-        best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
-    else:
-        best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
-    # Cholesky loses less to rounding than the eigenbasis, and agrees with `solve` to the last bit
-    coef = None if per_target else gram._cholesky_coef(best, fit_intercept)
-    coef = path.coef(best) if coef is None else coef
-    return gram._solution(coef, best, fit_intercept, scores)
-
-
-def _check_alphas(alpha: Any) -> Array:
+def check_alphas(alpha: Any) -> Array:
+    """Return penalties as an array; negative ones and NaN are refused."""
     numeric = isinstance(alpha, (numbers.Real, np.ndarray, list, tuple))
     alphas = np.asarray(alpha, dtype=np.float64) if numeric else np.array(np.nan)
     if isinstance(alpha, bool) or not (np.isfinite(alphas).all() and (alphas >= 0).all()):
         raise ValueError(f"alpha={alpha!r} must be finite and at least 0.")
     return alphas
-
-
-def _check_blocks(selection: str, blocks: Any) -> Sequence[GramAccumulator]:
-    n_blocks = 0 if blocks is None else len(blocks)
-    if selection == "holdout" and n_blocks != 1:
-        raise ValueError(f"selection='holdout' needs blocks=[held_out]; got {n_blocks} blocks.")
-    if selection == "blocked" and n_blocks < 2:
-        raise ValueError(f"selection='blocked' needs two blocks or more; got {n_blocks}.")
-    return blocks
-
-
-def _block_scores(
-    gram: GramAccumulator, alphas: Array, blocks: Sequence[GramAccumulator], fit_intercept: bool
-) -> Array:
-    """Mean squared error on each block of a fit on the rest, shape (n_alphas, n_outputs)."""
-    squared_error = np.zeros((len(alphas), gram.n_outputs))
-    for block in blocks:
-        rest = gram.copy().subtract(block)
-        if rest.n_samples == 0 or block.n_samples == 0:
-            raise ValueError(
-                f"A block of {block.n_samples} rows leaves {rest.n_samples} of "
-                f"{gram.n_samples} to fit; both must be at least 1. Use fewer blocks."
-            )
-        path = _Path(rest, fit_intercept)
-        block_gram = block.gram
-        for score, alpha in zip(squared_error, alphas, strict=True):
-            coef, intercept, _, _ = rest._solution(path.coef(alpha), alpha, fit_intercept)
-            inside = np.einsum("ij,ij->i", coef, coef @ block_gram - 2 * block.cross.T)
-            offset = block.mean_y - coef @ block.mean_h - intercept
-            score += np.maximum(block.sum_y2 + inside, 0.0) + block.weight * offset**2
-    return squared_error / sum(block.weight for block in blocks)
