@@ -25,19 +25,17 @@ def narma10(n_units: int, seed: int, **params: object) -> float:
     return float(np.mean(error**2) / np.var(y[2000:]))
 
 
-def memory(topology: str, activation: str, seed: int, in_degree: float = 10) -> float:
-    """Memory capacity of 50 units, input weights +-0.1, radius 0.95, lags 1 to 100."""
+def memory(seed: int, input_weights: str, **params: object) -> float:
+    """Memory capacity of 50 units, input weight 0.1, radius 0.95, lags 1 to 100."""
     reservoir = build_reservoir(
         50,
         1,
-        topology=topology,
-        in_degree=in_degree,
-        activation=activation,
         spectral_radius=0.95,
-        input_weights="bernoulli",
+        input_weights=input_weights,
         input_scaling=0.1,
         bias_scaling=0.0,
         random_state=seed,
+        **params,
     )
     return float(memory_capacity(reservoir, random_state=seed))
 
@@ -96,7 +94,15 @@ PLAIN = {"input_scaling": 0.2, "spectral_radius": 0.95, "alpha": 1e-8}
 BIASED = {"input_scaling": 0.1, "bias_scaling": 0.5, "alpha": 1e-9}
 JUMPS = {"topology": "cycle_with_jumps", "input_scaling": 0.1, "spectral_radius": 0.95}
 SETTINGS = {"plain": PLAIN, "more bias": BIASED, "cycle with jumps": {**JUMPS, "alpha": 1e-8}}
-RESERVOIRS = [("ring", "identity"), ("ring", "tanh"), ("random_sparse", "tanh")]
+RINGS = {"topology": "ring", "input_weights": "bernoulli"}
+RESERVOIRS = {
+    "ring, linear": {**RINGS, "activation": "identity"},
+    "ring, tanh": RINGS,
+    "orthogonal, tanh": {"topology": "orthogonal", "input_weights": "bernoulli"},
+    "random, 10 per row, tanh": {"input_weights": "uniform"},
+    "random, dense, tanh": {"input_weights": "uniform", "in_degree": 1.0},
+    "random, 10 per row, tanh, +-0.1": {"input_weights": "bernoulli"},
+}
 
 
 def main(wanted: list[str]) -> None:
@@ -110,10 +116,8 @@ def main(wanted: list[str]) -> None:
         table("NARMA10, NMSE", rows, 10, "8.3f")
     if "memory" in wanted:
         rows = {
-            f"{topology}, {activation}": lambda seed, t=topology, a=activation: memory(t, a, seed)
-            for topology, activation in RESERVOIRS
+            name: lambda seed, p=params: memory(seed, **p) for name, params in RESERVOIRS.items()
         }
-        rows["random dense, tanh"] = lambda seed: memory("random_sparse", "tanh", seed, 1.0)
         table("Memory capacity, N = 50 (bound: 50)", rows, 10, "8.1f")
     if "mackey_glass" in wanted:
         rows = {

@@ -1,0 +1,37 @@
+"""What importing reservoir costs beyond scikit-learn's linear_model.
+
+Usage: ``python examples/benchmarks/import_time.py [n_rounds]`` (by default 10) starts fresh
+processes in turn and prints the medians.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+
+CODE = """
+import time, {first}
+start = time.perf_counter()
+import reservoir
+print(time.perf_counter() - start)
+"""
+
+
+def seconds(first: str) -> float:
+    """Return what ``import reservoir`` takes in a fresh process that has imported `first`."""
+    code = CODE.format(first=first)
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(run.stdout)
+
+
+def main(n_rounds: int = 10) -> None:
+    """Measure and print."""
+    rounds = [(seconds("sklearn.linear_model"), seconds("sys")) for _ in range(n_rounds)]
+    after, alone = np.median(rounds, axis=0)
+    print(f"import reservoir: {alone:.2f} s; after scikit-learn's linear_model {after:.2f} s more")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

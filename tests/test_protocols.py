@@ -1,0 +1,80 @@
+"""The reference protocols, over seeds, against their published figures (docs/protocols.md)."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+SCRIPT = Path(__file__).parent.parent / "examples" / "benchmarks" / "protocols.py"
+if not SCRIPT.exists():
+    pytest.skip("needs the checkout", allow_module_level=True)
+spec = importlib.util.spec_from_file_location("protocols", SCRIPT)
+protocols = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(protocols)
+
+
+@pytest.mark.parametrize(
+    "settings, n_units, published, std",
+    [
+        ("cycle with jumps", 50, 0.142, 0.014),
+        ("more bias", 100, 0.111, 0.025),
+        ("more bias", 200, 0.067, 0.015),
+    ],
+)
+def test_narma10_beats_the_published_error(settings, n_units, published, std):
+    params = protocols.SETTINGS[settings]
+    errors = [protocols.narma10(n_units, seed, **params) for seed in range(5)]
+    assert np.mean(errors) < published
+    assert max(errors) < published + 2 * std
+
+
+@pytest.mark.parametrize(
+    "name, published, spread",
+    [("ring, linear", 48.8, 1.0), ("ring, tanh", 45.9, 2.0), ("random, dense, tanh", 24.6, 4.6)],
+)
+def test_memory_capacity_is_the_published_one_and_at_most_n(name, published, spread):
+    totals = [protocols.memory(seed, **protocols.RESERVOIRS[name]) for seed in range(5)]
+    assert abs(np.mean(totals) - published) < spread / 2
+    assert np.abs(np.array(totals) - published).max() < spread
+    assert max(totals) <= 50
+
+
+@pytest.mark.slow
+def test_mackey_glass_free_run():
+    errors = [protocols.mackey_glass_free_run(seed, 1e-10) for seed in range(5)]
+    assert np.median(errors) < 1e-6
+    assert max(errors) < 3e-6
+
+
+@pytest.mark.slow
+def test_lorenz_valid_time():
+    times = [protocols.lorenz_valid_time(seed) for seed in range(5)]
+    assert np.mean(times) > 6.0
+
+
+@pytest.mark.slow
+def test_a_fit_of_a_million_steps_needs_little_memory():
+    import re
+    import subprocess
+    import sys
+
+    script = SCRIPT.with_name("memory.py")
+    run = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    assert int(re.search(r"peak (\d+) MB", run.stdout).group(1)) < 300
+
+
+def test_the_peak_of_a_fit_does_not_grow_with_the_series():
+    import tracemalloc
+
+    from reservoir import ESNRegressor
+
+    peaks = []
+    for n_steps in (2_000, 20_000):
+        X = np.random.default_rng(0).uniform(-1, 1, (n_steps, 1))
+        esn = ESNRegressor(200, random_state=0)
+        tracemalloc.start()
+        esn.fit(X, X[:, 0])
+        peaks.append(tracemalloc.get_traced_memory()[1] - 16 * X.nbytes)
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 1e6  # the states would be 32 MB
