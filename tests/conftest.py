@@ -1,10 +1,14 @@
-"""What every test module shares: no windows, and no doctest that needs what is not installed."""
+"""What every test module shares: no windows, no chance in CI, no doctest without its library."""
 
 import importlib.util
 import os
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.load_profile("ci" if os.environ.get("CI") else "default")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
