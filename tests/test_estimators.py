@@ -498,3 +498,41 @@ def test_huge_constant_and_flat_data_are_finite_or_named():
         ESNRegressor(30, random_state=0).fit(X, y * 1e300)
     with pytest.raises(ValueError, match="not finite"):
         ESNRegressor(30, activation="relu", spectral_radius=100.0, random_state=0).fit(X, y)
+
+
+def test_metadata_routing():
+    """Weights and new_sequence are requested like scikit-learn's own."""
+    import sklearn
+    from sklearn.model_selection import cross_validate
+
+    X, y = series()
+    weights = np.linspace(0, 1, len(X))
+    with sklearn.config_context(enable_metadata_routing=True):
+        esn = ESNRegressor(20, random_state=0).set_fit_request(sample_weight=True)
+        pipe = make_pipeline(ReservoirTransformer(5, random_state=0), esn)
+        routed = pipe.fit(X, y, sample_weight=weights)[-1].coef_
+        out = cross_validate(
+            esn.set_score_request(sample_weight=True),
+            X,
+            y,
+            params={"sample_weight": weights},
+            cv=3,
+            error_score="raise",
+        )
+        assert np.isfinite(out["test_score"]).all()
+        requests = ESNRegressor().set_partial_fit_request(new_sequence=True)
+        assert requests.get_metadata_routing().partial_fit.requests["new_sequence"] is True
+    states = ReservoirTransformer(5, random_state=0).fit_transform(X)
+    direct = ESNRegressor(20, random_state=0).fit(states, y, sample_weight=weights).coef_
+    np.testing.assert_allclose(routed, direct, atol=1e-12)
+
+
+def test_set_output_leaves_predictions_alone():
+    pd = pytest.importorskip("pandas")
+    X, y = series()
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    pipe = make_pipeline(ReservoirTransformer(5, random_state=0), ESNRegressor(20, random_state=0))
+    pipe.set_output(transform="pandas").fit(frame, pd.Series(y))
+    assert isinstance(pipe[:-1].transform(frame), pd.DataFrame)
+    assert list(pipe[-1].feature_names_in_) == [f"reservoirtransformer{k}" for k in range(5)]
+    assert isinstance(pipe.predict(frame), np.ndarray)

@@ -324,3 +324,13 @@ class TestDivergence:
             rows = forecast(pipe, 5000)
         assert rows.shape == (5000,)
         assert np.isfinite(rows).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_scaled_targets_are_no_detour_at_all(seed):
+    """A ridge readout is linear in its targets: scaling them must change nothing."""
+    series = mackey_glass(900, random_state=seed)[:, 0] * 5
+    plain = network().fit(series[:699, None], series[1:700])
+    scaled = TransformedTargetRegressor(network(), transformer=StandardScaler())
+    scaled.fit(series[:699, None], series[1:700])
+    np.testing.assert_allclose(forecast(scaled, 50), plain.forecast(50), rtol=1e-6)
