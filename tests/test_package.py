@@ -139,3 +139,18 @@ def test_every_export_is_in_the_api_page(names):
         elif match := re.match(r"(?: {3}|\.\. autodata:: )([A-Za-z_]\w*)$", line):
             listed.add(f"{module}.{match.group(1)}")
     assert not listed.isdisjoint(names), f"add {names[0]} to docs/api.rst"
+
+
+@pytest.mark.skipif(not (ROOT / "docs" / "saving.md").exists(), reason="needs the checkout")
+def test_the_documented_types_are_those_that_skops_asks_for():
+    sio = pytest.importorskip("skops.io")
+    listed = re.findall(r'^ +"([\w.]+)",$', (ROOT / "docs" / "saving.md").read_text(), re.MULTILINE)
+    X, y = reservoir.datasets.narma(60, random_state=0)
+    asked = set()
+    for model in (
+        reservoir.ESNRegressor(10).fit(X, y),
+        reservoir.ESNClassifier(10).fit(X, y > y.mean()),
+        reservoir.ReservoirTransformer(10).fit(X),
+    ):
+        asked.update(sio.get_untrusted_types(data=sio.dumps(model)))
+    assert set(listed) == asked
