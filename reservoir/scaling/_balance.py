@@ -9,6 +9,16 @@ from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 
 
+def is_badly_scaled(block: sp.csr_array, factor: float = 1e3) -> bool:
+    """Whether some unit's row and column differ in size by more than `factor`."""
+    size = np.abs(block.data)
+    received = np.zeros(block.shape[0])
+    sent = np.zeros(block.shape[0])
+    np.maximum.at(received, row_of_entries(block), size)
+    np.maximum.at(sent, block.indices, size)
+    return bool(np.max(np.abs(np.log(received) - np.log(sent))) > np.log(factor))
+
+
 def balanced(block: sp.csr_array, n_sweeps: int = 200) -> sp.csr_array:
     """Return D^-1 W D with rows and columns of similar size, D diagonal.
 

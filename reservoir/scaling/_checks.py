@@ -37,6 +37,20 @@ def entries(matrix: Any) -> Array:
     return matrix.data if sp.issparse(matrix) else matrix
 
 
+def to_unit_size(matrix: Any) -> float:
+    """Divide in place by a power of two, so that the largest modulus lies in [1, 2); return it.
+
+    Whatever is computed next cannot overflow, and nothing is rounded.
+    """
+    values = entries(matrix)
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if largest == 0.0:
+        return 1.0
+    exponent = int(np.frexp(largest)[1]) - 1
+    np.ldexp(values, -exponent, out=values)
+    return float(np.ldexp(1.0, exponent))
+
+
 def row_of_entries(matrix: sp.csr_array) -> Array:
     """Return the row of each stored entry of a csr_array."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import breadth_first_order, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
+from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 from reservoir.scaling._symmetric import along_tree
 
@@ -66,17 +67,42 @@ def _is_narrow(B: sp.csr_array, bandwidth: int = 100) -> bool:
 
 
 def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
-    # Noda's (1971) iteration: the shift is the upper bound, which falls quadratically. The iterate
-    # is absorbed into the matrix, so that eigenvectors that span thousands of orders of magnitude
-    # do no harm.
-    M, identity = B.tocsc(), sp.eye_array(B.shape[0], format="csc")
-    for _ in range(100):
+    # Solving (shift - B) z = 1 gives z > 0 if and only if the shift is above the radius. As in
+    # Noda's (1971) iteration z is absorbed into the matrix, whose row sums are then bounds, so
+    # that eigenvectors over thousands of orders of magnitude do no harm. The shift goes as far
+    # below the upper bound as it can: it is too low below the radius, which makes it the lower
+    # bound, or where z would overflow.
+    n_units = B.shape[0]
+    M, identity = B.tocsc(), sp.eye_array(n_units, format="csc")
+    columns = np.repeat(np.arange(n_units), np.diff(M.indptr))
+    fraction, low = 0.5, 0.0
+    for _ in range(400):
         sums = M.sum(axis=1)
-        low, high = float(sums.min()), float(sums.max())
+        low, high = max(low, float(sums.min())), float(sums.max())
         if high - low <= 0.01 * tol * high:
             return 0.5 * (low + high)
-        z = splu((high * (1 + 1e-13)) * identity - M).solve(np.ones(B.shape[0]))
-        if not np.all(np.isfinite(z)) or z.min() <= 0:
-            return None
-        M = (sp.diags_array(1 / z) @ M @ sp.diags_array(z)).tocsc()
+        shift = high - fraction * (high - low)
+        z = _solved(shift * identity - M)
+        if z.min() > 1e-290:
+            M.data *= z[columns] / z[M.indices]
+            fraction = min(0.5, 2 * fraction)
+        elif z.min() < 0:
+            low, fraction = shift, 0.5
+        else:
+            fraction *= 0.25
     return None
+
+
+def _solved(M: sp.csc_array) -> Array:
+    # The solution of M z = 1, scaled to a largest modulus of 1; zeros if it overflows. Without
+    # pivoting an M-matrix is eliminated without cancellation off the diagonal, so that the
+    # smallest entries of z are right, too.
+    try:
+        factors = splu(
+            M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+        )
+        z = factors.solve(np.ones(M.shape[0]))
+    except RuntimeError:  # singular
+        z = np.full(M.shape[0], np.nan)
+    peak = np.max(np.abs(z))
+    return z / peak if 0 < peak < np.inf else np.zeros_like(z)

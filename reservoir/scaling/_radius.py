@@ -10,8 +10,8 @@ from scipy.sparse.csgraph import connected_components
 
 from reservoir._typing import Array
 from reservoir._validation import check_number
-from reservoir.scaling._balance import balanced
-from reservoir.scaling._checks import as_matrix, row_of_entries
+from reservoir.scaling._balance import balanced, is_badly_scaled
+from reservoir.scaling._checks import as_matrix, row_of_entries, to_unit_size
 from reservoir.scaling._dense import dense_radius, is_nilpotent
 from reservoir.scaling._exact import EXACT_UNITS, exact_radius
 from reservoir.scaling._krylov import krylov_radius
@@ -97,8 +97,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     matrix.eliminate_zeros()
     if matrix.nnz == 0:
         return 0.0
-    peak = float(np.max(np.abs(matrix.data)))
-    matrix.data /= peak
+    peak = to_unit_size(matrix)
     matrix.eliminate_zeros()
     radius, blocks = simple_blocks(matrix)
     unsure = []
@@ -129,9 +128,13 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
     own, magnitude = labels[rows[inside]], np.abs(matrix.data[inside])
     n_entries = np.bincount(own, minlength=n_blocks)
     # as many connections as units: one cycle; the determinant gives the radius
-    log_mean = np.bincount(own, weights=np.log(magnitude), minlength=n_blocks) / sizes
+    peak = np.full(
+        n_blocks, np.finfo(np.float64).tiny
+    )  # taken out, so that equal weights give their value exactly
+    np.maximum.at(peak, own, magnitude)
+    logs = np.bincount(own, weights=np.log(magnitude / peak[own]), minlength=n_blocks)
     cycles = n_entries == sizes
-    radius = float(np.exp(log_mean[cycles].max())) if cycles.any() else 0.0
+    radius = float(np.max(peak[cycles] * np.exp(logs[cycles] / sizes[cycles]), initial=0.0))
 
     def largest(units: Array) -> Array:
         sums = np.bincount(units, weights=magnitude, minlength=matrix.shape[0])
@@ -162,7 +165,7 @@ def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
         radius = exact_radius(block.toarray())
     if radius is None and n_units > _DENSE and is_normal(block):
         radius = largest_singular_value(block)
-    if radius is None and n_units > _DENSE:
+    if radius is None and n_units > _DENSE and not is_badly_scaled(block):
         radius = krylov_radius(block, tol)
     if radius is None and n_units <= _DENSE_LAST_RESORT and is_nilpotent(block):
         radius = 0.0

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array, Matrix
 from reservoir._validation import check_number
-from reservoir.scaling._checks import as_matrix, entries, row_of_entries
+from reservoir.scaling._checks import as_matrix, entries, row_of_entries, to_unit_size
 from reservoir.scaling._radius import spectral_radius
 from reservoir.scaling._symmetric import largest_singular_value
 
@@ -49,7 +49,7 @@ def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
            [-0.5,  0. ]])
     """
     radius = check_number("radius", radius, low=0.0)
-    matrix = _unit_peak(W, square=True)
+    matrix = _unit_size(W, square=True)
     if radius == 0.0:
         return _times(matrix, 0.0)
     now = spectral_radius(matrix)
@@ -103,7 +103,7 @@ def scale_to_norm(W: Any, value: float, ord: Any = 2) -> Matrix:
            [0.  , 1.  ]])
     """
     value = check_number("value", value, low=0.0)
-    matrix = _unit_peak(W)
+    matrix = _unit_size(W)
     now = _norm(matrix, ord)
     if value == 0.0:
         return _times(matrix, 0.0)
@@ -146,7 +146,7 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
     array([[0.6, 0.8],
            [0. , 0.5]])
     """
-    matrix = _unit_peak(W)
+    matrix = _unit_size(W)
     wanted = _one_each("values", values, matrix.shape[0], "row")
     size = abs(sp.csr_array(matrix))
     if ord == 1:
@@ -224,19 +224,15 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     return matrix if sp.issparse(W) else matrix.toarray()
 
 
-def _unit_peak(W: Any, *, square: bool = False) -> Matrix:
-    # a copy divided by its largest modulus: whatever is computed from it cannot overflow
+def _unit_size(W: Any, *, square: bool = False) -> Matrix:
     matrix = as_matrix(W, square=square)
-    values = entries(matrix)
-    peak = np.max(np.abs(values), initial=0.0)
-    if peak > 0.0:
-        values /= peak
+    to_unit_size(matrix)
     return matrix
 
 
 def _times(matrix: Any, factor: Any) -> Any:
     # multiply in place: by a number, or row by row
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         if np.ndim(factor) == 0:
             entries(matrix)[...] *= factor
         elif sp.issparse(matrix):
