@@ -6,6 +6,7 @@ Every message says the value, the bound and the remedy.
 from reservoir._validation._scalars import as_generator, check_choice, check_count, check_number
 from reservoir._validation._series import (
     Sequences,
+    container_of,
     read_labels,
     read_series,
     read_targets,
@@ -19,6 +20,7 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_number",
+    "container_of",
     "read_labels",
     "read_series",
     "read_targets",

@@ -64,7 +64,7 @@ def read_series(
     estimator: Any, X: Any, *, reset: bool, dtype: Any, sequence_column: Any = None
 ) -> Sequences:
     """Read a table, a list of tables or a 3-D array; sets n_features_in_ when `reset`."""
-    container = _container(X)
+    container = container_of(X)
     if container == "table":
         return _read_table(estimator, X, reset, dtype, sequence_column)
     if sequence_column is not None:
@@ -88,7 +88,8 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
     return _as_finite(f"sequence {i} of X", table, dtype, _names(estimator))
 
 
-def _container(X: Any) -> str:
+def container_of(X: Any) -> str:
+    """Return what X is: one "table", or sequences as a "list", "object" array or 3-D "array"."""
     if isinstance(X, np.ndarray):
         if X.ndim == 3:
             return "array"

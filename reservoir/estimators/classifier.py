@@ -213,8 +213,8 @@ class ESNClassifier(ClassifierMixin, BaseESN):
     def _set_classes(self, classes: Array) -> None:
         if len(classes) < 2:
             raise ValueError(
-                f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least two "
-                "classes. In partial_fit name them all with classes=."
+                f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
+                "two classes. In partial_fit name them all with classes=."
             )
         if self.readout is not None and self.feedback:
             raise ValueError(
@@ -230,8 +230,8 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         unknown = self.classes_[index] != labels
         if unknown.any():
             raise ValueError(
-                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the classes "
-                f"{self.classes_.tolist()}. Name them all in the first partial_fit, with classes=."
+                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
+                f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with classes=."
             )
         if len(self.classes_) == 2:
             return np.where(index == 1, 1.0, -1.0)[:, None]

@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
+from reservoir._validation import container_of
 
 
 def _inner_has(name: str) -> Any:
@@ -187,11 +188,7 @@ class PerStep(  # type: ignore[call-arg]
 
 def _items(X: Any) -> list[Any] | None:
     """Return the sequences of a collection, None for a table."""
-    if isinstance(X, np.ndarray):
-        is_collection = X.ndim == 3 or (X.dtype == object and X.ndim == 1 and np.ndim(X[0]) == 2)
-    else:
-        is_collection = isinstance(X, (list, tuple)) and len(X) > 0 and np.ndim(X[0]) == 2
-    if not is_collection:
+    if container_of(X) == "table":
         return None
     items = list(X)
     if not items:

@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from reservoir._typing import Array
-from reservoir._validation import check_count
+from reservoir._validation import check_count, container_of
 
 
 def washout_scorer(
@@ -154,9 +154,7 @@ class _Trimmed:
 
 def _lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool]:
     """Return the number of rows of each sequence, and whether X is one table."""
-    if isinstance(X, (list, tuple)) and len(X) and np.ndim(X[0]) == 2:
-        return [len(item) for item in X], False
-    if isinstance(X, np.ndarray) and (X.ndim == 3 or (X.dtype == object and X.ndim == 1)):
+    if container_of(X) != "table":
         return [len(item) for item in X], False
     ids = None
     if sequence_column is not None:
