@@ -231,7 +231,8 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         if unknown.any():
             raise ValueError(
                 f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
-                f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with classes=."
+                f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with "
+                "classes=."
             )
         if len(self.classes_) == 2:
             return np.where(index == 1, 1.0, -1.0)[:, None]
