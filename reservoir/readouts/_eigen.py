@@ -23,8 +23,9 @@ class Eigenbasis:
 
     def __init__(self, gram: GramAccumulator, fit_intercept: bool) -> None:
         matrix, cross = gram.normal_equations(fit_intercept)
+        driver = "evd" if len(matrix) > 1 else "ev"  # SciPy 1.11 asks for too little work space
         values, self.vectors = linalg.eigh(
-            matrix, driver="evd", overwrite_a=True, check_finite=False
+            matrix, driver=driver, overwrite_a=True, check_finite=False
         )
         self.values = np.maximum(values, 0.0)
         self.noise = NOISE * self.values[-1]
