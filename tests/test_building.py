@@ -230,7 +230,7 @@ def test_a_nilpotent_topology_with_a_radius_names_the_remedy(topology):
         ({"dtype": "float16"}, r"dtype='float16' is not known\..*Known: 'float32', 'float64'"),
         ({"dtype": int}, r"dtype='int64' is not known"),
         ({"topology": np.eye(4)}, r"W of shape \(4, 4\); n_units=30 needs \(30, 30\)"),
-        ({"topology": sp.csr_array(np.eye(4))}, r"W of shape \(4, 4\); n_units=30 needs"),
+        ({"topology": sp.eye_array(4)}, r"W of shape \(4, 4\); n_units=30 needs"),
         ({"topology": lambda n, random_state: np.eye(3)}, r"lambda.* W of shape \(3, 3\)"),
         ({"spectral_radius": -0.1}, r"spectral_radius=-0\.1 must be finite and in \[0, inf\)"),
         ({"spectral_radius": np.nan}, r"spectral_radius=nan must be finite"),

@@ -23,7 +23,7 @@ class Eigenbasis:
 
     def __init__(self, gram: GramAccumulator, fit_intercept: bool) -> None:
         matrix, cross = gram.normal_equations(fit_intercept)
-        driver = "evd" if len(matrix) > 1 else "ev"  # SciPy 1.11 asks for too little work space
+        driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
             matrix, driver=driver, overwrite_a=True, check_finite=False
         )
