@@ -17,7 +17,7 @@ from reservoir.input_weights import input_weights as make_input_weights
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import TOPOLOGIES
 
-__all__ = ["assemble_reservoir", "build_reservoir"]
+__all__ = ["build_reservoir"]
 
 
 def build_reservoir(

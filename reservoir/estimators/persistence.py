@@ -101,6 +101,19 @@ def load(file: str | PathLike[str]) -> Any:
     ------
     ValueError
         If the file was not written by `save`, or by a later version of its format.
+
+    See Also
+    --------
+    save
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from reservoir import ESNRegressor, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(ESNRegressor(50, leak_rate=0.3), pathlib.Path(folder) / "esn.npz")
+    ...     load(pathlib.Path(folder) / "esn.npz")
+    ESNRegressor(leak_rate=0.3, n_units=50)
     """
     with np.load(Path(file), allow_pickle=False) as arrays:
         header = json.loads(str(arrays["header"])) if "header" in arrays else {}

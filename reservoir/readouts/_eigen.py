@@ -22,7 +22,7 @@ class Eigenbasis:
     """The eigenbasis of a Gram matrix: ridge solutions for any penalty at little cost."""
 
     def __init__(self, gram: GramAccumulator, fit_intercept: bool) -> None:
-        matrix, cross = gram.normal_equations(fit_intercept)
+        matrix, cross = gram._normal_equations(fit_intercept)
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
             matrix, driver=driver, overwrite_a=True, check_finite=False

@@ -136,10 +136,19 @@ class GramAccumulator:
         *,
         missing: str = "raise",
     ) -> GramAccumulator:
-        """Take rows away that `update` has added; parameters and return value as there.
+        """Take rows away that `update` has added.
 
         Rounding errors stay: a window that slides for very long should be accumulated afresh now
         and then.
+
+        Parameters
+        ----------
+        H, Y, sample_weight, missing
+            As in `update`.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
@@ -149,11 +158,31 @@ class GramAccumulator:
         return self._add_rows(H, Y, sample_weight, missing, sign=-1)
 
     def merge(self, other: GramAccumulator) -> GramAccumulator:
-        """Add what another accumulator of the same size has seen; returns self."""
+        """Add what another accumulator has seen.
+
+        Parameters
+        ----------
+        other : GramAccumulator
+            Of the same size; not changed.
+
+        Returns
+        -------
+        self
+        """
         return self._combine(other, sign=1)
 
     def subtract(self, other: GramAccumulator) -> GramAccumulator:
-        """Take away what another accumulator has seen, a part of this one's; returns self."""
+        """Take away what another accumulator has seen.
+
+        Parameters
+        ----------
+        other : GramAccumulator
+            Of the same size, its rows among those of this one; not changed.
+
+        Returns
+        -------
+        self
+        """
         return self._combine(other, sign=-1)
 
     def copy(self) -> GramAccumulator:
@@ -196,17 +225,17 @@ class GramAccumulator:
                     f"alpha must be a number or have shape (n_outputs={self.n_outputs},); "
                     f"got shape {alphas.shape}."
                 )
-            return self.solution(
+            return self._solution(
                 Eigenbasis(self, fit_intercept).coef(alphas), alphas, fit_intercept
             )
-        coef = self.cholesky_coef(float(alphas), fit_intercept)
+        coef = self._cholesky_coef(float(alphas), fit_intercept)
         if coef is None:
             coef = Eigenbasis(self, fit_intercept).coef(alphas)
-        return self.solution(coef, float(alphas), fit_intercept)
+        return self._solution(coef, float(alphas), fit_intercept)
 
-    def cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
+    def _cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
         """Coefficients by Cholesky; None where neither data nor penalty fix all of them."""
-        gram, cross = self.normal_equations(fit_intercept)
+        gram, cross = self._normal_equations(fit_intercept)
         # the Frobenius norm bounds the largest eigenvalue: a penalty above the rounding errors
         # makes the Gram matrix positive definite, whatever its condition
         covered = alpha > NOISE * linalg.norm(gram, check_finite=False)
@@ -225,7 +254,7 @@ class GramAccumulator:
         scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
         return (scaled / scale[:, None]).T
 
-    def solution(
+    def _solution(
         self, coef: Array, alpha: Any, fit_intercept: bool, scores: Array | None = None
     ) -> RidgeSolution:
         """Coefficients with the intercept that goes with them."""
@@ -234,7 +263,7 @@ class GramAccumulator:
             intercept = self.mean_y - coef @ self.mean_h
         return RidgeSolution(np.ascontiguousarray(coef), intercept, alpha, scores)
 
-    def normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
+    def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
         """Gram matrix and cross products that the coefficients solve, without penalty."""
         if self.n_samples == 0:
             raise ValueError("No rows to fit: n_samples=0. Every row was empty or had weight 0.")

@@ -83,9 +83,9 @@ def ridge_path(
     else:
         best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
     # Cholesky loses less to rounding than the eigenbasis, and agrees with `solve` to the last bit
-    coef = None if per_target else gram.cholesky_coef(best, fit_intercept)
+    coef = None if per_target else gram._cholesky_coef(best, fit_intercept)
     coef = path.coef(best) if coef is None else coef
-    return gram.solution(coef, best, fit_intercept, scores)
+    return gram._solution(coef, best, fit_intercept, scores)
 
 
 def _check_blocks(selection: str, blocks: Any) -> Sequence[GramAccumulator]:
@@ -112,7 +112,7 @@ def _block_scores(
         path = Eigenbasis(rest, fit_intercept)
         block_gram = block.gram
         for score, alpha in zip(squared_error, alphas, strict=True):
-            coef, intercept, _, _ = rest.solution(path.coef(alpha), alpha, fit_intercept)
+            coef, intercept, _, _ = rest._solution(path.coef(alpha), alpha, fit_intercept)
             inside = np.einsum("ij,ij->i", coef, coef @ block_gram - 2 * block.cross.T)
             offset = block.mean_y - coef @ block.mean_h - intercept
             score += np.maximum(block.sum_y2 + inside, 0.0) + block.weight * offset**2
