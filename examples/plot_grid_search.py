@@ -43,8 +43,8 @@ print(f"error a month ahead in cross-validation: {-search.best_score_:.2f} degre
 
 # %%
 # `reservoir.forecast` walks the search and the pipeline: degrees in, degrees out. The search drew
-# one network; four more with its parameters say what is luck. Three years ahead the mean of each month
-# is as good: what the network knows beyond the season lasts for about three months.
+# one network; four more with its parameters say what is luck. Three years ahead the mean of each
+# month is as good: what the network knows beyond the season lasts for about three months.
 best = search.best_estimator_
 forecasts = [forecast(search, n_steps)]
 for seed in range(1, 5):
