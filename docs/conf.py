@@ -1,6 +1,7 @@
 """Sphinx configuration: python -m sphinx -W -b html docs docs/_build/html"""
 
 import os
+import re
 import shutil
 import sys
 import warnings
@@ -65,5 +66,13 @@ def skip_foreign(app, what, name, member, skip, options):
     return skip or not module.startswith("reservoir")
 
 
+def quote_attributes(app, what, name, obj, options, lines):
+    """Keep a shape such as (n_features_in_,) from being read as a reference."""
+    for i, line in enumerate(lines):
+        if ">>>" not in line:
+            lines[i] = re.sub(r"(?<=\()(\w+_)(?=[,)])", r"``\1``", line)
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", quote_attributes)
     app.connect("autodoc-skip-member", skip_foreign)
