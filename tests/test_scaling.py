@@ -76,7 +76,7 @@ def conjugated(W, log_range, seed=0):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", WEIGHTED)
-@pytest.mark.parametrize("n_units", [2, 3, 7, 40, 150, 230])
+@pytest.mark.parametrize("n_units", [2, 3, 7, 40, 230])
 def test_radius_of_random_topologies(name, law, n_units):
     for seed in range(4 if n_units < 100 else 1):
         W = TOPOLOGIES[name](n_units, weights=LAWS[law], random_state=seed)
@@ -251,7 +251,7 @@ def test_bad_units(n_units):
     assert spectral_radius(conjugated(W, 12)) == pytest.approx(expected, rel=1e-7)
 
 
-@pytest.mark.parametrize("n_units", [60, 700, 20_000])
+@pytest.mark.parametrize("n_units", [60, 700, 5000])
 def test_non_normal_bands_of_one_sign_are_enclosed(n_units):
     # eigenvectors over thousands of orders of magnitude; eigvals is off in the second digit
     radius = spectral_radius(toeplitz(n_units, diagonals={-2: 1.0, -1: 1.0, 1: 0.05}))
@@ -270,6 +270,15 @@ def test_signs_that_only_turn_the_spectrum():
         assert spectral_radius(W) == pytest.approx(spectral_radius(plain), rel=1e-8)
     assert has_radius_of_modulus(toeplitz(9, diagonals={-1: 1.0, 1: -0.5}))
     assert not has_radius_of_modulus(sp.csr_array([[1.0, 1.0], [-1.0, 1.0]]))
+
+
+def test_delay_line_with_feedback_of_random_signs():
+    # no symmetric form, but one with symmetric moduli: the eigenvalues of both are the same
+    W = with_signs(delay_line_feedback(400), random_state=1)
+    signs = with_signs(
+        delay_line_feedback(400, weight=0.1**0.5, feedback_weight=0.1**0.5), random_state=1
+    )
+    assert spectral_radius(W) == pytest.approx(reference(signs), rel=1e-9)
 
 
 def test_structure_is_recognised():
@@ -318,9 +327,11 @@ def test_a_sensitive_block_below_the_others_is_no_error():
 
 
 def test_same_result_at_every_call():
-    W = random_sparse(900, random_state=5)
+    W = random_sparse(600, random_state=5)
     assert spectral_radius(W) == spectral_radius(W.copy()) == spectral_radius(W.toarray())
-    assert krylov_radius(W, 1e-8) == pytest.approx(spectral_radius(W), rel=1e-12)
+    radius, sensitive = krylov_radius(W, 1e-8)
+    assert radius == pytest.approx(spectral_radius(W), rel=1e-12)
+    assert not sensitive
 
 
 @pytest.mark.parametrize("convert", [sp.coo_array, sp.csc_array, sp.csr_matrix, np.asfortranarray])
@@ -456,11 +467,12 @@ def test_block_refusals():
 @pytest.mark.parametrize(
     "W",
     [
-        band(900, lower=1, upper=1, random_state=0),
-        with_weights(double_cycle(900), "normal", random_state=1),
-        with_signs(cycle_with_jumps(900), random_state=2),
-        small_world(900, in_degree=4, rewiring=0.01, random_state=3),
-        scale_free(900, in_degree=4, weights="bernoulli", random_state=4),
+        band(600, lower=1, upper=1, random_state=0),
+        with_weights(double_cycle(600), "normal", random_state=1),
+        with_signs(cycle_with_jumps(600), random_state=2),
+        with_signs(toeplitz(600, diagonals={-1: 0.5, 1: 0.4}), random_state=2),
+        small_world(600, in_degree=4, rewiring=0.01, random_state=3),
+        scale_free(600, in_degree=4, weights="bernoulli", random_state=4),
     ],
 )
 def test_narrow_and_hub_graphs(W):

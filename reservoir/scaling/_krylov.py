@@ -34,8 +34,11 @@ class _Ritz(NamedTuple):
     residuals: Array  # (n_leading,), relative
 
 
-def krylov_radius(block: sp.csr_array, tol: float) -> float | None:
-    """Radius from two runs, on W and from another start on its transpose, that must agree."""
+def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
+    """Radius from two runs, on W and from another start on its transpose, that must agree.
+
+    Returns the radius or None, and whether that is because it is too sensitive to rounding.
+    """
     matrix, transposed = as_operand(block), as_operand(block.T)
     for effort in _EFFORTS:
         right = _leading(matrix, effort, seed=0)
@@ -45,9 +48,9 @@ def krylov_radius(block: sp.csr_array, tol: float) -> float | None:
         if left is None or not _settled(left, tol):
             continue
         if _agree(right, left):
-            # if it is too sensitive, more effort changes nothing
-            return float(abs(right.values[0])) if _is_sure(matrix, right, left) else None
-    return None
+            sure = _is_sure(matrix, right, left)
+            return (float(abs(right.values[0])) if sure else None), not sure
+    return None, False
 
 
 def as_operand(matrix: Any) -> Any:
@@ -59,14 +62,17 @@ def as_operand(matrix: Any) -> Any:
 
 def _leading(A: Any, effort: tuple[int, int, int], seed: int) -> _Ritz | None:
     n_filter, power, n_vectors = effort
+    step = A
+    if not sp.issparse(A) and power > 1:  # a few products of dense matrices save many with vectors
+        step, n_filter, power = np.linalg.matrix_power(A, power), n_filter // power, 1
     v = np.random.default_rng(seed).standard_normal(A.shape[0])
     basis = np.empty((n_vectors, A.shape[0]))
-    filtered = _apply(A, v, n_filter)
+    filtered = _apply(step, v, n_filter)
     for k in range(n_vectors):
         if filtered is None:
             return None
         basis[k] = _orthonormal(filtered, basis[:k])
-        filtered = _apply(A, basis[k], power)
+        filtered = _apply(step, basis[k], power)
     image = A @ basis.T
     values, small = la.eig(basis @ image)
     order = np.argsort(-np.abs(values), kind="stable")[:_N_LEADING]
