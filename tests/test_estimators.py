@@ -280,7 +280,7 @@ class TestReadout:
         )
         from sklearn.neighbors import KNeighborsRegressor
 
-        with pytest.raises(TypeError, match="KNeighborsRegressor does not take it"):
+        with pytest.raises(TypeError, match="KNeighborsRegressor does not take the sample_weight"):
             ESNRegressor(30, readout=KNeighborsRegressor()).fit(X, y, sample_weight=weights)
 
     def test_partial_fit_needs_the_readouts(self):
@@ -536,3 +536,107 @@ def test_set_output_leaves_predictions_alone():
     assert isinstance(pipe[:-1].transform(frame), pd.DataFrame)
     assert list(pipe[-1].feature_names_in_) == [f"reservoirtransformer{k}" for k in range(5)]
     assert isinstance(pipe.predict(frame), np.ndarray)
+
+
+@pytest.mark.parametrize("feedback", [False, True])
+@pytest.mark.parametrize("splits", [[40], [80], [5, 90, 141, 200]])
+def test_partial_fit_with_noise_over_sequences_is_one_fit(feedback, splits):
+    X, y = series(n=240)
+    X = np.column_stack([np.repeat([0.0, 1.0, 2.0], 80), X])
+    make = ESNRegressor(
+        20,
+        noise=0.1,
+        washout=7,
+        sequence_column=0,
+        feedback=feedback,
+        feedback_scaling=0.1,
+        random_state=0,
+    )
+    whole, parts = clone(make).fit(X, y), clone(make)
+    for rows in np.split(np.arange(len(X)), splits):
+        parts.partial_fit(X[rows], y[rows])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("params", [{}, {"noise": 0.1}, {"alpha": [1e-4, 1.0]}])
+def test_a_fit_that_fails_leaves_no_trace(params):
+    X, y = series()
+    esn = ESNRegressor(20, washout=10, random_state=0, **params)
+    fresh = clone(esn)
+    for bad in ({"initial_state": np.zeros(3)}, {"washout": -1}, {"alpha": -1.0}):
+        with pytest.raises(ValueError, match=next(iter(bad))):
+            clone(esn).set_params(**bad).fit(X, y)
+    with pytest.raises(ValueError, match="overflow"):
+        fresh.fit(X * 1e300, y)
+    assert not hasattr(fresh, "reservoir_")
+    esn.fit(X[:200], y[:200])
+    before = esn.predict(X)
+    wild = X[200:].copy()
+    wild[50] = 1e300
+    for method in (esn.fit, esn.partial_fit):
+        with pytest.raises(ValueError, match="overflow"):
+            method(wild, y[200:])
+        assert np.array_equal(esn.predict(X), before)
+    with pytest.raises(ValueError, match="outputs"):
+        esn.partial_fit(X[200:], np.column_stack([y, y])[200:])
+    with pytest.raises(ValueError, match="dimension"):
+        esn.partial_fit(X[200:], y[200:, None])
+    assert esn.predict(X).shape == y.shape
+    esn.partial_fit(X[200:], y[200:])
+    whole = clone(esn).fit(X, y)
+    np.testing.assert_allclose(esn.coef_, whole.coef_, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"include_input": False},
+        {"readout": Ridge()},
+        {"dtype": "float32"},
+        {"sequence_column": 0},
+        {"feedback": True},
+        {"n_units": 7},
+        {"leak_rate": 0.1},
+    ],
+)
+def test_set_params_waits_for_the_next_fit(change):
+    wave = np.column_stack([np.sin(0.2 * np.arange(300)), np.cos(0.2 * np.arange(300))])
+    esn = ESNRegressor(20, random_state=0).fit(wave[:-1], wave[1:])
+    rows, loop = esn.predict(wave), esn.forecast(5)
+    esn.set_params(**change)
+    assert np.array_equal(esn.predict(wave), rows)
+    assert np.array_equal(esn.forecast(5), loop)
+
+
+def test_scores_of_sequences_are_those_of_their_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4, 60, 2))
+    y = X.sum(axis=2) + rng.normal(size=(4, 60))
+    weights = rng.uniform(size=(4, 60))
+    for make, target in ((ESNRegressor, y), (ESNClassifier, y > 0)):
+        esn = make(20, random_state=0).fit(X, target)
+        score = esn.score(X, target)
+        assert score == esn.score(list(X), list(target)) == esn.score(tuple(X), tuple(target))
+        weighted = esn.score(X, target, sample_weight=weights)
+        assert weighted == esn.score(list(X), list(target), sample_weight=list(weights)) != score
+
+
+def test_outputs_that_overflow_are_named():
+    X, y = series()
+    esn = ESNRegressor(20, random_state=0).fit(X, y * 100)
+    wild = X.copy()
+    wild[7] = 1e307
+    with pytest.raises(ValueError, match="output of row 7 overflows float64"):
+        esn.predict(wild)
+    with pytest.raises(ValueError, match="overflow float32"):
+        ESNRegressor(20, dtype="float32", random_state=0).fit(X, y * 1e40)
+
+
+def test_readouts_get_one_column_as_a_vector_and_must_fit_the_task():
+    from sklearn.ensemble import GradientBoostingRegressor
+
+    X, y = series()
+    own = ESNRegressor(10, readout=GradientBoostingRegressor(n_estimators=5), random_state=0)
+    assert own.fit(X, y[:, None]).predict(X).shape == (len(X), 1)  # and no warning
+    with pytest.raises(TypeError, match="not a classifier"):
+        ESNClassifier(10, readout=Ridge()).fit(X, y > 0)

@@ -252,6 +252,22 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"y\[345, 1\]"):
             network().fit(waves[:699], y).forecast(5)
 
+    @pytest.mark.parametrize("scale, offset", [(1e-9, 0), (200, 101_325)])
+    @pytest.mark.parametrize("lag", [0, 2])
+    def test_a_lag_hides_neither_behind_an_offset_nor_in_small_units(self, scale, offset, lag):
+        Z = scale * np.sin(0.002 * np.arange(500))[:, None] + offset
+        esn = network(alpha=1e-3 * scale**2).fit(Z[:400], Z[lag : 400 + lag])
+        with pytest.raises(ValueError, match=r"y\[t\] == X\[t\+1\]"):
+            esn.forecast(5)
+        pipe = make_pipeline(StandardScaler(), network()).fit(Z[:400], Z[lag : 400 + lag])
+        with pytest.raises(ValueError, match=r"y\[t\] == X\[t\+1\]"):
+            forecast(pipe, 5)
+
+    def test_a_search_without_refit(self, waves):
+        search = GridSearchCV(network(), {"leak_rate": [0.3]}, cv=TimeSeriesSplit(2), refit=False)
+        with pytest.raises(ValueError, match="refit=False"):
+            forecast(search.fit(waves[:699], waves[1:700]), 3)
+
     def test_across_chunks(self, waves):
         esn = network()
         esn.partial_fit(waves[:300], waves[1:301]).partial_fit(waves[300:699], waves[301:700])

@@ -186,8 +186,25 @@ def test_a_file_that_holds_a_pickle_is_not_opened(tmp_path):
     np.lib.format.write_array(buffer, np.array([Trap()], dtype=object), allow_pickle=True)
     with zipfile.ZipFile(tmp_path / "trap.npz", "w") as archive:
         archive.writestr("header.npy", buffer.getvalue())
-    with pytest.raises(ValueError, match="allow_pickle"):
+    with pytest.raises(ValueError, match=r"not written by reservoir\.save"):
         load(tmp_path / "trap.npz")
+
+
+@pytest.mark.parametrize("content", [b"some text", b"", b"\x93NUMPY"])
+def test_files_of_other_kinds(content, tmp_path):
+    (tmp_path / "model.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"not written by reservoir\.save"):
+        load(tmp_path / "model.npz")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.npz")
+
+
+def test_a_file_that_was_cut_off(tmp_path):
+    save(regressor(), tmp_path / "model.npz")
+    whole = (tmp_path / "model.npz").read_bytes()
+    (tmp_path / "model.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match="cut off"):
+        load(tmp_path / "model.npz")
 
 
 @pytest.mark.parametrize(

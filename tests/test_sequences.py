@@ -314,6 +314,10 @@ class TestRefusals:
         with pytest.raises(ValueError, match="no sequences"):
             ESNRegressor().fit(np.zeros((0, 5, 2)), np.zeros((0, 5)))
 
+    def test_sequences_without_a_feature_axis(self, data):
+        with pytest.raises(ValueError, match=r"list of 1-D arrays.*reshape\(-1, 1\)"):
+            ESNRegressor().fit([X[:, 0] for X in data[0]], data[1])
+
     def test_too_short_for_the_washout(self, data):
         message = (
             "washout=97 must be smaller than every training sequence; sequence 0 has "

@@ -96,8 +96,14 @@ def container_of(X: Any) -> str:
         if X.dtype == object and X.ndim == 1 and len(X) and _is_table(X[0]):
             return "object"
         return "table"
-    if isinstance(X, (list, tuple)) and len(X) and _is_table(X[0]):
-        return "list"
+    if isinstance(X, (list, tuple)) and len(X):
+        if isinstance(X[0], np.ndarray) and X[0].ndim == 1 and len(X[0]) != 1:
+            raise ValueError(
+                f"X is a list of 1-D arrays (the first of shape {X[0].shape}). As sequences each "
+                "must be 2-D, (n_samples, n_features): use item.reshape(-1, 1). As the rows of one "
+                "table: use np.stack(X)."
+            )
+        return "list" if _is_table(X[0]) else "table"
     return "table"
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ from reservoir._validation import (
     check_choice,
     check_count,
     check_number,
+    container_of,
     read_series,
     resolve_washout,
 )
@@ -61,8 +65,23 @@ class BaseESN(BaseEstimator):
     missing_targets = "raise"  # ESNRegressor makes a parameter of it
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
-        dtype = estimator_dtype(self.dtype)
-        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
+        dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
+        column = self.sequence_column if reset else self._sequence_column
+        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=column)
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave no trace of a fit that fails: what it changes in place is copied before."""
+        before = dict(vars(self))
+        try:
+            for name in ("_noise_root", "_noise_generator", "_pairing", "_seen"):
+                if name in before:
+                    setattr(self, name, copy.deepcopy(before[name]))
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _check_parameters(self) -> None:
         check_number("noise", self.noise, low=0.0)
@@ -71,7 +90,8 @@ class BaseESN(BaseEstimator):
                 raise TypeError(f"{name} must be True or False; got {getattr(self, name)!r}.")
         check_choice("alpha_selection", self.alpha_selection, _SELECTIONS)
         check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
-        check_count("verbose", int(self.verbose), minimum=0)
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_count("verbose", self.verbose, minimum=0)
         if self.missing_targets == "skip" and self.feedback:
             raise ValueError(
                 "missing_targets='skip' cannot go with feedback=True: each target is fed back "
@@ -103,6 +123,9 @@ class BaseESN(BaseEstimator):
             **recipe(self),
         )
         self.n_outputs_ = n_outputs
+        # what later calls rely on, whatever set_params makes of the constructor's parameters
+        self._include_input = bool(self.include_input)
+        self._sequence_column = self.sequence_column
         self._noise_root = generator.spawn(1)[0] if self.noise > 0 else None
         self._noise_generator: np.random.Generator | None = None
         self._gram: GramAccumulator | None = None
@@ -112,7 +135,7 @@ class BaseESN(BaseEstimator):
         self._last_output = np.zeros(n_outputs)
         self._state = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
         self._continues = False
-        for name in ("coef_", "intercept_", "alpha_", "alpha_scores_", "readout_"):
+        for name in ("coef_", "intercept_", "alpha_", "alpha_scores_", "readout_", "state_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -123,7 +146,7 @@ class BaseESN(BaseEstimator):
             self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
         )
         self._washout = skips[0]
-        jobs = self._jobs(sequences, targets, weights, skips, starts)
+        jobs = self._jobs(sequences, targets, weights, skips, starts, held=None)
         self._learn(jobs, partial=False)
         self._steps = sequences.lengths[-1]
         self._remember_ids(sequences)
@@ -140,6 +163,7 @@ class BaseESN(BaseEstimator):
         weights: list[Array] | None,
         skips: list[int],
         starts: list[Array],
+        held: np.random.Generator | None,
     ) -> list[Job]:
         n_units = self.reservoir_.n_units
         choose = np.ndim(self.alpha) > 0 and self.readout is None
@@ -148,7 +172,8 @@ class BaseESN(BaseEstimator):
         for i, (X, Y) in enumerate(zip(sequences.arrays, targets, strict=True)):
             last = np.zeros(self.n_outputs_)
             last[: len(starts[i]) - n_units] = starts[i][n_units:]
-            root = self._noise_root
+            goes_on = i == 0 and held is not None
+            fresh = self._noise_root is not None and not goes_on
             jobs.append(
                 Job(
                     X,
@@ -158,7 +183,7 @@ class BaseESN(BaseEstimator):
                     edges[i],
                     starts[i][:n_units],
                     last,
-                    None if root is None else root.spawn(1)[0],
+                    self._noise_root.spawn(1)[0] if fresh else held,  # type: ignore[union-attr]
                 )
             )
         return jobs
@@ -171,7 +196,7 @@ class BaseESN(BaseEstimator):
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 noise=self.noise,
-                include_input=self.include_input,
+                include_input=self._include_input,
                 missing=self.missing_targets,
             )
             self._state, self._noise_generator = learned.state, learned.generator
@@ -192,13 +217,16 @@ class BaseESN(BaseEstimator):
         if choose and self.alpha_selection != "gcv":  # copies: the parts are merged below
             scored = grams if self.alpha_selection == "blocked" else [1]
             blocks = [grams[part].copy() for part in scored if part in grams]
+        total = None if self._gram is None else self._gram.copy()
         for gram in grams.values():
-            self._gram = gram if self._gram is None else self._gram.merge(gram)
+            total = gram if total is None else total.merge(gram)
+        self._gram = total
         if self._gram is None or self._gram.n_samples == 0:
             if partial:
                 return  # still inside the washout
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         if choose:
+            self._check_blocks(blocks)
             solution = ridge_path(
                 self._gram,
                 self.alpha,
@@ -213,14 +241,26 @@ class BaseESN(BaseEstimator):
         self._store(solution.coef, solution.intercept)
         self.alpha_ = solution.alpha
 
+    def _check_blocks(self, blocks: list[GramAccumulator]) -> None:
+        n_rows = self._gram.n_samples  # type: ignore[union-attr]
+        sizes = [block.n_samples for block in blocks]
+        few = len(sizes) < (2 if self.alpha_selection == "blocked" else 1)
+        if self.alpha_selection != "gcv" and (few or min(sizes) < 1 or max(sizes) >= n_rows):
+            raise ValueError(
+                f"alpha_selection={self.alpha_selection!r} has too few rows to choose from: "
+                f"{n_rows} behind the washout, in parts of {sizes}. Give a longer series, a "
+                'smaller washout, or alpha_selection="gcv".'
+            )
+
     def _store(self, coef: Array, intercept: Array) -> None:
+        dtype = self.reservoir_.dtype
+        with np.errstate(over="ignore", invalid="ignore"):
+            coef, intercept = coef.astype(dtype), intercept.astype(dtype)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             raise ValueError(
-                "The readout's coefficients overflow: the targets are near the largest float. "
-                "Scale y, for instance with TransformedTargetRegressor."
+                f"The readout's coefficients overflow {dtype}: the targets are near the largest "
+                "float. Scale y, for instance with TransformedTargetRegressor."
             )
-        dtype = self.reservoir_.dtype
-        coef, intercept = coef.astype(dtype), intercept.astype(dtype)
         self.coef_ = coef[0] if self._one_dimensional else coef
         self.intercept_ = intercept[0] if self._one_dimensional else intercept
 
@@ -229,7 +269,7 @@ class BaseESN(BaseEstimator):
         features, targets, weights = [], [], []
         for job in jobs:
             blocks = iter_features(
-                self.reservoir_, job, noise=self.noise, include_input=self.include_input
+                self.reservoir_, job, noise=self.noise, include_input=self._include_input
             )
             rows = np.concatenate([block.copy() for _, block in blocks])
             self._state = rows[-1, : self.reservoir_.n_units].copy()
@@ -255,9 +295,11 @@ class BaseESN(BaseEstimator):
         fit = self.readout_.partial_fit if partial else self.readout_.fit
         known: dict[str, Any] = {}
         if weights is not None:
-            if "sample_weight" not in inspect.signature(fit).parameters:
+            takes = inspect.signature(fit).parameters.values()
+            if not any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes):
                 raise TypeError(
-                    f"sample_weight was given, but {type(self.readout).__name__} does not take it."
+                    f"{type(self.readout).__name__} does not take the sample_weight that was "
+                    "given, or that class_weight makes."
                 )
             known["sample_weight"] = weights
         self._call_readout_fit(fit, H, Y, known, partial)
@@ -301,11 +343,9 @@ class BaseESN(BaseEstimator):
             starts[0], before[0] = self.state_, self._steps
         skips = [max(self._washout - steps, 0) for steps in before]
         skips = [min(s, n) for s, n in zip(skips, sequences.lengths, strict=True)]
-        held = self._noise_generator
         previous = self._last_output if goes_on else None
-        jobs = self._jobs(sequences, targets, None, skips, starts)
-        if goes_on and held is not None:
-            jobs[0] = Job(**{**vars(jobs[0]), "generator": held})
+        held = self._noise_generator if goes_on else None
+        jobs = self._jobs(sequences, targets, None, skips, starts, held=held)
         self._learn(jobs, partial=True)
         if previous is not None:
             self._pairing.join(previous, sequences.arrays[0][0])
@@ -346,7 +386,7 @@ class BaseESN(BaseEstimator):
 
     def _readout(self) -> Readout:
         """Return features -> outputs of shape (n_rows, n_outputs) in the reservoir's dtype."""
-        if self.readout is None:
+        if not hasattr(self, "readout_"):
             coef = np.atleast_2d(self.coef_)
             intercept = np.atleast_1d(self.intercept_)
             return lambda features: features @ coef.T + intercept
@@ -355,7 +395,7 @@ class BaseESN(BaseEstimator):
 
     def _loop_readout(self) -> Any:
         """Return what `run_closed_loop` takes: the ridge itself, or a function of one row."""
-        if self.readout is None:
+        if not hasattr(self, "readout_"):
             return np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         readout = self._readout()
         return lambda features: readout(features[None])[0]
@@ -391,7 +431,7 @@ class BaseESN(BaseEstimator):
                 X,
                 start,
                 readout or self._readout(),
-                include_input=self.include_input,
+                include_input=self._include_input,
             )
         rows, state = run_closed_loop(
             self.reservoir_,
@@ -400,7 +440,7 @@ class BaseESN(BaseEstimator):
             initial_state=start[:n_units],
             initial_output=start[n_units:],
             exog=X,
-            include_input=self.include_input,
+            include_input=self._include_input,
         )
         return rows, np.concatenate([state, rows[-1]])
 
@@ -447,12 +487,8 @@ class BaseESN(BaseEstimator):
         return tags
 
 
-def flatten(values: Any) -> Any:
-    """Join the sequences of a list, an object array or a 3-D array; a table stays as it is."""
-    if isinstance(values, list) and len(values) and np.ndim(values[0]) > 0:
-        return np.concatenate([np.asarray(item) for item in values])
-    if isinstance(values, np.ndarray) and values.dtype == object and np.ndim(values[0]) > 0:
-        return np.concatenate(list(values))
-    if isinstance(values, np.ndarray) and values.ndim == 3:
-        return values.reshape(-1, values.shape[-1])
-    return values
+def join(values: Any, X: Any) -> Any:
+    """Join what belongs to the sequences of X; what belongs to one table stays as it is."""
+    if values is None or container_of(X) == "table":
+        return values
+    return np.concatenate([np.asarray(item) for item in values])

@@ -29,6 +29,11 @@ def walk(model: Any) -> Chain:
     """Return the network inside a model, and the steps around it."""
     if hasattr(model, "best_estimator_"):
         return walk(model.best_estimator_)
+    if hasattr(model, "refit") and hasattr(model, "cv_results_"):
+        raise ValueError(
+            f"{type(model).__name__} was fitted with refit=False, so it holds no network. Use "
+            "refit=True, or fit the best parameters yourself."
+        )
     if isinstance(model, FrozenEstimator):
         return walk(model.estimator)
     if isinstance(model, Pipeline):

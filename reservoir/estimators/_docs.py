@@ -71,15 +71,20 @@ noise : float, default=0.0
     on its own outputs robust.
 """
 
-COMMON = """
+COLUMN = """
 sequence_column : int or str, optional
     Column of X that tells the sequences apart; it counts in `n_features_in_` and never enters
     the reservoir. Rows of one id must be adjacent.
 dtype : {"float64", "float32"}, default="float64"
     Of states and outputs. Gram matrices are float64 in either case.
-n_jobs : int, optional
+"""
+
+COMMON = (
+    COLUMN
+    + """n_jobs : int, optional
     Workers for the sequences of a fit (joblib). The result does not depend on it.
 """
+)
 
 LAST = """
 verbose : int, default=0

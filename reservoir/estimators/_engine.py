@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
@@ -20,7 +20,7 @@ from reservoir.dynamics import Reservoir, iter_states
 from reservoir.readouts import GramAccumulator
 
 _BATCH_ROWS = 8192  # at least so many rows go to one worker
-_MAX_BATCHES = 64  # at most so many Gram matrices are on their way at a time
+_MAX_BATCHES = 32  # at most so many Gram matrices are on their way at a time
 _STEADY_STEPS = 10_000
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
 _HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
@@ -140,12 +140,12 @@ def learn_all(
     several = len(jobs) > 1
     batches = _batches(jobs)
     results: Iterable[Learned]
-    if several:
-        results = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(learn)(reservoir, batch, limit_threads=True, **options) for batch in batches
+    if effective_n_jobs(n_jobs) > 1 and len(batches) > 1:
+        results = Parallel(n_jobs=n_jobs)(
+            delayed(learn)(reservoir, batch, limit_threads=several, **options) for batch in batches
         )
     else:
-        results = (learn(reservoir, batch, **options) for batch in batches)
+        results = (learn(reservoir, batch, limit_threads=several, **options) for batch in batches)
     total: Learned | None = None
     for result in progress(results, len(batches), verbose):
         if total is None:
@@ -265,6 +265,14 @@ def open_loop_outputs(
     """Return readout(features) for every row, and the state at the end."""
     parts = []
     for start, states in iter_states(reservoir, X, initial_state=state):
-        parts.append(readout(join(states, X[start : start + len(states)], include_input)))
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = readout(join(states, X[start : start + len(states)], include_input))
+        if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+            row = start + int(np.argmin(np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
+            raise ValueError(
+                f"The output of row {row} overflows {rows.dtype}: the input there is far outside "
+                "what the readout was fitted on. Check that row, or scale the data."
+            )
+        parts.append(rows)
         state = states[-1].copy()
     return np.concatenate(parts), state

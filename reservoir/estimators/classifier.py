@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.metrics import accuracy_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.metaestimators import available_if
@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from reservoir._typing import Array
 from reservoir._validation import read_labels, read_weights
-from reservoir.estimators._base import BaseESN, flatten
+from reservoir.estimators._base import BaseESN, join
 from reservoir.estimators._docs import COMMON, FITTED, READOUT, RESERVOIR, describe
 from reservoir.estimators.stream import Stream
 
@@ -156,20 +156,21 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         ValueError, TypeError
             If a parameter or the data is refused; the message says why, and what to do.
         """
-        sequences = self._read(X, reset=True)
-        labels = read_labels(self, y, sequences)
-        check_classification_targets(np.concatenate(labels))
-        self._set_classes(np.unique(np.concatenate(labels)))
-        targets = [self._encode(part) for part in labels]
-        weights = read_weights(sample_weight, sequences)
-        if self.class_weight is not None:
-            by_class = sequences.split(
-                compute_sample_weight(self.class_weight, np.concatenate(labels))
-            )
-            if weights is not None:
-                by_class = [a * b for a, b in zip(by_class, weights, strict=True)]
-            weights = by_class
-        self._fit(sequences, targets, weights)
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=True)
+            labels = read_labels(self, y, sequences)
+            check_classification_targets(np.concatenate(labels))
+            self._set_classes(np.unique(np.concatenate(labels)))
+            targets = [self._encode(part) for part in labels]
+            weights = read_weights(sample_weight, sequences)
+            if self.class_weight is not None:
+                by_class = sequences.split(
+                    compute_sample_weight(self.class_weight, np.concatenate(labels))
+                )
+                if weights is not None:
+                    by_class = [a * b for a, b in zip(by_class, weights, strict=True)]
+                weights = by_class
+            self._fit(sequences, targets, weights)
         return self
 
     def partial_fit(
@@ -195,17 +196,19 @@ class ESNClassifier(ClassifierMixin, BaseESN):
                 "one chunk at a time. Use fit, or class_weight=None."
             )
         first = not hasattr(self, "reservoir_")
-        sequences = self._read(X, reset=first)
-        labels = read_labels(self, y, sequences)
-        check_classification_targets(np.concatenate(labels))
-        if first:
-            self._set_classes(np.unique(np.concatenate(labels) if classes is None else classes))
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(
-                f"classes={classes!r} are not those of the first call, {self.classes_.tolist()}."
-            )
-        targets = [self._encode(part) for part in labels]
-        self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=first)
+            labels = read_labels(self, y, sequences)
+            check_classification_targets(np.concatenate(labels))
+            if first:
+                self._set_classes(np.unique(np.concatenate(labels) if classes is None else classes))
+            elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes={classes!r} are not those of the first call, "
+                    f"{self.classes_.tolist()}."
+                )
+            targets = [self._encode(part) for part in labels]
+            self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
         return self
 
     _one_dimensional = False  # coef_ has one row per score column
@@ -215,6 +218,11 @@ class ESNClassifier(ClassifierMixin, BaseESN):
             raise ValueError(
                 f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
                 "two classes. In partial_fit name them all with classes=."
+            )
+        if hasattr(self.readout, "fit") and not is_classifier(self.readout):
+            raise TypeError(
+                f"readout={self.readout!r} is not a classifier. Use one, such as "
+                "LogisticRegression, or ESNRegressor for numbers."
             )
         if self.readout is not None and self.feedback:
             raise ValueError(
@@ -253,7 +261,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         """Return what a method says of every row: the built-in scores', or the readout's own."""
         self._check_fitted()
         sequences = self._read(X, reset=False)
-        if self.readout is None:
+        if not hasattr(self, "readout_"):
             outputs, states = self._outputs(sequences, initial_state)
             transform = {
                 "predict": self._decode,
@@ -345,8 +353,8 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         -------
         float
         """
-        predicted = flatten(self.predict(X))
-        return accuracy_score(flatten(y), predicted, sample_weight=flatten(sample_weight))
+        predicted = join(self.predict(X), X)
+        return accuracy_score(join(y, X), predicted, sample_weight=join(sample_weight, X))
 
 
 def _probabilities(scores: Array) -> Array:

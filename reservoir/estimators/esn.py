@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, read_targets, read_weights
-from reservoir.estimators._base import BaseESN, flatten
+from reservoir.estimators._base import BaseESN, join
 from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
 from reservoir.estimators.forecast import forecast_network
 from reservoir.estimators.stream import Stream
@@ -65,6 +65,8 @@ class ESNRegressor(RegressorMixin, BaseESN):
     >>> bool(abs(forecast - series[1200:1300]).max() < 0.1)
     True
     """
+
+    _one_dimensional: bool  # whether y came without a column axis
 
     def __init__(
         self,
@@ -146,9 +148,10 @@ class ESNRegressor(RegressorMixin, BaseESN):
         ValueError, TypeError
             If a parameter or the data is refused; the message says why, and what to do.
         """
-        sequences = self._read(X, reset=True)
-        targets = self._read_targets(y, sequences)
-        self._fit(sequences, targets, read_weights(sample_weight, sequences))
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=True)
+            targets = self._read_targets(y, sequences, first=True)
+            self._fit(sequences, targets, read_weights(sample_weight, sequences))
         return self
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> ESNRegressor:
@@ -171,21 +174,28 @@ class ESNRegressor(RegressorMixin, BaseESN):
         self
         """
         first = not hasattr(self, "reservoir_")
-        sequences = self._read(X, reset=first)
-        targets = self._read_targets(y, sequences)
-        self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=first)
+            targets = self._read_targets(y, sequences, first=first)
+            self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
         return self
 
-    def _read_targets(self, y: Any, sequences: Sequences) -> list[Array]:
+    def _read_targets(self, y: Any, sequences: Sequences, *, first: bool) -> list[Array]:
         skip = self.missing_targets == "skip"
         targets, ndim = read_targets(self, y, sequences, allow_nan=skip)
-        self._one_dimensional = ndim == 1
+        if not first and self._one_dimensional != (ndim == 1) and targets[0].shape[1] == 1:
+            raise ValueError(
+                f"y has {ndim} dimension(s); in earlier calls it had {3 - ndim}. Give y of shape "
+                + ("(n_samples,)." if self._one_dimensional else "(n_samples, 1).")
+            )
+        if first:
+            self._one_dimensional = ndim == 1
         return targets
 
     def _call_readout_fit(
         self, fit: Callable[..., Any], H: Array, Y: Array, known: dict[str, Any], partial: bool
     ) -> None:
-        fit(H, Y[:, 0] if self._one_dimensional else Y, **known)
+        fit(H, Y[:, 0] if Y.shape[1] == 1 else Y, **known)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Run the reservoir over X and read it out, one row of output per row of X.
@@ -296,7 +306,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         -------
         float
         """
-        return r2_score(flatten(y), flatten(self.predict(X)), sample_weight=flatten(sample_weight))
+        return r2_score(join(y, X), join(self.predict(X), X), sample_weight=join(sample_weight, X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -81,7 +81,7 @@ def _forecast(
     """Find the first output and the state to go on from, then close the loop."""
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, _Layout(chain)
-    if not network.feedback:
+    if network.reservoir_.W_fb is None:
         layout.check_trained_for_loop()
     n_rows = n_steps if context is None else n_steps - 1
     exog = layout.read_exog(exog, n_rows, has_context=context is not None)
@@ -93,7 +93,7 @@ def _forecast(
         head = output[None]
     rows = np.zeros((0, layout.n_outputs))
     if n_rows:
-        close = _through_weights if network.feedback else _through_inputs
+        close = _through_weights if network.reservoir_.W_fb is not None else _through_inputs
         rows, state = close(layout, output, state, exog)
     rows = layout.to_units(np.concatenate([head, rows])).astype(network.reservoir_.dtype)
     return (rows[:, 0] if chain.one_dimensional else rows), state
@@ -105,17 +105,18 @@ class _Layout:
     def __init__(self, chain: Chain) -> None:
         self.chain, self.network = chain, chain.network
         self.n_outputs = self.network.n_outputs_
+        self.feedback = self.network.reservoir_.W_fb is not None
         outermost = chain.inputs[0] if chain.inputs else self.network
         width = getattr(outermost, "n_features_in_", self.network.n_features_in_)
         self.id_column = self._find_ids()
         n_features = width - (self.id_column is not None)
-        self.n_exog = n_features - (0 if self.network.feedback else self.n_outputs)
+        self.n_exog = n_features - (0 if self.feedback else self.n_outputs)
         self.inputs_map = compose(chain.inputs, width)
         self.units_map = compose(chain.outputs, self.n_outputs, inverse=True)
         self.columns = [column for column in range(width) if column != self.id_column]
 
     def _find_ids(self) -> int | None:
-        column = self.network.sequence_column
+        column = self.network._sequence_column
         if isinstance(column, str):
             return list(self.network.feature_names_in_).index(column)
         return None if column is None else int(column) % self.network.n_features_in_
@@ -147,7 +148,7 @@ class _Layout:
         rows = self.to_inputs(self.to_units(pairing.targets), n_exog_zeros)
         compared = slice(None) if self.inputs_map is None else slice(self.n_outputs)
         rows, followed = rows[:, compared], pairing.inputs[:, compared]
-        same = np.isclose(rows, followed, rtol=1e-4, atol=1e-5)
+        same = np.abs(rows - followed) <= 1e-5 * followed.std(axis=0) + 1e-6 * np.abs(followed)
         if same.all():
             return None
         i, k = (int(v) for v in np.argwhere(~same)[0])
@@ -158,7 +159,7 @@ class _Layout:
 
     def to_inputs(self, outputs: Array, exog: Array) -> Array:
         """Return the network's inputs for rows in the units of the outermost X."""
-        rows = np.hstack([exog] if self.network.feedback else [outputs, exog])
+        rows = np.hstack([exog] if self.feedback else [outputs, exog])
         if self.id_column is not None:
             rows = np.insert(rows, self.id_column, 0.0, axis=1)
         if self.inputs_map is not None:
@@ -269,7 +270,7 @@ def _through_inputs(
         initial_state=state,
         initial_output=fed(output),
         exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
-        include_input=network.include_input,
+        include_input=network._include_input,
     )
     return fed.inverse()(rows.astype(np.float64)), state
 
@@ -303,7 +304,7 @@ def _row_by_row(layout: _Layout, output: Array, state: Array, exog: Array) -> tu
         len(exog),
         initial_state=state,
         initial_output=following(),
-        include_input=network.include_input,
+        include_input=network._include_input,
     )
     rows = np.array(outputs[1:])
     if len(rows) < len(exog):  # the loop has diverged, and said so: its last row is outside
@@ -324,6 +325,6 @@ def _through_weights(
         initial_state=state[:n_units],
         initial_output=state[n_units:],
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
-        include_input=network.include_input,
+        include_input=network._include_input,
     )
     return rows.astype(np.float64), np.concatenate([end, rows[-1]])

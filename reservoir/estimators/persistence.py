@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -115,8 +116,14 @@ def load(file: str | PathLike[str]) -> Any:
     ...     load(pathlib.Path(folder) / "esn.npz")
     ESNRegressor(leak_rate=0.3, n_units=50)
     """
+    with Path(file).open("rb") as stream:
+        known = zipfile.is_zipfile(stream)
+    if not known:
+        raise ValueError(
+            f"{file} was not written by reservoir.save: it is no .npz file, or cut off."
+        )
     with np.load(Path(file), allow_pickle=False) as arrays:
-        header = json.loads(str(arrays["header"])) if "header" in arrays else {}
+        header = _read_header(arrays)
         if header.get("format") != "reservoir":
             raise ValueError(f"{file} was not written by reservoir.save.")
         if header["version"] > _VERSION:
@@ -131,6 +138,14 @@ def load(file: str | PathLike[str]) -> Any:
     model = _ESTIMATORS[header["class"]](**decoded["params"])
     model.__dict__.update(decoded["fitted"])
     return model
+
+
+def _read_header(arrays: Any) -> dict[str, Any]:
+    """Return the text that `save` has written first; an empty one if it is not there."""
+    try:
+        return json.loads(str(arrays["header"]))
+    except (KeyError, ValueError):  # ValueError: no text, or a pickle, which is not opened
+        return {}
 
 
 def _encode(value: Any, name: str, arrays: dict[str, Array]) -> Any:

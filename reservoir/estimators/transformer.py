@@ -13,13 +13,13 @@ from reservoir._validation import Sequences, as_generator, read_series
 from reservoir.building import assemble_reservoir
 from reservoir.dynamics import iter_states
 from reservoir.estimators._base import estimator_dtype, recipe
-from reservoir.estimators._docs import COMMON, RESERVOIR, describe
+from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import initial_states
 
 __all__ = ["ReservoirTransformer"]
 
 
-@describe(RESERVOIR=RESERVOIR, COMMON=COMMON)
+@describe(RESERVOIR=RESERVOIR, COLUMN=COLUMN)
 class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Turn a series into the states of a reservoir that it drives.
 
@@ -32,7 +32,7 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     initial_state : {"zeros", "last", "steady"} or array, default="zeros"
         Where a run starts. "last": `transform` goes on from the end of the series that fit saw,
         and `fit_transform` starts from zeros.
-    {COMMON}
+    {COLUMN}
     random_state : int, Generator, RandomState or None, default=None
         Seed of all weights.
 
@@ -141,7 +141,7 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return sequences.restore(self._run(sequences, last)[0])
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
-        dtype = estimator_dtype(self.dtype)
+        dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
         return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
 
     def _build(self, X: Any) -> Sequences:

@@ -238,7 +238,8 @@ class GramAccumulator:
         gram, cross = self._normal_equations(fit_intercept)
         # the Frobenius norm bounds the largest eigenvalue: a penalty above the rounding errors
         # makes the Gram matrix positive definite, whatever its condition
-        covered = alpha > NOISE * linalg.norm(gram, check_finite=False)
+        with np.errstate(over="ignore"):
+            covered = alpha > NOISE * linalg.norm(gram, check_finite=False)
         gram[np.diag_indices(self.n_features)] += alpha
         scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
         gram /= scale  # unit diagonal: columns in large units must not make others look singular
@@ -389,17 +390,17 @@ class GramAccumulator:
         """Refuse what would overflow, before anything is changed."""
         after = self.weight + sign * weight
         apart = self.weight * weight / after if self.weight > 0 and after > 0 else 0.0
-        for name, squares, delta in (
-            ("H", squares_h, mean_h - self.mean_h),
-            ("Y", squares_y, mean_y - self.mean_y),
+        inputs = "Scale the inputs, or leave them out of the readout (include_input=False)."
+        for name, squares, delta, remedy in (
+            ("H", squares_h, mean_h - self.mean_h, f"H holds states, then inputs. {inputs}"),
+            ("Y", squares_y, mean_y - self.mean_y, "Scale the targets."),
         ):
             with np.errstate(over="ignore", invalid="ignore"):
                 finite = np.isfinite(squares + (apart * delta**2 if apart > 0 else 0.0))
             if not finite.all():
                 raise ValueError(
                     f"{name} holds NaN or infinity, or values whose squares overflow, in column "
-                    f"{int(np.argmin(finite))}. Scale the data, or leave the inputs out of the "
-                    "readout (include_input=False)."
+                    f"{int(np.argmin(finite))}. {remedy}"
                 )
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
