@@ -2,10 +2,10 @@
 Grid search: the sea's temperature, three years ahead
 =====================================================
 
-The first picture shows a monthly sea-surface temperature and a closed-loop forecast by what a grid
-search found: the seasons go on for three years, the warm and cold years among them do not. The
-second shows how the penalty was chosen, which the search leaves to the network: nineteen are tried
-by one decomposition, and the valley between too little and too much is broad.
+Above, a monthly sea-surface temperature and a closed-loop forecast by what a grid search found: the
+seasons go on for three years, the warm and cold years among them do not. Below, how the penalty was
+chosen, which the search leaves to the network: nineteen are tried by one decomposition, and the
+valley between too little and too much is broad.
 """
 
 import matplotlib.pyplot as plt
@@ -35,9 +35,8 @@ grid = {
     "esnregressor__leak_rate": [0.3, 1.0],
     "esnregressor__input_scaling": [0.1, 0.3, 1.0],
 }
-search = GridSearchCV(pipe, grid, cv=TimeSeriesSplit(4), scoring="neg_root_mean_squared_error").fit(
-    X, y
-)
+search = GridSearchCV(pipe, grid, cv=TimeSeriesSplit(4), scoring="neg_root_mean_squared_error")
+search.fit(X, y)
 print("chosen:", {name.split("__")[1]: value for name, value in search.best_params_.items()})
 print(f"error a month ahead in cross-validation: {-search.best_score_:.2f} degrees")
 
@@ -60,10 +59,8 @@ print(f"  last year three times  {nrmse(test, np.tile(train[-12:], (3, 1))):.2f}
 # %%
 fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5.5), layout="constrained")
 years = 2011 - np.arange(132, 0, -1) / 12
-plotting.forecast(
-    temperature[-132:], forecasts[0], index=years, labels=["degrees Celsius"], ax=above
-)
-above.set_xlabel("year")
+plotting.forecast(temperature[-132:], forecasts[0], index=years, ax=above)
+above.set(xlabel="year", ylabel="degrees Celsius")
 plotting.penalty_path(alphas, best[-1].alpha_scores_, selected=best[-1].alpha_, ax=below)
 below.set_ylabel("GCV, squared degrees")
 plt.show()
