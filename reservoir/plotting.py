@@ -351,8 +351,8 @@ def penalty_path(
     if not penalties.all():
         ax.axvspan(zero / 2, zero * 2, color="0.9", label="penalty 0")
     ax.set_xscale("log")
-    if np.all(errors > 0):
-        ax.set_yscale("log")
+    if np.all(errors > 0) and errors.max() > 10 * errors.min():
+        ax.set_yscale("log")  # below a decade a log axis has no round numbers to show
     ax.set_xlabel("penalty alpha")
     ax.set_ylabel("score (less is better)")
     ax.legend(frameon=False, fontsize="small")

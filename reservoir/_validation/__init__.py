@@ -3,7 +3,13 @@
 Every message says the value, the bound and the remedy.
 """
 
-from reservoir._validation._scalars import as_generator, check_choice, check_count, check_number
+from reservoir._validation._scalars import (
+    as_generator,
+    caller_level,
+    check_choice,
+    check_count,
+    check_number,
+)
 from reservoir._validation._series import (
     Sequences,
     container_of,
@@ -17,6 +23,7 @@ from reservoir._validation._series import (
 __all__ = [
     "Sequences",
     "as_generator",
+    "caller_level",
     "check_choice",
     "check_count",
     "check_number",

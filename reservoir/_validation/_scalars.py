@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import numbers
 from collections.abc import Collection
 from typing import Any
@@ -74,3 +75,11 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
     if random_state < 0:
         raise ValueError(f"random_state={random_state} must be at least 0.")
     return np.random.default_rng(int(random_state))
+
+
+def caller_level() -> int:
+    """Return the `stacklevel` for a warning that is to name the line outside this package."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("reservoir."):
+        frame, level = frame.f_back, level + 1
+    return level

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count
+from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics._open_loop import _as_series, _recurrence
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
@@ -169,7 +169,7 @@ def _loop(
                 "from there on repeat the last output before it. A larger alpha, noise in "
                 "training or a smaller spectral radius often help.",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=caller_level(),
             )
             outputs[k:] = output
             return outputs, last_state

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice
+from reservoir._validation import Sequences, caller_level, check_choice
 from reservoir.dynamics import Reservoir, iter_states
 from reservoir.readouts import GramAccumulator
 
@@ -251,7 +251,7 @@ def steady_state(reservoir: Reservoir, u: Array) -> Array:
         f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
         "first row; starting from zeros. A smaller spectral radius makes one more likely.",
         ConvergenceWarning,
-        stacklevel=2,
+        stacklevel=caller_level(),
     )
     return np.zeros(reservoir.n_units, reservoir.dtype)
 
