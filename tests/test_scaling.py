@@ -105,11 +105,11 @@ def test_arnoldi_equals_all_eigenvalues(name, seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_sweep_of_large_random_topologies(name, law, seed):
-    n_units = int(np.random.default_rng(seed).integers(501, 1200))
+    n_units = int(np.random.default_rng(seed).integers(501, 750))
     W = TOPOLOGIES[name](n_units, weights=LAWS[law], random_state=seed)
     expected = reference(W)
     if expected is not None:
