@@ -244,7 +244,7 @@ def test_a_nilpotent_topology_with_a_radius_names_the_remedy(topology):
         ({"bias": np.ones(3)}, r"bias.*\(3,\)"),
         ({"random_state": -1}, "random_state=-1 must be at least 0"),
     ],
-    ids=str,
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )  # fmt: skip
 def test_what_is_refused_and_how(options, message):
     with pytest.raises(ValueError, match=message):
