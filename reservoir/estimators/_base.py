@@ -74,7 +74,7 @@ class BaseESN(BaseEstimator):
         """Leave no trace of a fit that fails: what it changes in place is copied before."""
         before = dict(vars(self))
         try:
-            for name in ("_noise_root", "_noise_generator", "_pairing", "_seen"):
+            for name in ("_noise_generator", "_pairing", "_seen"):
                 if name in before:
                     setattr(self, name, copy.deepcopy(before[name]))
             yield
@@ -126,7 +126,10 @@ class BaseESN(BaseEstimator):
         # what later calls rely on, whatever set_params makes of the constructor's parameters
         self._include_input = bool(self.include_input)
         self._sequence_column = self.sequence_column
-        self._noise_root = generator.spawn(1)[0] if self.noise > 0 else None
+        # a number, not a generator: older NumPy forgets on copying what a generator would spawn
+        of_noise = generator.spawn(1)[0] if self.noise > 0 else None
+        self._noise_seed = None if of_noise is None else int(of_noise.integers(2**63))
+        self._n_noisy = 0
         self._noise_generator: np.random.Generator | None = None
         self._gram: GramAccumulator | None = None
         self._pairing = Pairing(n_outputs, self.feedback)
@@ -173,7 +176,7 @@ class BaseESN(BaseEstimator):
             last = np.zeros(self.n_outputs_)
             last[: len(starts[i]) - n_units] = starts[i][n_units:]
             goes_on = i == 0 and held is not None
-            fresh = self._noise_root is not None and not goes_on
+            noise = held if goes_on else self._next_noise()
             jobs.append(
                 Job(
                     X,
@@ -183,10 +186,17 @@ class BaseESN(BaseEstimator):
                     edges[i],
                     starts[i][:n_units],
                     last,
-                    self._noise_root.spawn(1)[0] if fresh else held,  # type: ignore[union-attr]
+                    noise,
                 )
             )
         return jobs
+
+    def _next_noise(self) -> np.random.Generator | None:
+        """Return the generator of the next sequence's noise."""
+        if self._noise_seed is None:
+            return None
+        self._n_noisy += 1
+        return np.random.default_rng([self._noise_seed, self._n_noisy])
 
     def _learn(self, jobs: list[Job], *, partial: bool) -> None:
         if self.readout is None:
