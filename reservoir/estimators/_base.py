@@ -20,7 +20,6 @@ from reservoir._validation import (
     check_choice,
     check_count,
     check_number,
-    container_of,
     read_series,
     resolve_washout,
 )
@@ -495,10 +494,3 @@ class BaseESN(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
-
-
-def join(values: Any, X: Any) -> Any:
-    """Join what belongs to the sequences of X; what belongs to one table stays as it is."""
-    if values is None or container_of(X) == "table":
-        return values
-    return np.concatenate([np.asarray(item) for item in values])

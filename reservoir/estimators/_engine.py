@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_choice
+from reservoir._validation import Sequences, caller_level, check_choice, container_of
 from reservoir.dynamics import Reservoir, iter_states
 from reservoir.readouts import GramAccumulator
 
@@ -83,10 +83,10 @@ def iter_features(
         noise=noise,
         generator=job.generator,
     ):
-        yield start, join(states, job.X[start : start + len(states)], include_input)
+        yield start, with_inputs(states, job.X[start : start + len(states)], include_input)
 
 
-def join(states: Array, X: Array, include_input: bool) -> Array:
+def with_inputs(states: Array, X: Array, include_input: bool) -> Array:
     """Return the features of a block: the states, then the inputs if they are asked for."""
     return np.hstack([states, X]) if include_input else states
 
@@ -266,7 +266,7 @@ def open_loop_outputs(
     parts = []
     for start, states in iter_states(reservoir, X, initial_state=state):
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = readout(join(states, X[start : start + len(states)], include_input))
+            rows = readout(with_inputs(states, X[start : start + len(states)], include_input))
         if rows.dtype.kind == "f" and not np.isfinite(rows).all():
             row = start + int(np.argmin(np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
             raise ValueError(
@@ -276,3 +276,10 @@ def open_loop_outputs(
         parts.append(rows)
         state = states[-1].copy()
     return np.concatenate(parts), state
+
+
+def join(values: Any, X: Any) -> Any:
+    """Join what belongs to the sequences of X; what belongs to one table stays as it is."""
+    if values is None or container_of(X) == "table":
+        return values
+    return np.concatenate([np.asarray(item) for item in values])

@@ -15,8 +15,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from reservoir._typing import Array
 from reservoir._validation import read_labels, read_weights
-from reservoir.estimators._base import BaseESN, join
+from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, READOUT, RESERVOIR, describe
+from reservoir.estimators._engine import join
 from reservoir.estimators.stream import Stream
 
 __all__ = ["ESNClassifier"]

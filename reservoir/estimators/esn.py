@@ -10,8 +10,9 @@ from sklearn.metrics import r2_score
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, read_targets, read_weights
-from reservoir.estimators._base import BaseESN, join
+from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
+from reservoir.estimators._engine import join
 from reservoir.estimators.forecast import forecast_network
 from reservoir.estimators.stream import Stream
 
