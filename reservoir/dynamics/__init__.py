@@ -1,13 +1,23 @@
 """The reservoir and its state update.
 
-`Reservoir` is frozen data; `run`, `run_closed_loop`, `step` and `step_jacobian` are functions on
-it. The update, the same everywhere (a = leak rate)::
+`Reservoir` is frozen data; the functions here run it, step it and linearise it. The update, the
+same everywhere (a = leak rate)::
 
     x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])
 """
 
 from reservoir.dynamics._closed_loop import run_closed_loop
+from reservoir.dynamics._many import iter_many, run_many
 from reservoir.dynamics._open_loop import iter_states, run
 from reservoir.dynamics._reservoir import Reservoir, step, step_jacobian
 
-__all__ = ["Reservoir", "iter_states", "run", "run_closed_loop", "step", "step_jacobian"]
+__all__ = [
+    "Reservoir",
+    "iter_many",
+    "iter_states",
+    "run",
+    "run_closed_loop",
+    "run_many",
+    "step",
+    "step_jacobian",
+]

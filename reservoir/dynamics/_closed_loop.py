@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
-from reservoir.dynamics._open_loop import _as_series, _recurrence
+from reservoir.dynamics._engines import code_of, uses_kernels
+from reservoir.dynamics._open_loop import as_series, block_rows
+from reservoir.dynamics._reference import recurrence
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
 
 
@@ -25,6 +28,7 @@ def run_closed_loop(
     initial_output: ArrayLike | None = None,
     exog: ArrayLike | None = None,
     include_input: bool = False,
+    engine: str = "auto",
 ) -> tuple[Array, Array]:
     """Let the reservoir run on its own outputs.
 
@@ -49,6 +53,8 @@ def run_closed_loop(
         Exogenous inputs, row k enters with the step that yields y[k].
     include_input : bool, default=False
         Whether the features hold the input behind the state.
+    engine : {"auto", "numpy", "numba"}, default="auto"
+        As in `run`. With a readout that is a function, "auto" takes NumPy.
 
     Returns
     -------
@@ -91,7 +97,7 @@ def run_closed_loop(
             + (" and feedback weights." if reservoir.W_fb is not None else ", outputs included.")
         )
     exog = np.zeros((n_steps, 0), dtype) if exog is None else exog
-    exog = _as_series("exog", exog, n_inputs, dtype)
+    exog = as_series("exog", exog, n_inputs, dtype)
     if len(exog) != n_steps:
         raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
     features = np.zeros(reservoir.n_units + (reservoir.n_features if include_input else 0), dtype)
@@ -102,14 +108,19 @@ def run_closed_loop(
     output = np.zeros(n_outputs, dtype)
     if initial_output is not None:
         output = _as_vector("initial_output", initial_output, n_outputs, dtype)
-    apply = _as_readout(readout, n_outputs, features)
+    n_fed = 0 if reservoir.W_fb is not None else n_outputs
+    compiled = uses_kernels(reservoir, n_steps, "numpy" if callable(readout) else engine)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _loop(reservoir, apply, features, output, exog)
+        if callable(readout):
+            return _loop(reservoir, readout, features, output, exog, n_fed)
+        coef, intercept = _as_coefficients(readout, n_outputs, features)
+        if not compiled or code_of(reservoir) is None:
+            return _loop(reservoir, lambda v: coef @ v + intercept, features, output, exog, n_fed)
+        state = features[: reservoir.n_units]
+        return _compiled_loop(reservoir, coef, intercept, state, output, exog, n_fed)
 
 
-def _as_readout(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], Array]:
-    if callable(readout):
-        return readout
+def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Array, Array]:
     coef, intercept = readout
     coef = np.asarray(coef, dtype=features.dtype)
     if coef.shape != (n_outputs, features.size):
@@ -120,7 +131,71 @@ def _as_readout(readout: Any, n_outputs: int, features: Array) -> Callable[[Arra
     intercept = np.asarray(intercept, dtype=features.dtype)
     if intercept.shape not in ((), (n_outputs,)):
         raise ValueError(f"intercept must have shape ({n_outputs},); got {intercept.shape}.")
-    return lambda values: coef @ values + intercept
+    return coef, intercept
+
+
+def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[Array, Array]:
+    """Return what an output and what an exogenous input does to the units, units first."""
+    W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
+    from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
+    return np.ascontiguousarray(from_output), W_in[:, n_fed:]
+
+
+def _limit(dtype: Any) -> float:
+    """Return the bound of the range whose squares are finite."""
+    return float(np.sqrt(np.finfo(dtype).max))
+
+
+def _warn_of_divergence(step: int, limit: float) -> None:
+    warnings.warn(
+        f"The closed loop diverged at step {step}: it left the range +-{limit:.1e}. The rows "
+        "from there on repeat the last output before it. A larger alpha, noise in "
+        "training or a smaller spectral radius often help.",
+        RuntimeWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def _compiled_loop(
+    reservoir: Reservoir,
+    coef: Array,
+    intercept: Array,
+    state: Array,
+    output: Array,
+    exog: Array,
+    n_fed: int,
+) -> tuple[Array, Array]:
+    """Do what `_loop` does for a ridge, inside one kernel per block of exogenous inputs."""
+    from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
+    limit = _limit(output.dtype)
+    outputs = np.empty((len(exog), output.size), output.dtype)
+    rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
+    for start in range(0, len(exog), rows):
+        given = np.ascontiguousarray(exog[start : start + rows])
+        drive = reservoir.bias[None] + (given @ from_exog.T if given.shape[1] else 0)
+        block = outputs[start : start + rows]
+        done, state = _kernels.closed_loop(
+            block,
+            state,
+            output,
+            drive=drive,
+            from_output=from_output,
+            exog=given,
+            coef=coef,
+            intercept=intercept,
+            n_fed=n_fed,
+            bounded=get_activation(reservoir.activation).bounded,
+            limit=limit,
+            W=reservoir._packed,
+            code=code_of(reservoir),  # type: ignore[arg-type]
+            leak_rate=reservoir.leak_rate,
+        )
+        if done < len(block):
+            _warn_of_divergence(start + done, limit)
+            outputs[start + done :] = block[done - 1] if done else output
+            return outputs, state
+        output = block[-1].copy()
+    return outputs, state
 
 
 def _loop(
@@ -129,19 +204,17 @@ def _loop(
     features: Array,
     output: Array,
     exog: Array,
+    n_fed: int,
 ) -> tuple[Array, Array]:
     """Step through the closed loop; `features` holds the state first and is written in place."""
     n_units, n_outputs = reservoir.n_units, output.size
     state, tail = features[:n_units], features[n_units:]
-    W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
-    from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
-    n_fed = n_outputs if reservoir.W_fb is None else 0
-    from_output, from_exog = np.ascontiguousarray(from_output), W_in[:, n_fed:].T
-    add_recurrence = _recurrence(reservoir.W)
+    from_output, from_exog = _weights_of_loop(reservoir, n_outputs, n_fed)
+    add_recurrence = recurrence(reservoir.W)
     activation = get_activation(reservoir.activation)
     activate, bounded = activation.function, activation.bounded
     leak, keep = reservoir.leak_rate, np.asarray(1 - reservoir.leak_rate, dtype=features.dtype)
-    limit = np.sqrt(np.finfo(features.dtype).max)
+    limit = _limit(features.dtype)
     outputs = np.empty((len(exog), n_outputs), features.dtype)
     z = np.empty(n_units, features.dtype)
     last_state = np.empty_like(z)
@@ -149,7 +222,7 @@ def _loop(
         np.dot(from_output, output, out=z)
         z += reservoir.bias
         if row.size:
-            z += row @ from_exog
+            z += from_exog @ row
         add_recurrence(state, z)
         activate(z, out=z)
         z *= leak
@@ -164,13 +237,7 @@ def _loop(
         if new.shape != output.shape:
             raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
         if not sound or not (np.abs(new) < limit).all():
-            warnings.warn(
-                f"The closed loop diverged at step {k}: it left the range +-{limit:.1e}. The rows "
-                "from there on repeat the last output before it. A larger alpha, noise in "
-                "training or a smaller spectral radius often help.",
-                RuntimeWarning,
-                stacklevel=caller_level(),
-            )
+            _warn_of_divergence(k, limit)
             outputs[k:] = output
             return outputs, last_state
         outputs[k] = new

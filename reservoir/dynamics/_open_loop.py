@@ -1,22 +1,18 @@
-"""Driving a reservoir with a given series: the NumPy reference."""
+"""Driving a reservoir with a given series, block by block."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import check_choice, check_number
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_number
 from reservoir.activations import get_activation
+from reservoir.dynamics import _compiled, _reference
+from reservoir.dynamics._engines import uses_kernels
 from reservoir.dynamics._reservoir import Reservoir, _as_vector, _refuse_complex
-
-try:  # private: saves one allocation per step; `W @ x` stands in where it is missing
-    from scipy.sparse._sparsetools import csr_matvec as _csr_matvec
-except ImportError:  # pragma: no cover
-    _csr_matvec = None
 
 _BLOCK_ROWS = 512  # long enough for one GEMM and one rank-k update, short enough for the cache
 _BLOCK_SIZE = 2**22  # at most so many numbers in a block of states: 32 MiB of doubles
@@ -43,7 +39,12 @@ def run(
         Row t is what step t receives as the previous output, y[t-1] (teacher forcing); row 0 is
         zero for a series that starts fresh. Required if and only if the reservoir has feedback
         weights.
-    engine : {"auto", "numpy"}, default="auto"
+    engine : {"auto", "numpy", "numba"}, default="auto"
+        What steps. "numba" runs compiled kernels (extra ``fast``), "numpy" none. "auto" takes
+        kernels where numba is installed and the job would take NumPy longer than .03 s: for
+        smaller ones reading the kernels from the disk costs more than it saves. The choice
+        depends on the sizes alone, so that the same call gives the same bits; the engines agree
+        to rounding.
 
     Returns
     -------
@@ -55,6 +56,8 @@ def run(
     ValueError
         If shapes disagree, an input is NaN or infinite, or the states leave the range of floating
         point (an unbounded activation, or inputs near the largest float).
+    ImportError
+        If ``engine="numba"`` and numba is not installed.
 
     Examples
     --------
@@ -65,10 +68,11 @@ def run(
     array([[ 1., -1.],
            [ 2., -2.]])
     """
-    check_choice("engine", engine, ("auto", "numpy"))
-    X = _as_series("X", X, reservoir.n_features, reservoir.dtype)
+    X = as_series("X", X, reservoir.n_features, reservoir.dtype)
     states = np.empty((len(X), reservoir.n_units), dtype=reservoir.dtype)
-    for _ in iter_states(reservoir, X, initial_state=initial_state, feedback=feedback, out=states):
+    for _ in iter_states(
+        reservoir, X, initial_state=initial_state, feedback=feedback, out=states, engine=engine
+    ):
         pass
     return states
 
@@ -82,6 +86,8 @@ def iter_states(
     noise: float = 0.0,
     generator: np.random.Generator | None = None,
     out: Array | None = None,
+    buffer: Array | None = None,
+    engine: str = "auto",
 ) -> Iterator[tuple[int, Array]]:
     """Drive the reservoir block by block, so that the state matrix need not be stored.
 
@@ -95,6 +101,11 @@ def iter_states(
         Where the noise comes from; required when `noise` is positive.
     out : array of shape (n_samples, n_units), optional
         Where the states go. By default one buffer is used again and again: copy what you keep.
+    buffer : array of shape (rows, n_columns), optional
+        That buffer, C-ordered, of the reservoir's dtype, with at least n_units columns. The states
+        are written into the first ones; the others are left alone, for features that stand beside.
+    engine : {"auto", "numpy", "numba"}, default="auto"
+        As in `run`.
 
     Yields
     ------
@@ -112,85 +123,54 @@ def iter_states(
     [(0, (512, 1)), (512, (88, 1))]
     """
     dtype = reservoir.dtype
-    X = _as_series("X", X, reservoir.n_features, dtype)
-    feedback = _as_feedback(reservoir, feedback, len(X))
+    X = as_series("X", X, reservoir.n_features, dtype)
+    feedback = as_feedback(reservoir, feedback, len(X))
     noise = check_number("noise", noise, low=0.0)
     if noise > 0 and generator is None:
         raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = _as_vector("initial_state", initial_state, reservoir.n_units, dtype)
-    rows = max(1, min(_BLOCK_ROWS, _BLOCK_SIZE // reservoir.n_units, len(X)))
-    buffer = np.empty((rows, reservoir.n_units), dtype) if out is None else None
+    engine_of = _compiled if uses_kernels(reservoir, len(X), engine) else _reference
+    check = may_overflow(reservoir, X, feedback, state, noise)
+    if out is None and buffer is None:
+        buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
+    rows = block_rows(reservoir.n_units, len(X)) if buffer is None else len(buffer)
     for start in range(0, len(X), rows):
         stop = min(start + rows, len(X))
-        block = out[start:stop] if buffer is None else buffer[: stop - start]  # type: ignore[index]
+        place = out[start:stop] if out is not None else buffer[: stop - start]  # type: ignore[index]
+        block = place[:, : reservoir.n_units]
         kicks = None
         if noise > 0:
             kicks = noise * generator.standard_normal(block.shape)  # type: ignore[union-attr]
             kicks = kicks.astype(dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
-            _project(reservoir, X[start:stop], block)
-            if feedback is not None:
-                block += feedback[start:stop] @ reservoir.W_fb.T  # type: ignore[union-attr]
-            _advance(reservoir, state, block, kicks)
-            _check_finite_states(reservoir, block, start)
+            received = None if feedback is None else feedback[start:stop]
+            engine_of.advance(reservoir, state, place, X[start:stop], received, kicks)
+            if check:
+                check_finite_states(reservoir, block, start)
         state = block[-1].copy()
         yield start, block
 
 
-def _project(reservoir: Reservoir, X: Array, out: Array) -> None:
-    """Write W_in u[t] + bias into `out`: one GEMM for the whole block."""
-    if sp.issparse(reservoir.W_in):
-        out[:] = (reservoir.W_in @ X.T).T
-    else:
-        np.matmul(X, reservoir.W_in.T, out=out)
-    out += reservoir.bias
+def block_rows(n_units: int, n_samples: int) -> int:
+    """Return how many rows a block of states has."""
+    return max(1, min(_BLOCK_ROWS, _BLOCK_SIZE // n_units, n_samples))
 
 
-def _recurrence(W: Matrix) -> Callable[[Array, Array], None]:
-    """Return ``add(x, z)``, which adds W x to z in place, without allocating where it can."""
-    n_units = W.shape[0]
-    if sp.issparse(W) and _csr_matvec is not None:
-        indptr, indices, data = W.indptr, W.indices, W.data
-
-        def add(x: Array, z: Array) -> None:
-            _csr_matvec(n_units, n_units, indptr, indices, data, x, z)
-
-    else:
-        product = np.empty(n_units, W.dtype)
-
-        def add(x: Array, z: Array) -> None:
-            if sp.issparse(W):
-                z += W @ x
-            else:
-                np.dot(W, x, out=product)
-                z += product
-
-    return add
+def may_overflow(
+    reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
+) -> bool:
+    """Whether a state might leave the range of floating point, so that each must be looked at."""
+    if not get_activation(reservoir.activation).bounded:
+        return True
+    sizes = [float(np.abs(a).max(initial=0.0)) for a in (X, state) if a is not None]
+    sizes.append(0.0 if feedback is None else float(np.abs(feedback).max(initial=0.0)))
+    largest = max(*sizes, 50 * noise + 1.0)  # no normal deviate is 50 standard deviations out
+    return not largest * reservoir._largest_row_sum < np.finfo(reservoir.dtype).max / 4
 
 
-def _advance(reservoir: Reservoir, state: Array, block: Array, kicks: Array | None) -> None:
-    """Turn the projected inputs in `block` into states, row by row, in place."""
-    add_recurrence = _recurrence(reservoir.W)
-    activate = get_activation(reservoir.activation).function
-    leak = reservoir.leak_rate
-    leaky = np.any(np.not_equal(leak, 1.0))
-    keep = np.asarray(1 - leak, dtype=block.dtype)
-    kept = np.empty_like(state)
-    for t, row in enumerate(block):
-        add_recurrence(state, row)
-        activate(row, out=row)
-        if leaky:
-            np.multiply(row, leak, out=row)
-            np.multiply(state, keep, out=kept)
-            np.add(row, kept, out=row)
-        if kicks is not None:
-            np.add(row, kicks[t], out=row)
-        state = row
-
-
-def _check_finite_states(reservoir: Reservoir, block: Array, start: int) -> None:
+def check_finite_states(reservoir: Reservoir, block: Array, start: int) -> None:
     if np.isfinite(block.sum()):  # cheap; a sum may overflow where no state does
         return
     finite = np.isfinite(block).all(axis=1)
@@ -204,7 +184,7 @@ def _check_finite_states(reservoir: Reservoir, block: Array, start: int) -> None
     )
 
 
-def _as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
+def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     _refuse_complex(name, X)
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
@@ -218,7 +198,7 @@ def _as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     return X
 
 
-def _as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
+def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
     if reservoir.W_fb is None:
         if feedback is not None:
             raise ValueError("feedback was given, but the reservoir has no feedback weights W_fb.")
@@ -228,7 +208,7 @@ def _as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array |
             "The reservoir has feedback weights: give feedback, an array of shape "
             f"({n_samples}, {reservoir.n_outputs}) whose row t is the output of step t - 1."
         )
-    feedback = _as_series("feedback", feedback, reservoir.n_outputs, reservoir.dtype)
+    feedback = as_series("feedback", feedback, reservoir.n_outputs, reservoir.dtype)
     if len(feedback) != n_samples:
         raise ValueError(f"feedback has {len(feedback)} rows, X has n_samples={n_samples}.")
     return feedback

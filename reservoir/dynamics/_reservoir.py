@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from reservoir._kernels import Dense, Rows, Sell, pack, pack_rows
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice
 from reservoir.activations import Activation, get_activation
@@ -76,9 +78,9 @@ class Reservoir:
             raise ValueError(
                 f"W_in must have shape (n_units={n_units}, n_features); got {W_in.shape}."
             )
-        fields: dict[str, Any] = {"W": W, "W_in": W_in}
-        fields["bias"] = _as_vector("bias", self.bias, n_units, dtype)
-        fields["leak_rate"] = _as_leak(self.leak_rate, n_units, dtype)
+        values: dict[str, Any] = {"W": W, "W_in": W_in}
+        values["bias"] = _as_vector("bias", self.bias, n_units, dtype)
+        values["leak_rate"] = _as_leak(self.leak_rate, n_units, dtype)
         if self.W_fb is not None:
             W_fb = _as_matrix("W_fb", self.W_fb, dtype)
             if sp.issparse(W_fb) or W_fb.shape[0] != n_units or W_fb.shape[1] == 0:
@@ -86,11 +88,11 @@ class Reservoir:
                     f"W_fb must be a dense array of shape (n_units={n_units}, n_outputs); "
                     f"got {W_fb.shape}."
                 )
-            fields["W_fb"] = W_fb
+            values["W_fb"] = W_fb
         activation = get_activation(self.activation)
         if not isinstance(self.activation, Activation):
-            fields["activation"] = activation.name
-        for name, value in fields.items():
+            values["activation"] = activation.name
+        for name, value in values.items():
             object.__setattr__(self, name, value)
         self._freeze()
 
@@ -101,9 +103,39 @@ class Reservoir:
                 if isinstance(part, np.ndarray):
                     part.flags.writeable = False
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._freeze()  # pickling forgets the flag
+
+    @cached_property
+    def _packed(self) -> Sell | Dense:
+        """W as the kernels read it for one sequence; made once, never pickled."""
+        return pack(self.W)
+
+    @cached_property
+    def _packed_rows(self) -> Rows:
+        """[W, W_in, W_fb, bias] as the kernels read it for eight sequences at a time."""
+        return pack_rows(self.W, self.W_in, self.W_fb, self.bias[:, None])
+
+    @cached_property
+    def _drive_weights(self) -> Array:
+        """[bias, W_in, W_fb]' in C order, dense: what a kernel adds row by row."""
+        W_in = self.W_in.toarray() if sp.issparse(self.W_in) else self.W_in
+        parts = [self.bias[:, None], W_in] + ([] if self.W_fb is None else [self.W_fb])
+        return np.array(np.hstack(parts).T, order="C")
+
+    @cached_property
+    def _largest_row_sum(self) -> float:
+        """Largest sum of |W|, |W_in|, |W_fb| and |bias| over a row, in double precision."""
+        parts = (self.W, self.W_in, self.W_fb, self.bias[:, None])
+        with np.errstate(over="ignore"):
+            sums = [
+                np.asarray(abs(A).sum(axis=1, dtype=np.float64)) for A in parts if A is not None
+            ]
+            return float(np.sum(sums, axis=0).max())
 
     @property
     def n_units(self) -> int:

@@ -1,0 +1,218 @@
+"""Compiled loops over time: everything that numba does, imported when a kernel is first asked for.
+
+NumPy arrays go in and come out; the functions here check nothing. Without numba, or where it is
+told not to compile, `usable` is False and nobody calls them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+import warnings
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from reservoir._kernels._layout import LANES, Dense, Rows, Sell, aligned, pack, pack_rows
+from reservoir._typing import Array
+
+__all__ = [
+    "CODES",
+    "LANES",
+    "Dense",
+    "Rows",
+    "Sell",
+    "activate",
+    "advance",
+    "advance_lanes",
+    "closed_loop",
+    "disabled",
+    "installed",
+    "keeps_code",
+    "load",
+    "multiply",
+    "pack",
+    "pack_rows",
+    "usable",
+]
+
+CODES = {
+    name: code
+    for code, name in enumerate(("tanh", "logistic", "relu", "leaky_relu", "identity", "softplus"))
+}
+_CHUNK = 64  # units of a block of eight columns whose activation is taken while they are in L1
+_failure: list[BaseException] = []  # why numba could not be imported, if it was tried
+
+
+def installed() -> bool:
+    """Whether numba is there at all."""
+    return "numba" in sys.modules or importlib.util.find_spec("numba") is not None
+
+
+def disabled() -> bool:
+    """Whether numba is told not to compile."""
+    if "numba" in sys.modules:
+        return bool(sys.modules["numba"].config.DISABLE_JIT)
+    return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def usable() -> bool:
+    """Whether kernels can be compiled: numba is there, imports, and is not told to do without."""
+    return not _failure and installed() and not disabled()
+
+
+def load() -> bool:
+    """Import the kernels; False, with a warning the first time, if numba cannot be imported."""
+    if not usable():
+        return False
+    try:
+        _compiled()
+    except Exception as error:  # numba refuses versions of NumPy it does not know, in several ways
+        _failure.append(error)
+        warnings.warn(
+            f"numba is installed but cannot be imported ({error}); the NumPy engine is used. "
+            "Install a version that fits NumPy's, or none.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return False
+    return True
+
+
+def keeps_code() -> bool:
+    """Whether compiled kernels are kept on disk for the next process; needs `load`."""
+    return type(_compiled().advance._cache).__name__ != "NullCache"
+
+
+def _compiled() -> ModuleType:
+    return importlib.import_module("reservoir._kernels._loops")
+
+
+def _call(name: str, *args: Any) -> Any:
+    kernel = getattr(_compiled(), name)
+    try:
+        return kernel(*args)
+    except OSError:  # compiled, but the disk did not take the copy: it is here all the same
+        return kernel(*args)
+
+
+def _slope(dtype: Any) -> Any:
+    return np.dtype(dtype).type(0.01)
+
+
+def _leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> tuple[Array, Array]:
+    """Return a and 1 - a per unit (each repeated `lanes` times); empty without a leak."""
+    if np.all(np.equal(leak_rate, 1.0)):
+        return np.empty(0, dtype), np.empty(0, dtype)
+    leak = np.empty(n_units, dtype)
+    leak[:] = leak_rate
+    keep = np.empty(n_units, dtype)
+    keep[:] = 1 - np.asarray(leak_rate)
+    return np.repeat(leak, lanes), np.repeat(keep, lanes)
+
+
+def _padded(n_units: int) -> int:
+    return -(-n_units // LANES) * LANES
+
+
+def activate(z: Array, code: int) -> Array:
+    """Return the activation of a vector."""
+    out = np.zeros(_padded(z.size), z.dtype)
+    out[: z.size] = z.ravel()
+    _call("activate", out, code, _slope(z.dtype))
+    return out[: z.size].reshape(z.shape)
+
+
+def multiply(W: Sell | Dense, x: Array) -> Array:
+    """Return W x."""
+    z = np.zeros(_padded(x.size), x.dtype)
+    _call("multiply", z, W, x)
+    return z[: x.size]
+
+
+def advance(
+    buffer: Array,
+    state: Array,
+    inputs: Array | None,
+    weights: Array | None,
+    W: Sell | Dense,
+    code: int,
+    leak_rate: Any,
+    kicks: Array | None,
+) -> None:
+    """Write the states that follow `state` into the first columns of a C-ordered buffer.
+
+    ``weights`` of shape (1 + n_inputs, n_units) holds the bias, then a row per input. Without
+    inputs the buffer holds the whole drive, bias included.
+    """
+    dtype = buffer.dtype
+    if inputs is None or weights is None:
+        inputs, weights = np.empty((0, 0), dtype), np.empty((0, 0), dtype)
+    kicks = np.empty((0, 0), dtype) if kicks is None else kicks
+    leaks = _leaks(leak_rate, state.size, dtype)
+    z = aligned((_padded(state.size),), dtype)
+    _call("advance", buffer, state, z, inputs, weights, kicks, W, code, _slope(dtype), *leaks)
+
+
+def advance_lanes(
+    block: Array, state: Array, inputs: Array, W: Rows, code: int, leak_rate: Any
+) -> None:
+    """Step eight sequences at once.
+
+    Parameters
+    ----------
+    block : array of shape (8, n_steps, n_units)
+        Written: the states.
+    state : array of shape (n_units, 8)
+    inputs : array of shape (n_steps, n_inputs, 8)
+    W : Rows of [W, W_in, ...], n_units + n_inputs columns
+    """
+    n_units = state.shape[0]
+    x = aligned((2, n_units + inputs.shape[1], LANES), block.dtype)
+    x[0, :n_units] = state
+    chunk = aligned((_CHUNK * LANES,), block.dtype)
+    leaks = _leaks(leak_rate, n_units, block.dtype, LANES)
+    _call("advance_lanes", block, x, chunk, inputs, W, code, _slope(block.dtype), *leaks)
+
+
+def closed_loop(
+    outputs: Array,
+    state: Array,
+    output: Array,
+    *,
+    drive: Array,
+    from_output: Array,
+    exog: Array,
+    coef: Array,
+    intercept: Array,
+    n_fed: int,
+    bounded: bool,
+    limit: float,
+    W: Sell | Dense,
+    code: int,
+    leak_rate: Any,
+) -> tuple[int, Array]:
+    """Fill `outputs` step by step; return how many rows are sound, and the state there.
+
+    ``coef`` reads the state and, where it has more columns, the fed-back outputs and exog;
+    ``from_output`` of shape (n_units, n_outputs) is what an output does to the units.
+    """
+    n_units, dtype = state.size, outputs.dtype
+    size = _padded(n_units)
+    x = aligned((3, size), dtype)  # the state, the next one, and room for W x
+    x[0, :n_units] = state
+    fed = np.zeros((output.size, size), dtype)
+    fed[:, :n_units] = from_output.T
+    reads = aligned((output.size, size), dtype)
+    reads[:, :n_units] = coef[:, :n_units]
+    tail = np.ascontiguousarray(coef[:, n_units:])
+    leaks = _leaks(leak_rate, n_units, dtype)
+    intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
+    done, now = _call(
+        "closed_loop", outputs, x, output, drive, fed, exog, reads, tail, intercept, n_fed, bounded,
+        dtype.type(limit), n_units, W, code, _slope(dtype), *leaks,
+    )  # fmt: skip
+    return done, x[now, :n_units].copy()

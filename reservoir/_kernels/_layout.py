@@ -1,0 +1,102 @@
+"""Recurrent weights as the kernels read them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, Matrix
+
+LANES = 8  # numbers per vector: one register of 512 bits, two of 256
+_CACHE_LINE = 64  # bytes
+_SHORT = 2**16  # indices below fit 16 bits: less to read per connection
+
+
+class Sell(NamedTuple):
+    """Sparse rows in slices of eight (sliced ELLPACK).
+
+    Rows are sorted by their number of entries, so that the eight rows of a slice are about equally
+    long; shorter ones are filled up with weights of zero. Indices are unsigned: signed ones may be
+    negative, which costs a test per entry.
+
+    Attributes
+    ----------
+    offsets : array of shape (n_slices + 1,)
+        Where each slice begins, in rows of `data`.
+    data, indices : arrays of shape (n_entries, 8)
+    rows : array of shape (n_slices, 8)
+        Which row of W each lane is; n_units where a lane is none.
+    """
+
+    offsets: Array
+    indices: Array
+    data: Array
+    rows: Array
+
+
+class Dense(NamedTuple):
+    """W' in C order: the product is a sum of columns, each read in one piece."""
+
+    transposed: Array
+
+
+class Rows(NamedTuple):
+    """Sparse rows with unsigned indices, for products with several columns at a time."""
+
+    offsets: Array
+    indices: Array
+    data: Array
+
+
+def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
+    """Return zeros that begin where a cache line does: a vector then never lies across two."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + _CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % _CACHE_LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def unsigned(n_columns: int) -> Any:
+    """Return the smallest index type that the kernels know."""
+    return np.uint16 if n_columns <= _SHORT else np.uint32
+
+
+def pack(W: Matrix) -> Sell | Dense:
+    """Return W in the layout that a run over one sequence reads."""
+    if not sp.issparse(W):
+        transposed = aligned(W.shape, W.dtype)
+        transposed[:] = W.T
+        return Dense(transposed)
+    n_units = W.shape[0]
+    lengths = np.diff(W.indptr)
+    order = np.argsort(-lengths, kind="stable")
+    n_slices = -(-n_units // LANES)
+    rows = np.full(n_slices * LANES, n_units, np.uint32)
+    rows[:n_units] = order
+    widths = lengths[order[::LANES]]  # the longest row comes first in its slice
+    offsets = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
+    # where each entry of the sorted rows goes: its slice's offset plus its place in the row
+    sorted_lengths = lengths[order]
+    lane_of_row = np.arange(n_units)
+    place_in_row = np.arange(W.nnz) - np.repeat(
+        np.cumsum(sorted_lengths) - sorted_lengths, sorted_lengths
+    )
+    slice_of_entry = np.repeat(lane_of_row // LANES, sorted_lengths)
+    lane_of_entry = np.repeat(lane_of_row % LANES, sorted_lengths)
+    source = np.repeat(W.indptr[order], sorted_lengths) + place_in_row
+    row_of_entry = offsets[slice_of_entry] + place_in_row
+    indices = np.zeros((offsets[-1], LANES), unsigned(n_units))
+    data = aligned((int(offsets[-1]), LANES), W.dtype)
+    indices[row_of_entry, lane_of_entry] = W.indices[source]
+    data[row_of_entry, lane_of_entry] = W.data[source]
+    return Sell(offsets, indices, data, rows.reshape(n_slices, LANES))
+
+
+def pack_rows(W: Matrix, *others: Matrix | None) -> Rows:
+    """Return [W, others] side by side, sparse, as a run over several sequences reads them."""
+    parts = [sp.csr_array(part) for part in (W, *others) if part is not None]
+    joined = sp.csr_array(sp.hstack(parts)) if len(parts) > 1 else parts[0]
+    indices = joined.indices.astype(unsigned(joined.shape[1]))
+    return Rows(joined.indptr.astype(np.int64), indices, joined.data)

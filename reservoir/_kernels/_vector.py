@@ -1,0 +1,372 @@
+"""Vectors of eight numbers in LLVM's intermediate code: what the compiler does not find by itself.
+
+numba leaves sums over gathered numbers, and sums into eight rows at once, to scalar instructions.
+These few intrinsics write the vector code; LLVM turns a vector of eight into whatever the machine
+has. Only multiplications may be contracted with additions (fused multiply-add); no other fast-math
+rule is allowed, so that NaN and infinity keep their meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+from reservoir._kernels._layout import LANES
+
+_FLAGS = ("contract", "nsz")
+_LONG = ir.IntType(64)
+
+
+class Vectors:
+    """Arithmetic on vectors of eight in the dtype of an array; one object per intrinsic."""
+
+    def __init__(self, context: Any, builder: Any, array_type: Any) -> None:
+        self.builder = builder
+        self.bits = array_type.dtype.bitwidth
+        self.scalar = context.get_data_type(array_type.dtype)
+        self.vector = ir.VectorType(self.scalar, LANES)
+        self.integers = ir.VectorType(ir.IntType(self.bits), LANES)
+        self.undefined = ir.Constant(self.vector, ir.Undefined)
+
+    def const(self, value: float) -> Any:
+        return ir.Constant(self.vector, [value] * LANES)
+
+    def const_int(self, value: int) -> Any:
+        return ir.Constant(self.integers, [value] * LANES)
+
+    def add(self, x: Any, y: Any) -> Any:
+        return self.builder.fadd(x, y, flags=_FLAGS)
+
+    def sub(self, x: Any, y: Any) -> Any:
+        return self.builder.fsub(x, y, flags=_FLAGS)
+
+    def mul(self, x: Any, y: Any) -> Any:
+        return self.builder.fmul(x, y, flags=_FLAGS)
+
+    def div(self, x: Any, y: Any) -> Any:
+        return self.builder.fdiv(x, y, flags=_FLAGS)
+
+    def muladd(self, x: Any, y: Any, z: Any) -> Any:
+        return self.add(self.mul(x, y), z)
+
+    def as_int(self, x: Any) -> Any:
+        return self.builder.bitcast(x, self.integers)
+
+    def as_float(self, x: Any) -> Any:
+        return self.builder.bitcast(x, self.vector)
+
+    def choose(self, sign: str, x: Any, y: Any, yes: Any, no: Any) -> Any:
+        return self.builder.select(self.builder.fcmp_ordered(sign, x, y), yes, no)
+
+    def broadcast(self, x: Any) -> Any:
+        first = self.builder.insert_element(self.undefined, x, ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+        return self.builder.shuffle_vector(first, self.undefined, zeros)
+
+    def pointer(self, base: Any, index: Any) -> Any:
+        """Return where the vector begins whose first number is base[index]."""
+        return self.builder.bitcast(self.builder.gep(base, [index]), self.vector.as_pointer())
+
+    def load(self, base: Any, index: Any) -> Any:
+        return self.builder.load(self.pointer(base, index), align=self.bits // 8)
+
+    def store(self, x: Any, base: Any, index: Any) -> None:
+        self.builder.store(x, self.pointer(base, index), align=self.bits // 8)
+
+    def sums(self, n: int) -> list[Any]:
+        """Return n sums that begin at zero: several chains hide the latency of an addition."""
+        places = [cgutils.alloca_once(self.builder, self.vector) for _ in range(n)]
+        for place in places:
+            self.builder.store(self.const(0.0), place)
+        return places
+
+    def add_product(self, place: Any, x: Any, y: Any) -> None:
+        self.builder.store(self.muladd(x, y, self.builder.load(place)), place)
+
+    def total(self, places: list[Any]) -> Any:
+        parts = [self.builder.load(place) for place in places]
+        while len(parts) > 1:
+            parts = [self.add(*parts[i : i + 2]) for i in range(0, len(parts), 2)]
+        return parts[0]
+
+    def across(self, x: Any) -> Any:
+        """Return the sum of a vector's eight numbers."""
+        parts = [self.builder.extract_element(x, ir.IntType(32)(lane)) for lane in range(LANES)]
+        while len(parts) > 1:
+            parts = [self.add(*parts[i : i + 2]) for i in range(0, len(parts), 2)]
+        return parts[0]
+
+
+def _data(context: Any, builder: Any, array_type: Any, value: Any) -> Any:
+    return make_array(array_type)(context, builder, value).data
+
+
+def _unrolled(
+    builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, int], None]
+) -> None:
+    """Emit ``for j in range(start, stop): body(j, which)``, n calls a round, then the rest."""
+    whole = builder.add(start, builder.and_(builder.sub(stop, start), _LONG(-n)))
+    with cgutils.for_range_slice(builder, start, whole, _LONG(n), _LONG) as (j, _):
+        for which in range(n):
+            body(builder.add(j, _LONG(which)), which)
+    with cgutils.for_range_slice(builder, whole, stop, _LONG(1), _LONG) as (j, _):
+        body(j, 0)
+
+
+# --- activation functions
+
+_ALL = {
+    # magic: 1.5 * 2^mantissa, whose sum with a number rounds that to an integer in the low bits;
+    # ln2 in two parts, the first with trailing zeros, so that its multiples are exact
+    64: {
+        "mantissa": 52,
+        "bias": 1023,
+        "magic": 6755399441055744.0,
+        "ln2": (6.93147180369123816490e-01, 1.90821492927058770002e-10),
+        "tanh_is_one": 19.5,
+        "exp_is_zero": 750.0,
+        # (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4]: near-minimax, relative error 4e-18
+        "series": (
+            2.422160282863727e-09,
+            2.4813676895315184e-08,
+            2.756356805188907e-07,
+            2.7557358514655237e-06,
+            2.4801582790998368e-05,
+            0.00019841269878961512,
+            0.0013888888889792457,
+            0.008333333333323291,
+            0.04166666666666604,
+            0.1666666666666667,
+            0.5,
+        ),
+    },
+    32: {
+        "mantissa": 23,
+        "bias": 127,
+        "magic": 12582912.0,
+        "ln2": (0.693145751953125, 1.42860682030941723e-06),
+        "tanh_is_one": 9.2,
+        "exp_is_zero": 105.0,
+        "series": (
+            0.000226598182239314,
+            0.0013813407255159054,
+            0.008332745906214871,
+            0.04166697387408635,
+            0.16666666711110478,
+            0.4999999984360765,
+        ),
+    },
+}
+_LOG2E = 1.4426950408889634
+
+
+def _expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
+    """Return (k, m) with exp(y) = 2^k (1 + m): k as integers, m in [-.16, .69].
+
+    k is rounded down from 3/4 on, not from 1/2: where k = 1 begins, 2 (1 + m) - 1 is then far
+    from cancelling, which is where a symmetric range loses its last digit.
+    """
+    constants = _ALL[v.bits]
+    magic = v.const(constants["magic"])
+    shifted = v.add(v.sub(v.mul(y, v.const(_LOG2E)), v.const(0.25)), magic)
+    k = v.sub(shifted, magic)
+    high, low = constants["ln2"]
+    r = v.sub(v.sub(y, v.mul(k, v.const(high))), v.mul(k, v.const(low)))
+    series = constants["series"]
+    p = v.const(series[0])
+    for coefficient in series[1:]:
+        p = v.muladd(p, r, v.const(coefficient))
+    m = v.muladd(v.mul(p, r), r, r)
+    return v.builder.sub(v.as_int(shifted), v.as_int(magic)), m
+
+
+def _power_of_two(v: Vectors, k: Any) -> Any:
+    constants = _ALL[v.bits]
+    biased = v.builder.add(k, v.const_int(constants["bias"]))
+    return v.as_float(v.builder.shl(biased, v.const_int(constants["mantissa"])))
+
+
+def _sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
+    """Return the sign bit of x, and |x| cut at a limit; NaN stays NaN."""
+    bits = v.as_int(x)
+    sign = v.builder.and_(bits, v.const_int(-(2 ** (v.bits - 1))))
+    size = v.as_float(v.builder.and_(bits, v.const_int(2 ** (v.bits - 1) - 1)))
+    return sign, v.choose(">", size, v.const(limit), v.const(limit), size)
+
+
+def _tanh(v: Vectors, x: Any) -> Any:
+    """tanh|x| = e / (e + 2) with e = exp(2|x|) - 1, the quotient corrected once."""
+    sign, size = _sign_and_size(v, x, _ALL[v.bits]["tanh_is_one"])
+    k, m = _expm1_parts(v, v.add(size, size))
+    power = _power_of_two(v, k)
+    e = v.muladd(power, m, v.sub(power, v.const(1.0)))
+    d = v.add(e, v.const(2.0))
+    lost = v.sub(e, v.sub(d, v.const(2.0)))  # what rounding e + 2 left out
+    t = v.div(e, d)
+    rest = v.sub(v.sub(e, v.mul(t, d)), v.mul(t, lost))
+    inverse = v.sub(v.const(0.5), v.mul(v.const(0.5), t))  # 1 / (e + 2)
+    t = v.muladd(rest, inverse, t)
+    t = v.choose(">", t, v.const(1.0), v.const(1.0), t)  # where e has no digits left for the 2
+    return v.as_float(v.builder.or_(v.as_int(t), sign))
+
+
+def _logistic(v: Vectors, x: Any) -> Any:
+    """1 / (1 + t) for x >= 0, t / (1 + t) below, t = exp(-|x|); the quotient corrected once."""
+    one, zero = v.const(1.0), v.const(0.0)
+    _, size = _sign_and_size(v, x, _ALL[v.bits]["exp_is_zero"])
+    k, m = _expm1_parts(v, v.sub(zero, size))
+    half = v.builder.ashr(k, v.const_int(1))  # in two steps: 2^k itself may be no normal number
+    first, second = _power_of_two(v, half), _power_of_two(v, v.builder.sub(k, half))
+    whole = v.add(one, m)
+    t = v.mul(v.mul(whole, first), second)
+    t_lost = v.mul(v.mul(v.sub(m, v.sub(whole, one)), first), second)
+    d = v.add(one, t)
+    d_lost = v.add(v.sub(t, v.sub(d, one)), t_lost)
+    above = v.builder.fcmp_ordered(">=", x, zero)
+    n = v.builder.select(above, one, t)
+    n_lost = v.builder.select(above, zero, t_lost)
+    q = v.div(n, d)
+    rest = v.add(v.sub(v.sub(n, v.mul(q, d)), v.mul(q, d_lost)), n_lost)
+    inverse = v.builder.select(above, q, v.sub(one, q))  # 1 / (1 + t)
+    return v.muladd(rest, inverse, q)
+
+
+def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
+    """Return an intrinsic that replaces eight numbers of an array by their function values."""
+
+    @intrinsic
+    def replace(typingctx: Any, z: Any, start: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            v = Vectors(context, builder, signature.args[0])
+            base = _data(context, builder, signature.args[0], args[0])
+            v.store(function(v, v.load(base, args[1])), base, args[1])
+            return context.get_dummy_value()
+
+        return types.void(z, types.int64), codegen
+
+    return replace
+
+
+tanh8 = _elementwise(_tanh)
+logistic8 = _elementwise(_logistic)
+
+
+# --- products
+
+
+@intrinsic
+def gather_dot8(
+    typingctx: Any, z: Any, rows: Any, data: Any, indices: Any, start: Any, stop: Any, slice_: Any,
+    x: Any,
+) -> Any:  # fmt: skip
+    """Write eight rows of W x: the entries start to stop of one slice, eight numbers each."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[7])
+        to, row, weight, index = (
+            _data(context, builder, signature.args[i], args[i]) for i in range(4)
+        )
+        source = _data(context, builder, signature.args[7], args[7])
+        sums = v.sums(2)
+
+        def entry(j: Any, which: int) -> None:
+            base = builder.mul(j, _LONG(LANES))
+            gathered = v.undefined
+            for lane in range(LANES):
+                place = builder.load(builder.gep(index, [builder.add(base, _LONG(lane))]))
+                number = builder.load(builder.gep(source, [builder.zext(place, _LONG)]))
+                gathered = builder.insert_element(gathered, number, ir.IntType(32)(lane))
+            v.add_product(sums[which], v.load(weight, base), gathered)
+
+        _unrolled(builder, args[4], args[5], len(sums), entry)
+        total, base = v.total(sums), builder.mul(args[6], _LONG(LANES))
+        for lane in range(LANES):
+            place = builder.load(builder.gep(row, [builder.add(base, _LONG(lane))]))
+            number = builder.extract_element(total, ir.IntType(32)(lane))
+            builder.store(number, builder.gep(to, [builder.zext(place, _LONG)]))
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(z, rows, data, indices, long, long, long, x), codegen
+
+
+@intrinsic
+def row_times_lanes(
+    typingctx: Any, z: Any, row: Any, data: Any, indices: Any, start: Any, stop: Any, x: Any
+) -> Any:
+    """Write ``z[8 row : 8 row + 8]``: one row of W times a block of eight columns."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[6])
+        to, weight, index, source = (
+            _data(context, builder, signature.args[i], args[i]) for i in (0, 2, 3, 6)
+        )
+        sums = v.sums(4)
+
+        def entry(j: Any, which: int) -> None:
+            place = builder.zext(builder.load(builder.gep(index, [j])), _LONG)
+            numbers = v.load(source, builder.mul(place, _LONG(LANES)))
+            v.add_product(sums[which], v.broadcast(builder.load(builder.gep(weight, [j]))), numbers)
+
+        _unrolled(builder, args[4], args[5], len(sums), entry)
+        v.store(v.total(sums), to, builder.mul(args[1], _LONG(LANES)))
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(z, long, data, indices, long, long, x), codegen
+
+
+@intrinsic
+def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
+    """Return the scalar product of ``a[start : start + n]`` and ``x[:n]``; n a multiple of 8."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[2])
+        left = _data(context, builder, signature.args[0], args[0])
+        right = _data(context, builder, signature.args[2], args[2])
+        sums = v.sums(4)
+
+        def entry(j: Any, which: int) -> None:
+            base = builder.mul(j, _LONG(LANES))
+            numbers = v.load(left, builder.add(args[1], base))
+            v.add_product(sums[which], numbers, v.load(right, base))
+
+        count = builder.lshr(args[3], _LONG(LANES.bit_length() - 1))
+        _unrolled(builder, _LONG(0), count, len(sums), entry)
+        return v.across(v.total(sums))
+
+    return x.dtype(a, types.int64, x, types.int64), codegen
+
+
+@intrinsic
+def store_transposed(
+    typingctx: Any, block: Any, start: Any, stride: Any, x: Any, first: Any
+) -> Any:
+    """Write ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[3])
+        to = _data(context, builder, signature.args[0], args[0])
+        source = _data(context, builder, signature.args[3], args[3])
+        rows = [v.load(source, builder.add(args[4], _LONG(LANES * i))) for i in range(LANES)]
+        kind = ir.VectorType(ir.IntType(32), LANES)
+        for bit in (1, 2, 4):  # swap the blocks of that size off the diagonal
+            low = [j if j & bit == 0 else LANES + (j ^ bit) for j in range(LANES)]
+            high = [j ^ bit if j & bit == 0 else LANES + j for j in range(LANES)]
+            for i in range(LANES):
+                if i & bit == 0:
+                    a, b = rows[i], rows[i | bit]
+                    rows[i] = builder.shuffle_vector(a, b, ir.Constant(kind, low))
+                    rows[i | bit] = builder.shuffle_vector(a, b, ir.Constant(kind, high))
+        for lane, row in enumerate(rows):
+            v.store(row, to, builder.add(args[1], builder.mul(args[2], _LONG(lane))))
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(block, long, long, x, long), codegen

@@ -1,0 +1,131 @@
+"""Stepping with NumPy: the specification that every other engine must equal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, Matrix
+from reservoir.activations import get_activation
+from reservoir.dynamics._reservoir import Reservoir
+
+try:  # private: saves one allocation per step; `W @ x` stands in where they are missing
+    from scipy.sparse._sparsetools import csr_matvec as _csr_matvec
+    from scipy.sparse._sparsetools import csr_matvecs as _csr_matvecs
+except ImportError:  # pragma: no cover
+    _csr_matvec = _csr_matvecs = None
+
+
+def advance(
+    reservoir: Reservoir,
+    state: Array,
+    place: Array,
+    X: Array,
+    feedback: Array | None,
+    kicks: Array | None,
+) -> None:
+    """Write the states that follow `state` into the first columns of `place`, a row per input."""
+    block = place[:, : reservoir.n_units]
+    project(reservoir, X, feedback, block)
+    step_through(reservoir, state, block, kicks, recurrence(reservoir.W))
+
+
+def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) -> None:
+    """Write W_in u[t] + bias + W_fb y[t-1] into `out`: one GEMM for the whole block."""
+    if sp.issparse(reservoir.W_in):
+        out[:] = (reservoir.W_in @ X.T).T
+    else:
+        np.matmul(X, reservoir.W_in.T, out=out)
+    out += reservoir.bias
+    if feedback is not None:
+        out += feedback @ reservoir.W_fb.T  # type: ignore[union-attr]
+
+
+def recurrence(W: Matrix) -> Callable[[Array, Array], None]:
+    """Return ``add(x, z)``, which adds W x to z in place, without allocating where it can."""
+    n_units = W.shape[0]
+    if sp.issparse(W) and _csr_matvec is not None:
+        indptr, indices, data = W.indptr, W.indices, W.data
+
+        def add(x: Array, z: Array) -> None:
+            _csr_matvec(n_units, n_units, indptr, indices, data, x, z)
+
+    else:
+        product = np.empty(n_units, W.dtype)
+
+        def add(x: Array, z: Array) -> None:
+            if sp.issparse(W):
+                z += W @ x
+            else:
+                np.dot(W, x, out=product)
+                z += product
+
+    return add
+
+
+def step_through(
+    reservoir: Reservoir,
+    state: Array,
+    block: Array,
+    kicks: Array | None,
+    add_recurrence: Callable[[Array, Array], None],
+) -> None:
+    """Turn the projected inputs in `block` into states, row by row, in place."""
+    activate = get_activation(reservoir.activation).function
+    leak = reservoir.leak_rate
+    leaky = np.any(np.not_equal(leak, 1.0))
+    keep = np.asarray(1 - leak, dtype=block.dtype)
+    kept = np.empty_like(state)
+    for t, row in enumerate(block):
+        add_recurrence(state, row)
+        activate(row, out=row)
+        if leaky:
+            np.multiply(row, leak, out=row)
+            np.multiply(state, keep, out=kept)
+            np.add(row, kept, out=row)
+        if kicks is not None:
+            np.add(row, kicks[t], out=row)
+        state = row
+
+
+def advance_many(reservoir: Reservoir, states: Array, inputs: Array, memory: Array) -> Array:
+    """Step several sequences side by side.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    states : array of shape (n_sequences, n_units)
+    inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
+        With the outputs that are fed back behind the features.
+    memory : array
+        At least n_sequences n_steps n_units numbers, where the states go.
+
+    Returns
+    -------
+    array of shape (n_sequences, n_steps, n_units)
+    """
+    n_sequences, n_steps, _ = inputs.shape
+    W, k = reservoir.W, reservoir.n_features
+    block = memory[: n_sequences * n_steps * reservoir.n_units].reshape(n_sequences, n_steps, -1)
+    for rows, given in zip(block, inputs, strict=True):
+        project(reservoir, given[:, :k], None if reservoir.W_fb is None else given[:, k:], rows)
+    activate = get_activation(reservoir.activation).function
+    leak = np.asarray(reservoir.leak_rate, block.dtype)[..., None]
+    leaky, keep = np.any(np.not_equal(leak, 1.0)), np.asarray(1 - leak, block.dtype)
+    x = np.array(states.T, order="C")  # one sequence per column
+    for t in range(n_steps):
+        z = np.array(block[:, t].T, order="C")
+        if sp.issparse(W) and _csr_matvecs is not None:
+            _csr_matvecs(*W.shape, n_sequences, W.indptr, W.indices, W.data, x.ravel(), z.ravel())
+        else:
+            z += W @ x
+        activate(z, out=z)
+        if leaky:
+            z *= leak
+            x *= keep
+            z += x
+        block[:, t] = z.T
+        x = z
+    return block
