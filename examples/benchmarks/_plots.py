@@ -1,0 +1,57 @@
+"""The figures of the benchmarks: 700 pixels wide, told apart by marker and dash, not by colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+STYLES: dict[str, dict[str, Any]] = {
+    "reservoir, numba": {"color": "black", "marker": "o", "linestyle": "-", "linewidth": 2.5},
+    "reservoir, NumPy": {"color": "black", "marker": "o", "linestyle": "--", "fillstyle": "none"},
+    "C, scalar loads": {"color": "0.55", "marker": "", "linestyle": "-"},
+    "C, gathers": {"color": "0.55", "marker": "", "linestyle": ":"},
+    "reservoirpy": {"color": "tab:red", "marker": "s", "linestyle": "-"},
+    "PyRCN": {"color": "tab:blue", "marker": "^", "linestyle": "-."},
+    "xesn": {"color": "tab:green", "marker": "x", "linestyle": "--"},
+    "echoes": {"color": "tab:orange", "marker": "D", "linestyle": ":"},
+}
+
+
+def states_figure(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
+    """Cost of a step over N at 10 per row, and seconds over T at N = 300."""
+    rows = list(rows)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7, 4.2), dpi=100, layout="constrained")
+    _lines(left, [r for r in rows if r["series"] == "N" and r["in_degree"] == 10], "n_units")
+    left.set(xlabel="units N", ylabel="microseconds per step")
+    left.set_title("10 connections per row", fontsize=10)
+    over_t = [
+        {**r, "median": r["median"] * r["n_steps"] * 1e-6} for r in rows if r["series"] == "T"
+    ]
+    _lines(right, over_t, "n_steps")
+    right.set(xlabel="steps T", ylabel="seconds")
+    right.set_title("N = 300, 10 connections per row", fontsize=10)
+    handles, labels = left.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=9, frameon=False)
+    return save(figure, path)
+
+
+def _lines(axes: Any, rows: list[Mapping[str, Any]], x: str) -> None:
+    for name, style in STYLES.items():
+        points = sorted((row[x], row["median"]) for row in rows if row["library"] == name)
+        if points:
+            axes.loglog(*zip(*points, strict=True), label=name, markersize=5, **style)
+    axes.grid(True, which="major", color="0.85", linewidth=0.7)
+
+
+def save(figure: Any, path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    plt.close(figure)
+    print(f"written: {path}")
+    return path

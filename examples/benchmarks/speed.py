@@ -1,0 +1,69 @@
+"""What a job costs here, in the peers, and in C: interleaved, medians and ratios.
+
+Usage: ``python examples/benchmarks/speed.py JOB [--rounds 5] [--quick] [--out DIR]``, JOB one of
+
+- states: sparse state runs, 10 and 100 connections per row, over N and over T (with a plot)
+- float32: the same in both precisions
+- batch: 32 sequences at once against one by one
+- dense: state runs with a dense W
+- ridge: a path of 10 penalties against one fit and scikit-learn's RidgeCV
+- mackey_glass: fit, predict and generate, 1000 units
+- memory: peak memory of that fit, each library in a process of its own
+- radius: the spectral radius of 20,000 units, with its error
+- search: a grid search, 24 settings by 3 folds
+- all: each of them in turn
+
+Everybody runs in this process on one BLAS thread, round after round; all use the same weights
+wherever a library lets them be set, and its states are compared before the clock starts. Peers
+(reservoirpy, PyRCN, xesn, echoes) that are not installed are left out by name, C without a
+compiler likewise. DIR/JOB.csv holds what is printed. --quick takes small sizes: it shows that
+everything runs, not how fast. Memory and cost at sizes beyond these: ``growth.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+import _fits
+import _search
+import _states
+from _timing import Report, machine
+from threadpoolctl import threadpool_limits
+
+JOBS = {
+    "states": _states.states,
+    "float32": _states.float32,
+    "batch": _states.batch,
+    "dense": _states.dense,
+    "ridge": _fits.ridge,
+    "mackey_glass": _fits.mackey_glass,
+    "memory": _fits.memory,
+    "radius": _search.radius,
+    "search": _search.search,
+}
+
+
+def main() -> None:
+    """Run the job that the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("job", choices=[*JOBS, "all"], metavar="JOB", help="see above")
+    parser.add_argument("--rounds", type=int, default=5, help="timings of each (default 5)")
+    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--out", type=Path, default=Path("benchmark_results"), metavar="DIR")
+    arguments = parser.parse_args()
+    print(machine())
+    for name in JOBS if arguments.job == "all" else [arguments.job]:
+        print(f"\n=== {name} ===")
+        report = Report(name, arguments.out)
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the peers' own, about deprecated calls
+            JOBS[name](report, arguments.rounds, arguments.quick)
+        report.write()
+
+
+if __name__ == "__main__":
+    main()
