@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import threading
+from collections import OrderedDict
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,7 @@ from reservoir.input_weights import input_weights as make_input_weights
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import TOPOLOGIES
 
-__all__ = ["build_reservoir"]
+__all__ = ["build_reservoir", "clear_cache"]
 
 
 def build_reservoir(
@@ -40,6 +43,9 @@ def build_reservoir(
     random_state: RandomState = None,
 ) -> Reservoir:
     """Build a reservoir.
+
+    W at spectral radius 1 is kept for named topologies with integer seeds (`clear_cache`): another
+    radius, scaling or leak rate costs next to nothing.
 
     One generator per matrix is spawned from `random_state`, so that a change of `input_scaling`,
     say, leaves W as it is.
@@ -114,6 +120,7 @@ def build_reservoir(
         feedback_scaling=feedback_scaling,
         dtype=dtype,
         generator=as_generator(random_state),
+        repeatable=isinstance(random_state, Integral),
     )
 
 
@@ -135,18 +142,20 @@ def assemble_reservoir(
     feedback_scaling: Any,
     dtype: Any,
     generator: np.random.Generator,
+    repeatable: bool,
 ) -> Reservoir:
-    """`build_reservoir` from a generator that the caller goes on to use: four are spawned."""
+    """`build_reservoir` from a generator that the caller goes on to use: four are spawned.
+
+    `repeatable` says that it comes from an integer seed, so that W may be wanted again.
+    """
     n_units = check_count("n_units", n_units)
     n_features = check_count("n_features", n_features)
     n_outputs = check_count("n_outputs", n_outputs, minimum=0)
     dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
     check_choice("dtype", dtype, ("float64", "float32"))
     of_W, of_input, of_bias, of_feedback = generator.spawn(4)
-    W = recurrent_weights(n_units, topology, in_degree, weights, of_W)
-    if spectral_radius is not None:
-        radius = check_number("spectral_radius", spectral_radius, low=0.0)
-        W = scale_to_spectral_radius(W, radius)
+    key = _key(n_units, topology, in_degree, weights, of_W) if repeatable else None
+    W = scaled_weights(n_units, topology, in_degree, weights, spectral_radius, of_W, key)
     W_in = make_input_weights(
         n_units, n_features, law=input_weights, scaling=input_scaling, random_state=of_input
     )
@@ -164,6 +173,98 @@ def _named_law(name: str, law: Any) -> Any:
     if isinstance(law, str):
         check_choice(name, law, ("uniform", "normal", "bernoulli"))
     return law
+
+
+def scaled_weights(
+    n_units: int,
+    topology: Any,
+    in_degree: Any,
+    weights: Any,
+    spectral_radius: Any,
+    generator: np.random.Generator,
+    key: Any,
+) -> Matrix:
+    """Return W; at radius 1 it is kept under the key, and another radius is one product away."""
+    if spectral_radius is None:
+        return recurrent_weights(n_units, topology, in_degree, weights, generator)
+    radius = check_number("spectral_radius", spectral_radius, low=0.0)
+    unit = None if key is None else _unit_radius.get(key)
+    if unit is None:
+        W = recurrent_weights(n_units, topology, in_degree, weights, generator)
+        if radius == 0.0:
+            return scale_to_spectral_radius(W, 0.0)
+        unit = scale_to_spectral_radius(W, 1.0)
+        if key is not None:
+            _unit_radius.put(key, unit)
+    with np.errstate(over="ignore"):  # what overflows is refused by name
+        return unit * radius
+
+
+def _key(
+    n_units: int, topology: Any, in_degree: Any, weights: Any, generator: np.random.Generator
+) -> Any:
+    """Return all that shapes W at radius 1; None where it is not all names and numbers."""
+    plain = isinstance(topology, str) and isinstance(weights, str) and isinstance(in_degree, Real)
+    if not plain:
+        return None
+    seed: Any = generator.bit_generator.seed_seq
+    fraction = not isinstance(in_degree, Integral)  # 1 connection is not a density of 1.0
+    return n_units, topology, weights, in_degree, fraction, seed.entropy, seed.spawn_key
+
+
+class _Kept:
+    """The matrices used last, as many as fit a bound on their memory."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._matrices: OrderedDict[Any, Matrix] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Any) -> Matrix | None:
+        with self._lock:
+            if key in self._matrices:
+                self._matrices.move_to_end(key)
+            return self._matrices.get(key)
+
+    def put(self, key: Any, matrix: Matrix) -> None:
+        if _n_bytes(matrix) > self.max_bytes // 2:
+            return
+        with self._lock:
+            self._matrices[key] = matrix
+            while sum(map(_n_bytes, self._matrices.values())) > self.max_bytes:
+                self._matrices.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._matrices.clear()
+
+    def __len__(self) -> int:
+        return len(self._matrices)
+
+
+def _n_bytes(W: Matrix) -> int:
+    if sp.issparse(W):
+        return W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
+    return W.nbytes
+
+
+_unit_radius = _Kept(2**27)
+
+
+def clear_cache() -> None:
+    """Forget the matrices that `build_reservoir` keeps.
+
+    Recurrent weights of named topologies with integer seeds are kept at spectral radius 1, up to
+    128 MiB of those used last, none above 64 MiB: a search over radius, scalings, leak rate or penalty generates each
+    W, and computes its radius, once.
+
+    Examples
+    --------
+    >>> from reservoir.building import build_reservoir, clear_cache
+    >>> res = build_reservoir(50, 1, random_state=0)
+    >>> clear_cache()
+    """
+    _unit_radius.clear()
 
 
 def recurrent_weights(

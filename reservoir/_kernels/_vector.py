@@ -9,7 +9,7 @@ rule is allowed, so that NaN and infinity keep their meaning.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import types
@@ -121,18 +121,33 @@ def _unrolled(
 
 # --- activation functions
 
-_ALL = {
-    # magic: 1.5 * 2^mantissa, whose sum with a number rounds that to an integer in the low bits;
-    # ln2 in two parts, the first with trailing zeros, so that its multiples are exact
-    64: {
-        "mantissa": 52,
-        "bias": 1023,
-        "magic": 6755399441055744.0,
-        "ln2": (6.93147180369123816490e-01, 1.90821492927058770002e-10),
-        "tanh_is_one": 19.5,
-        "exp_is_zero": 750.0,
-        # (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4]: near-minimax, relative error 4e-18
-        "series": (
+
+class _Format(NamedTuple):
+    """What the exponential needs to know of a floating-point format.
+
+    magic: 1.5 * 2^mantissa, whose sum with a number rounds that to an integer, in the low bits.
+    ln2: in two parts, the first with trailing zeros, so that its multiples are exact.
+    series: (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first, near-minimax.
+    """
+
+    mantissa: int
+    bias: int
+    magic: float
+    ln2: tuple[float, float]
+    tanh_is_one: float
+    exp_is_zero: float
+    series: tuple[float, ...]
+
+
+_FORMATS = {
+    64: _Format(
+        mantissa=52,
+        bias=1023,
+        magic=6755399441055744.0,
+        ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
+        tanh_is_one=19.5,
+        exp_is_zero=750.0,
+        series=(  # relative error 4e-18
             2.422160282863727e-09,
             2.4813676895315184e-08,
             2.756356805188907e-07,
@@ -145,15 +160,15 @@ _ALL = {
             0.1666666666666667,
             0.5,
         ),
-    },
-    32: {
-        "mantissa": 23,
-        "bias": 127,
-        "magic": 12582912.0,
-        "ln2": (0.693145751953125, 1.42860682030941723e-06),
-        "tanh_is_one": 9.2,
-        "exp_is_zero": 105.0,
-        "series": (
+    ),
+    32: _Format(
+        mantissa=23,
+        bias=127,
+        magic=12582912.0,
+        ln2=(0.693145751953125, 1.42860682030941723e-06),
+        tanh_is_one=9.2,
+        exp_is_zero=105.0,
+        series=(  # relative error 4e-9
             0.000226598182239314,
             0.0013813407255159054,
             0.008332745906214871,
@@ -161,7 +176,7 @@ _ALL = {
             0.16666666711110478,
             0.4999999984360765,
         ),
-    },
+    ),
 }
 _LOG2E = 1.4426950408889634
 
@@ -172,13 +187,13 @@ def _expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
     k is rounded down from 3/4 on, not from 1/2: where k = 1 begins, 2 (1 + m) - 1 is then far
     from cancelling, which is where a symmetric range loses its last digit.
     """
-    constants = _ALL[v.bits]
-    magic = v.const(constants["magic"])
+    constants = _FORMATS[v.bits]
+    magic = v.const(constants.magic)
     shifted = v.add(v.sub(v.mul(y, v.const(_LOG2E)), v.const(0.25)), magic)
     k = v.sub(shifted, magic)
-    high, low = constants["ln2"]
+    high, low = constants.ln2
     r = v.sub(v.sub(y, v.mul(k, v.const(high))), v.mul(k, v.const(low)))
-    series = constants["series"]
+    series = constants.series
     p = v.const(series[0])
     for coefficient in series[1:]:
         p = v.muladd(p, r, v.const(coefficient))
@@ -187,9 +202,9 @@ def _expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
 
 
 def _power_of_two(v: Vectors, k: Any) -> Any:
-    constants = _ALL[v.bits]
-    biased = v.builder.add(k, v.const_int(constants["bias"]))
-    return v.as_float(v.builder.shl(biased, v.const_int(constants["mantissa"])))
+    constants = _FORMATS[v.bits]
+    biased = v.builder.add(k, v.const_int(constants.bias))
+    return v.as_float(v.builder.shl(biased, v.const_int(constants.mantissa)))
 
 
 def _sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
@@ -202,7 +217,7 @@ def _sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
 
 def _tanh(v: Vectors, x: Any) -> Any:
     """tanh|x| = e / (e + 2) with e = exp(2|x|) - 1, the quotient corrected once."""
-    sign, size = _sign_and_size(v, x, _ALL[v.bits]["tanh_is_one"])
+    sign, size = _sign_and_size(v, x, _FORMATS[v.bits].tanh_is_one)
     k, m = _expm1_parts(v, v.add(size, size))
     power = _power_of_two(v, k)
     e = v.muladd(power, m, v.sub(power, v.const(1.0)))
@@ -219,7 +234,7 @@ def _tanh(v: Vectors, x: Any) -> Any:
 def _logistic(v: Vectors, x: Any) -> Any:
     """1 / (1 + t) for x >= 0, t / (1 + t) below, t = exp(-|x|); the quotient corrected once."""
     one, zero = v.const(1.0), v.const(0.0)
-    _, size = _sign_and_size(v, x, _ALL[v.bits]["exp_is_zero"])
+    _, size = _sign_and_size(v, x, _FORMATS[v.bits].exp_is_zero)
     k, m = _expm1_parts(v, v.sub(zero, size))
     half = v.builder.ashr(k, v.const_int(1))  # in two steps: 2^k itself may be no normal number
     first, second = _power_of_two(v, half), _power_of_two(v, v.builder.sub(k, half))

@@ -40,6 +40,14 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
     return seconds >= _WORTH_COMPILING or _kernels.keeps_code()
 
 
+def engine_for(reservoir: Reservoir, n_steps: int) -> str:
+    """Return the engine of a model that was trained on so many steps, for all that it does later.
+
+    Small jobs then go with the large one before: what it loaded is loaded.
+    """
+    return "numba" if uses_kernels(reservoir, n_steps, "auto") else "auto"
+
+
 def numpy_seconds_per_step(reservoir: Reservoir) -> float:
     """Return about how long the NumPy engine takes for a step."""
     W = reservoir.W

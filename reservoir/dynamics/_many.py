@@ -18,6 +18,7 @@ from reservoir.dynamics._open_loop import (
     check_finite_states,
     iter_states,
     may_overflow,
+    run,
 )
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
 
@@ -29,10 +30,10 @@ _BLOCK_ROWS = 512
 
 def run_many(
     reservoir: Reservoir,
-    series: Sequence[ArrayLike],
+    series: Sequence[Any],
     *,
     initial_states: ArrayLike | None = None,
-    feedback: Sequence[ArrayLike] | None = None,
+    feedback: Sequence[Any] | None = None,
     engine: str = "auto",
 ) -> list[Array]:
     """Drive the reservoir with several series, each from a state of its own.
@@ -70,6 +71,10 @@ def run_many(
     >>> short.shape, np.allclose(long, run(res, np.ones((3, 1))))
     ((2, 1), True)
     """
+    if len(series) == 1:  # nothing to share: straight into the result
+        x0 = None if initial_states is None else np.asarray(initial_states).reshape(-1)
+        F = None if feedback is None else feedback[0]
+        return [run(reservoir, series[0], initial_state=x0, feedback=F, engine=engine)]
     states = [np.empty((len(X), reservoir.n_units), reservoir.dtype) for X in series]
     for index, start, block in iter_many(
         reservoir, series, initial_states=initial_states, feedback=feedback, engine=engine
@@ -80,10 +85,10 @@ def run_many(
 
 def iter_many(
     reservoir: Reservoir,
-    series: Sequence[ArrayLike],
+    series: Sequence[Any],
     *,
     initial_states: ArrayLike | None = None,
-    feedback: Sequence[ArrayLike] | None = None,
+    feedback: Sequence[Any] | None = None,
     engine: str = "auto",
 ) -> Iterator[tuple[int, int, Array]]:
     """Drive the reservoir with several series, block by block.

@@ -23,8 +23,8 @@ from reservoir._validation import (
     read_series,
     resolve_washout,
 )
-from reservoir.building import assemble_reservoir
-from reservoir.dynamics import Reservoir, iter_states, run_closed_loop
+from reservoir.dynamics import Reservoir, run_closed_loop, run_many
+from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._engine import (
     Job,
     Readout,
@@ -35,27 +35,10 @@ from reservoir.estimators._engine import (
     open_loop_outputs,
 )
 from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._recipe import build, estimator_dtype
 from reservoir.readouts import GramAccumulator, ridge_path
 
 _SELECTIONS = ("gcv", "blocked", "holdout")
-
-
-def estimator_dtype(dtype: Any) -> Any:
-    """Return numpy's float32 or float64 for the parameter `dtype`."""
-    try:
-        resolved = np.dtype(dtype)
-    except TypeError:
-        resolved = None
-    if resolved not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
-    return resolved
-
-
-def recipe(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that shape the reservoir, as `assemble_reservoir` takes them."""
-    names: tuple[str, ...] = ("topology", "in_degree", "weights", "input_weights")
-    names += ("spectral_radius", "leak_rate", "activation", "input_scaling", "bias", "bias_scaling")
-    return {name: getattr(estimator, name) for name in names}
 
 
 class BaseESN(BaseEstimator):
@@ -112,14 +95,8 @@ class BaseESN(BaseEstimator):
         self._check_parameters()
         generator = as_generator(self.random_state)
         n_features = sequences.arrays[0].shape[1]
-        self.reservoir_: Reservoir = assemble_reservoir(
-            self.n_units,
-            n_features,
-            n_outputs=n_outputs if self.feedback else 0,
-            feedback_scaling=self.feedback_scaling,
-            dtype=estimator_dtype(self.dtype),
-            generator=generator,
-            **recipe(self),
+        self.reservoir_: Reservoir = build(
+            self, n_features, generator, n_outputs=n_outputs if self.feedback else 0
         )
         self.n_outputs_ = n_outputs
         # what later calls rely on, whatever set_params makes of the constructor's parameters
@@ -134,6 +111,7 @@ class BaseESN(BaseEstimator):
         self._pairing = Pairing(n_outputs, self.feedback)
         self._seen: set[Any] = set()
         self._steps = 0
+        self._n_trained = 0
         self._last_output = np.zeros(n_outputs)
         self._state = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
         self._continues = False
@@ -197,7 +175,12 @@ class BaseESN(BaseEstimator):
         self._n_noisy += 1
         return np.random.default_rng([self._noise_seed, self._n_noisy])
 
+    @property
+    def _engine(self) -> str:
+        return engine_for(self.reservoir_, self._n_trained)
+
     def _learn(self, jobs: list[Job], *, partial: bool) -> None:
+        self._n_trained += sum(len(job.X) for job in jobs)
         if self.readout is None:
             learned = learn_all(
                 self.reservoir_,
@@ -207,6 +190,7 @@ class BaseESN(BaseEstimator):
                 noise=self.noise,
                 include_input=self._include_input,
                 missing=self.missing_targets,
+                n_steps=self._n_trained,
             )
             self._state, self._noise_generator = learned.state, learned.generator
             self._solve(learned.grams, partial=partial)
@@ -278,7 +262,11 @@ class BaseESN(BaseEstimator):
         features, targets, weights = [], [], []
         for job in jobs:
             blocks = iter_features(
-                self.reservoir_, job, noise=self.noise, include_input=self._include_input
+                self.reservoir_,
+                job,
+                noise=self.noise,
+                include_input=self._include_input,
+                engine=self._engine,
             )
             rows = np.concatenate([block.copy() for _, block in blocks])
             self._state = rows[-1, : self.reservoir_.n_units].copy()
@@ -425,23 +413,22 @@ class BaseESN(BaseEstimator):
         self, sequences: Sequences, spec: Any, readout: Readout | None = None
     ) -> tuple[list[Array], list[Array]]:
         """Return outputs and end state of each sequence; `readout` replaces the fitted one."""
-        outputs, states = [], []
-        for X, start in zip(sequences.arrays, self._start_states(spec, sequences), strict=True):
-            rows, state = self._play(X, start, readout)
-            outputs.append(rows)
-            states.append(state)
-        return outputs, states
-
-    def _play(self, X: Array, start: Array, readout: Readout | None = None) -> tuple[Array, Array]:
-        n_units = self.reservoir_.n_units
+        starts = self._start_states(spec, sequences)
         if not self._n_fed_back:
             return open_loop_outputs(
                 self.reservoir_,
-                X,
-                start,
+                sequences.arrays,
+                starts,
                 readout or self._readout(),
                 include_input=self._include_input,
+                engine=self._engine,
             )
+        played = [self._play(X, start) for X, start in zip(sequences.arrays, starts, strict=True)]
+        return [rows for rows, _ in played], [state for _, state in played]
+
+    def _play(self, X: Array, start: Array) -> tuple[Array, Array]:
+        """Run on own outputs through the feedback weights; return outputs and end state."""
+        n_units = self.reservoir_.n_units
         rows, state = run_closed_loop(
             self.reservoir_,
             self._loop_readout(),
@@ -450,6 +437,7 @@ class BaseESN(BaseEstimator):
             initial_output=start[n_units:],
             exog=X,
             include_input=self._include_input,
+            engine=self._engine,
         )
         return rows, np.concatenate([state, rows[-1]])
 
@@ -476,19 +464,22 @@ class BaseESN(BaseEstimator):
         sequences = self._read(X, reset=False)
         starts = self._start_states(initial_state, sequences)
         n_units = self.reservoir_.n_units
-        parts = []
-        for X_i, start in zip(sequences.arrays, starts, strict=True):
-            feedback = None
-            if self._n_fed_back:
-                rows, _ = self._play(X_i, start)
-                feedback = np.vstack([start[n_units:], rows[:-1]])
-            states = np.empty((len(X_i), n_units), self.reservoir_.dtype)
-            for _ in iter_states(
-                self.reservoir_, X_i, initial_state=start[:n_units], feedback=feedback, out=states
-            ):
-                pass
-            parts.append(states)
-        return sequences.restore(parts)
+        feedback = None
+        if self._n_fed_back:
+            played = (
+                self._play(X_i, s)[0] for X_i, s in zip(sequences.arrays, starts, strict=True)
+            )
+            feedback = [
+                np.vstack([s[n_units:], y[:-1]]) for s, y in zip(starts, played, strict=True)
+            ]
+        states = run_many(
+            self.reservoir_,
+            sequences.arrays,
+            initial_states=np.stack([start[:n_units] for start in starts]),
+            feedback=feedback,
+            engine=self._engine,
+        )
+        return sequences.restore(states)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

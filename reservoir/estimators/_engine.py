@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,9 +16,12 @@ from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level, check_choice, container_of
-from reservoir.dynamics import Reservoir, iter_states
+from reservoir.dynamics import Reservoir, iter_many, iter_states
+from reservoir.dynamics._engines import engine_for
+from reservoir.dynamics._open_loop import block_rows
 from reservoir.readouts import GramAccumulator
 
+_GATHERED_ROWS = 512  # rows of short sequences that are added at once
 _BATCH_ROWS = 8192  # at least so many rows go to one worker
 _MAX_BATCHES = 32  # at most so many Gram matrices are on their way at a time
 _STEADY_STEPS = 10_000
@@ -69,21 +72,33 @@ def edges_of(selection: str | None, lengths: list[int], skips: list[int]) -> lis
 
 
 def iter_features(
-    reservoir: Reservoir, job: Job, *, noise: float, include_input: bool
+    reservoir: Reservoir, job: Job, *, noise: float, include_input: bool, engine: str = "auto"
 ) -> Iterator[tuple[int, Array]]:
-    """Yield (start, features) block by block, teacher-forced where there is feedback."""
-    feedback = None
-    if reservoir.W_fb is not None:
-        feedback = np.vstack([job.last_output, job.Y[:-1]])
+    """Yield (start, features) block by block, teacher-forced where there is feedback.
+
+    The memory of the features is used again: copy what you keep; the states in it may be changed.
+    """
+    n_units = reservoir.n_units
+    width = n_units + (job.X.shape[1] if include_input else 0)
+    buffer = np.empty((block_rows(n_units, len(job.X)), width), reservoir.dtype)
     for start, states in iter_states(
         reservoir,
         job.X,
         initial_state=job.state,
-        feedback=feedback,
+        feedback=_teacher(reservoir, job),
         noise=noise,
         generator=job.generator,
+        buffer=buffer,
+        engine=engine,
     ):
-        yield start, with_inputs(states, job.X[start : start + len(states)], include_input)
+        features = buffer[: len(states)]
+        features[:, n_units:] = job.X[start : start + len(states), : width - n_units]
+        yield start, features
+
+
+def _teacher(reservoir: Reservoir, job: Job) -> Array | None:
+    """Return what each step receives of the outputs: the targets, one step late."""
+    return None if reservoir.W_fb is None else np.vstack([job.last_output, job.Y[:-1]])
 
 
 def with_inputs(states: Array, X: Array, include_input: bool) -> Array:
@@ -98,33 +113,107 @@ def learn(
     noise: float,
     include_input: bool,
     missing: str,
+    n_steps: int,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run jobs one after the other and sum up their features and targets."""
+    """Run jobs and sum up their features and targets; `n_steps` of the whole choose the engine."""
+    engine = engine_for(reservoir, n_steps)
+    width = reservoir.n_units + (jobs[0].X.shape[1] if include_input else 0)
+    sums = _Sums(width, jobs[0].Y.shape[1], missing)
+    state = jobs[-1].state
     with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
-        grams: dict[int, GramAccumulator] = {}
-        state = jobs[-1].state
-        for job in jobs:
-            for start, features in iter_features(
-                reservoir, job, noise=noise, include_input=include_input
+        if len(jobs) > 1 and noise == 0:
+            for index, start, states in iter_many(
+                reservoir,
+                [job.X for job in jobs],
+                initial_states=np.stack([job.state for job in jobs]),
+                feedback=[_teacher(reservoir, job) for job in jobs]
+                if reservoir.n_outputs
+                else None,
+                engine=engine,
             ):
-                _add(grams, job, start, features, missing)
-                state = features[-1, : reservoir.n_units].copy()
-        return Learned(grams, state, jobs[-1].generator)
+                sums.gather(jobs[index], start, states)
+                if index == len(jobs) - 1:
+                    state = states[-1].copy()
+        else:
+            for job in jobs:
+                for start, features in iter_features(
+                    reservoir, job, noise=noise, include_input=include_input, engine=engine
+                ):
+                    state = features[-1, : reservoir.n_units].copy()
+                    sums.add(job, start, features)
+        return Learned(sums.finish(), state, jobs[-1].generator)
 
 
-def _add(
-    grams: dict[int, GramAccumulator], job: Job, start: int, features: Array, missing: str
-) -> None:
-    begin = job.skip
-    for part, end in enumerate(job.edges):
-        low, high = max(begin, start), min(end, start + len(features))
-        if low < high:
-            if part not in grams:
-                grams[part] = GramAccumulator(features.shape[1], job.Y.shape[1])
+class _Sums:
+    """Gram matrices by part; rows of short sequences are gathered until they fill a block."""
+
+    def __init__(self, width: int, n_outputs: int, missing: str) -> None:
+        self.width, self.n_outputs, self.missing = width, n_outputs, missing
+        self.grams: dict[int, GramAccumulator] = {}
+        self.waiting: dict[int, _Rows] = {}
+
+    def add(self, job: Job, start: int, features: Array) -> None:
+        """Add a block of features, which is used up."""
+        for part, low, high in _parts(job, start, len(features)):
             weights = None if job.weights is None else job.weights[low:high]
             rows = features[low - start : high - start]
-            grams[part].update(rows, job.Y[low:high], weights, missing=missing)
+            self._update(part, rows, job.Y[low:high], weights)
+
+    def gather(self, job: Job, start: int, states: Array) -> None:
+        """Add a block of states; the inputs beside them are taken from the job."""
+        n_units = states.shape[1]
+        for part, low, high in _parts(job, start, len(states)):
+            if part not in self.waiting:
+                self.waiting[part] = _Rows(self.width, job, states.dtype)
+            rows = self.waiting[part]
+            while low < high:
+                stop = min(high, low + len(rows.H) - rows.filled)
+                place = slice(rows.filled, rows.filled + stop - low)
+                rows.H[place, :n_units] = states[low - start : stop - start]
+                rows.H[place, n_units:] = job.X[low:stop, : self.width - n_units]
+                rows.Y[place] = job.Y[low:stop]
+                if rows.weights is not None:
+                    rows.weights[place] = job.weights[low:stop]  # type: ignore[index]
+                rows.filled += stop - low
+                low = stop
+                if rows.filled == len(rows.H):
+                    self._flush(part)
+
+    def finish(self) -> dict[int, GramAccumulator]:
+        for part in self.waiting:
+            self._flush(part)
+        return self.grams
+
+    def _flush(self, part: int) -> None:
+        rows = self.waiting[part]
+        n, weights = rows.filled, rows.weights
+        self._update(part, rows.H[:n], rows.Y[:n], None if weights is None else weights[:n])
+        rows.filled = 0
+
+    def _update(self, part: int, H: Array, Y: Array, weights: Array | None) -> None:
+        if part not in self.grams:
+            self.grams[part] = GramAccumulator(self.width, self.n_outputs)
+        self.grams[part].update(H, Y, weights, missing=self.missing, overwrite_h=True)
+
+
+class _Rows:
+    """A block of rows on its way into a Gram matrix."""
+
+    def __init__(self, width: int, job: Job, dtype: Any) -> None:
+        self.H = np.empty((_GATHERED_ROWS, width), dtype)
+        self.Y = np.empty((_GATHERED_ROWS, job.Y.shape[1]), job.Y.dtype)
+        self.weights = None if job.weights is None else np.empty(_GATHERED_ROWS)
+        self.filled = 0
+
+
+def _parts(job: Job, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (part, low, high): which rows of the sequence, behind the washout, go where."""
+    begin = job.skip
+    for part, end in enumerate(job.edges):
+        low, high = max(begin, start), min(end, start + n_rows)
+        if low < high:
+            yield part, low, high
         begin = max(begin, end)
 
 
@@ -260,22 +349,38 @@ Readout = Callable[[Array], Array]
 
 
 def open_loop_outputs(
-    reservoir: Reservoir, X: Array, state: Array, readout: Readout, *, include_input: bool
-) -> tuple[Array, Array]:
-    """Return readout(features) for every row, and the state at the end."""
-    parts = []
-    for start, states in iter_states(reservoir, X, initial_state=state):
+    reservoir: Reservoir,
+    series: Sequence[Array],
+    starts: Sequence[Array],
+    readout: Readout,
+    *,
+    include_input: bool,
+    engine: str,
+) -> tuple[list[Array], list[Array]]:
+    """Return readout(features) for every row of every sequence, and the states at the ends."""
+    parts: list[list[Array]] = [[] for _ in series]
+    ends = [start.copy() for start in starts]
+    blocks: Iterable[tuple[int, int, Array]]
+    if len(series) == 1:
+        blocks = (
+            (0, *b)
+            for b in iter_states(reservoir, series[0], initial_state=starts[0], engine=engine)
+        )
+    else:
+        blocks = iter_many(reservoir, series, initial_states=np.stack(starts), engine=engine)
+    for index, start, states in blocks:
+        X = series[index][start : start + len(states)]
         with np.errstate(over="ignore", invalid="ignore"):
-            rows = readout(with_inputs(states, X[start : start + len(states)], include_input))
+            rows = readout(with_inputs(states, X, include_input))
         if rows.dtype.kind == "f" and not np.isfinite(rows).all():
             row = start + int(np.argmin(np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
             raise ValueError(
                 f"The output of row {row} overflows {rows.dtype}: the input there is far outside "
                 "what the readout was fitted on. Check that row, or scale the data."
             )
-        parts.append(rows)
-        state = states[-1].copy()
-    return np.concatenate(parts), state
+        parts[index].append(rows)
+        ends[index] = states[-1].copy()
+    return [np.concatenate(rows) for rows in parts], ends
 
 
 def join(values: Any, X: Any) -> Any:

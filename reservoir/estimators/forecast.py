@@ -271,6 +271,7 @@ def _through_inputs(
         initial_output=fed(output),
         exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
         include_input=network._include_input,
+        engine=network._engine,
     )
     return fed.inverse()(rows.astype(np.float64)), state
 
@@ -305,6 +306,7 @@ def _row_by_row(layout: _Layout, output: Array, state: Array, exog: Array) -> tu
         initial_state=state,
         initial_output=following(),
         include_input=network._include_input,
+        engine=network._engine,
     )
     rows = np.array(outputs[1:])
     if len(rows) < len(exog):  # the loop has diverged, and said so: its last row is outside
@@ -326,5 +328,6 @@ def _through_weights(
         initial_output=state[n_units:],
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
         include_input=network._include_input,
+        engine=network._engine,
     )
     return rows.astype(np.float64), np.concatenate([end, rows[-1]])

@@ -216,7 +216,8 @@ def _make_part(parts: list[Any]) -> Any:
 
 
 def _flat_fields(value: Any) -> list[Any]:
-    return [type(value).__name__, *(part for item in vars(value).items() for part in item)]
+    fields = value.__getstate__() if isinstance(value, Reservoir) else vars(value)
+    return [type(value).__name__, *(part for item in fields.items() for part in item)]
 
 
 #: kind -> (is it one?, its parts, the value from its parts)

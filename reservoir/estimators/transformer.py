@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, as_generator, read_series
-from reservoir.building import assemble_reservoir
-from reservoir.dynamics import iter_states
-from reservoir.estimators._base import estimator_dtype, recipe
+from reservoir.dynamics import run_many
+from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import initial_states
+from reservoir.estimators._recipe import build, estimator_dtype
 
 __all__ = ["ReservoirTransformer"]
 
@@ -146,15 +146,9 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _build(self, X: Any) -> Sequences:
         sequences = self._read(X, reset=True)
-        self.reservoir_ = assemble_reservoir(
-            self.n_units,
-            sequences.arrays[0].shape[1],
-            n_outputs=0,
-            feedback_scaling=1.0,
-            dtype=estimator_dtype(self.dtype),
-            generator=as_generator(self.random_state),
-            **recipe(self),
-        )
+        generator = as_generator(self.random_state)
+        self.reservoir_ = build(self, sequences.arrays[0].shape[1], generator)
+        self._n_trained = sum(sequences.lengths)
         self._n_features_out = self.reservoir_.n_units
         self.state_ = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
         self._continues = False
@@ -170,12 +164,12 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         starts = initial_states(
             self.initial_state, self.reservoir_, sequences, n_fed_back=0, last=last
         )
-        parts = []
-        for X, start in zip(sequences.arrays, starts, strict=True):
-            states = np.empty((len(X), self.reservoir_.n_units), self.reservoir_.dtype)
-            for _ in iter_states(self.reservoir_, X, initial_state=start, out=states):
-                pass
-            parts.append(states)
+        parts = run_many(
+            self.reservoir_,
+            sequences.arrays,
+            initial_states=np.stack(starts),
+            engine=engine_for(self.reservoir_, self._n_trained),
+        )
         return parts, parts[-1][-1].copy()
 
     def __sklearn_tags__(self) -> Any:

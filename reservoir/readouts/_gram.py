@@ -14,6 +14,7 @@ from reservoir._validation import check_choice, check_count
 from reservoir.readouts._eigen import EPS, NOISE, Eigenbasis
 
 _BLOCK_ROWS = 512
+_FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
 
 
 class RidgeSolution(NamedTuple):
@@ -104,6 +105,7 @@ class GramAccumulator:
         sample_weight: ArrayLike | None = None,
         *,
         missing: str = "raise",
+        overwrite_h: bool = False,
     ) -> GramAccumulator:
         """Add rows.
 
@@ -115,6 +117,8 @@ class GramAccumulator:
             At least 0.
         missing : {"raise", "skip"}, default="raise"
             What to do with a row whose target is NaN in any output.
+        overwrite_h : bool, default=False
+            Whether H, if it is float64 and C-ordered, may be worked on in place: saves a copy.
 
         Returns
         -------
@@ -126,7 +130,7 @@ class GramAccumulator:
             If shapes disagree, a weight is negative, a value is NaN or infinite, or squares
             overflow.
         """
-        return self._add_rows(H, Y, sample_weight, missing, sign=1)
+        return self._add_rows(H, Y, sample_weight, missing, sign=1, overwrite=overwrite_h)
 
     def downdate(
         self,
@@ -284,7 +288,13 @@ class GramAccumulator:
         return gram, cross
 
     def _add_rows(
-        self, H: ArrayLike, Y: ArrayLike, sample_weight: Any, missing: str, sign: int
+        self,
+        H: ArrayLike,
+        Y: ArrayLike,
+        sample_weight: Any,
+        missing: str,
+        sign: int,
+        overwrite: bool = False,
     ) -> GramAccumulator:
         H, Y, weights = self._check_rows(H, Y, sample_weight)
         check_choice("missing", missing, ("raise", "skip"))
@@ -293,14 +303,16 @@ class GramAccumulator:
             keep &= ~np.isnan(Y).any(axis=1)
         n = int(keep.sum())
         self._check_removal(n, float(n if weights is None else weights[keep].sum()), sign)
+        in_place = overwrite and H.dtype == np.float64 and H.flags.c_contiguous
+        room = None if in_place else np.empty((min(len(H), _BLOCK_ROWS), self.n_features))
         for start in range(0, len(H), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            h, y = H[rows].astype(np.float64), Y[rows].astype(np.float64)
+            h, y = H[rows], Y[rows]
             w = None if weights is None else weights[rows]
             if not keep[rows].all():
                 h, y, w = h[keep[rows]], y[keep[rows]], None if w is None else w[keep[rows]]
             if len(h):
-                self._add_block(h, y, w, sign)
+                self._add_block(h, y, w, sign, h if room is None else room[: len(h)])
         return self
 
     def _check_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
@@ -324,29 +336,49 @@ class GramAccumulator:
             )
         return H, Y, weights
 
-    def _add_block(self, h: Array, y: Array, w: Array | None, sign: int) -> None:
-        """Add (or take away) one block; `h` and `y` are overwritten."""
-        n, weight = len(h), float(len(h) if w is None else w.sum())
+    def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
+        """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows.
+
+        About the running mean m a block of weight w and mean m + d has the products H'H, and the
+        whole about its new mean has ``sign w^2 / W d d'`` less than the sum, W the weight after.
+        """
+        weight = float(len(h) if w is None else w.sum())
+        after = self.weight + sign * weight
         with np.errstate(over="ignore", invalid="ignore"):
-            mean_h = h.mean(axis=0) if w is None else w @ h / weight
-            mean_y = y.mean(axis=0) if w is None else w @ y / weight
-            h -= mean_h
-            y -= mean_y
-            # a second pass: a sum over 512 rows loses digits, which a constant would keep as signal
-            for rows, mean in ((h, mean_h), (y, mean_y)):
-                rest = rows.mean(axis=0) if w is None else w @ rows / weight
-                rows -= rest
-                mean += rest
+            mean_h, mean_y = self.mean_h, self.mean_y
+            if self.n_samples == 0:
+                share = np.full(len(h), 1 / weight) if w is None else w / weight
+                mean_h, mean_y = share @ h.astype(np.float64, copy=False), share @ y
+            h = np.subtract(h, mean_h, out=room)
+            y = y - mean_y
+            columns = np.column_stack([np.ones(len(h)), y])
             if w is not None:
-                root = np.sqrt(w)[:, None]
-                h *= root
-                y *= root
-            squares, squares_y = np.einsum("ij,ij->j", h, h), np.einsum("ij,ij->j", y, y)
-        self._check_finite(squares, squares_y, mean_h, mean_y, weight, sign)
+                columns *= w[:, None]
+            products = h.T @ columns  # the sums of h, and of h y
+            delta_h, delta_y = products[:, 0] / weight, columns[:, 1:].sum(axis=0) / weight
+            if w is not None:
+                h *= np.sqrt(w)[:, None]
+            squares_y = np.einsum("ij,ij->j", columns[:, 1:], y)
+            if not np.vdot(h, h) < _FAR_FROM_OVERFLOW:
+                squares = np.einsum("ij,ij->j", h, h)
+                self._check_finite("H", squares, delta_h, mean_h, weight, sign)
+            self._check_finite("Y", squares_y, delta_y, mean_y, weight, sign)
         self._upper = blas.dsyrk(float(sign), h.T, 1.0, self._upper, overwrite_c=True)
-        self.cross += sign * (h.T @ y)
+        self.cross += sign * products[:, 1:]
         self.sum_y2 += sign * squares_y
-        self._shift(mean_h, mean_y, weight, n, sign)
+        self.n_samples += sign * len(h)
+        if self.n_samples == 0:
+            self._reset()
+            return
+        self.mean_h = mean_h + sign * weight / after * delta_h
+        self.mean_y = mean_y + sign * weight / after * delta_y
+        self._add_outer(-(weight**2) / after, delta_h, delta_y)
+        self.weight = after
+
+    def _add_outer(self, factor: float, delta_h: Array, delta_y: Array) -> None:
+        self._upper = blas.dsyr(factor, delta_h, a=self._upper, overwrite_a=True)
+        self.cross += factor * np.outer(delta_h, delta_y)
+        self.sum_y2 += factor * delta_y**2
 
     def _combine(self, other: GramAccumulator, sign: int) -> GramAccumulator:
         mine, its = (self.n_features, self.n_outputs), (other.n_features, other.n_outputs)
@@ -355,8 +387,13 @@ class GramAccumulator:
         if other.n_samples == 0:
             return self
         self._check_removal(other.n_samples, other.weight, sign)
-        squares = np.diagonal(other._upper)
-        self._check_finite(squares, other.sum_y2, other.mean_h, other.mean_y, other.weight, sign)
+        for name, squares, mean, its_mean in (
+            ("H", np.diagonal(other._upper), self.mean_h, other.mean_h),
+            ("Y", other.sum_y2, self.mean_y, other.mean_y),
+        ):
+            with np.errstate(over="ignore", invalid="ignore"):
+                delta = its_mean - mean
+            self._check_finite(name, squares, delta, mean, other.weight, sign)
         self._upper += sign * other._upper
         self.cross += sign * other.cross
         self.sum_y2 += sign * other.sum_y2
@@ -379,29 +416,25 @@ class GramAccumulator:
             )
 
     def _check_finite(
-        self,
-        squares_h: Array,
-        squares_y: Array,
-        mean_h: Array,
-        mean_y: Array,
-        weight: float,
-        sign: int,
+        self, name: str, squares: Array, delta: Array, mean: Array, weight: float, sign: int
     ) -> None:
         """Refuse what would overflow, before anything is changed."""
         after = self.weight + sign * weight
         apart = self.weight * weight / after if self.weight > 0 and after > 0 else 0.0
-        inputs = "Scale the inputs, or leave them out of the readout (include_input=False)."
-        for name, squares, delta, remedy in (
-            ("H", squares_h, mean_h - self.mean_h, f"H holds states, then inputs. {inputs}"),
-            ("Y", squares_y, mean_y - self.mean_y, "Scale the targets."),
-        ):
-            with np.errstate(over="ignore", invalid="ignore"):
-                finite = np.isfinite(squares + (apart * delta**2 if apart > 0 else 0.0))
-            if not finite.all():
-                raise ValueError(
-                    f"{name} holds NaN or infinity, or values whose squares overflow, in column "
-                    f"{int(np.argmin(finite))}. {remedy}"
-                )
+        with np.errstate(over="ignore", invalid="ignore"):
+            finite = np.isfinite(squares + mean + (apart * delta**2 if apart > 0 else 0.0))
+        if finite.all():
+            return
+        remedy = "Scale the targets."
+        if name == "H":
+            remedy = (
+                "H holds states, then inputs. Scale the inputs, or leave them out of the readout "
+                "(include_input=False)."
+            )
+        raise ValueError(
+            f"{name} holds NaN or infinity, or values whose squares overflow, in column "
+            f"{int(np.argmin(finite))}. {remedy}"
+        )
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
         """Move the means, and add what the products owe to the distance between the two."""
@@ -417,10 +450,7 @@ class GramAccumulator:
         delta_h, delta_y = mean_h - self.mean_h, mean_y - self.mean_y
         self.mean_h += step * delta_h
         self.mean_y += step * delta_y
-        factor = before * step
-        self._upper = blas.dsyr(factor, delta_h, a=self._upper, overwrite_a=True)
-        self.cross += factor * np.outer(delta_h, delta_y)
-        self.sum_y2 += factor * delta_y**2
+        self._add_outer(before * step, delta_h, delta_y)
         self.weight = after
 
 
