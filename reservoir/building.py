@@ -254,9 +254,9 @@ _unit_radius = _Kept(2**27)
 def clear_cache() -> None:
     """Forget the matrices that `build_reservoir` keeps.
 
-    Recurrent weights of named topologies with integer seeds are kept at spectral radius 1, up to
-    128 MiB of those used last, none above 64 MiB: a search over radius, scalings, leak rate or penalty generates each
-    W, and computes its radius, once.
+    Recurrent weights of named topologies with integer seeds are kept at spectral radius 1: up to
+    128 MiB of those used last, none above 64 MiB. A search over radius, scalings, leak rate or
+    penalty generates each W, and computes its radius, once.
 
     Examples
     --------

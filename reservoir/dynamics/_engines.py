@@ -16,7 +16,7 @@ ENGINES = ("auto", "numpy", "numba")
 _PER_STEP, _PER_UNIT, _PER_CONNECTION = 4e-6, 3e-9, 0.6e-9
 # Kernels are worth it from here on: importing numba and reading them from the disk takes about as
 # long as they save ten times over, once per process; without a place on the disk they are compiled.
-_WORTH_LOADING, _WORTH_COMPILING = 0.03, 3.0
+_WORTH_LOADING, _WORTH_COMPILING = 0.01, 3.0
 _DENSE_UNITS = 500  # beyond, the product takes nearly all of a step, and BLAS has nothing to lose
 
 

@@ -41,7 +41,7 @@ def run(
         weights.
     engine : {"auto", "numpy", "numba"}, default="auto"
         What steps. "numba" runs compiled kernels (extra ``fast``), "numpy" none. "auto" takes
-        kernels where numba is installed and the job would take NumPy longer than .03 s: for
+        kernels where numba is installed and the job would take NumPy longer than .01 s: for
         smaller ones reading the kernels from the disk costs more than it saves. The choice
         depends on the sizes alone, so that the same call gives the same bits; the engines agree
         to rounding.
@@ -171,8 +171,9 @@ def may_overflow(
 
 
 def check_finite_states(reservoir: Reservoir, block: Array, start: int) -> None:
-    if np.isfinite(block.sum()):  # cheap; a sum may overflow where no state does
-        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(block.sum()):  # cheap; a sum may overflow where no state does
+            return
     finite = np.isfinite(block).all(axis=1)
     if finite.all():
         return
