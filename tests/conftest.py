@@ -12,6 +12,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+def pytest_configure():
+    """Put every job on compiled kernels, the smallest ones too, if the environment asks for it."""
+    if os.environ.get("RESERVOIR_TEST_KERNELS"):
+        from reservoir.dynamics import _engines
+
+        _engines._WORTH_LOADING = 0.0
+
+
 def pytest_collection_modifyitems(items):
     """Skip the doctests of the plots where matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:

@@ -1,12 +1,16 @@
 """The whole recipe: what each argument changes, and what it leaves alone."""
 
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
+from reservoir import ESNRegressor, building
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.scaling import spectral_radius
@@ -271,3 +275,140 @@ def test_what_is_refused_and_how(options, message):
 def test_wrong_types_are_refused(options, message):
     with pytest.raises(TypeError, match=message):
         small(**options)
+
+
+# --- matrices that are kept ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept():
+    building.clear_cache()
+    yield building._unit_radius
+    building.clear_cache()
+
+
+@pytest.fixture
+def generated(monkeypatch):
+    """How often W was generated."""
+    calls = []
+    original = building.recurrent_weights
+
+    def counted(*args):
+        calls.append(args)
+        return original(*args)
+
+    monkeypatch.setattr(building, "recurrent_weights", counted)
+    return calls
+
+
+def test_another_radius_scaling_or_leak_generates_nothing(kept, generated):
+    first = small()
+    for radius in (0.2, 0.9, 1.7):
+        again = small(spectral_radius=radius, input_scaling=0.3, leak_rate=0.5, bias_scaling=2.0)
+        assert spectral_radius(again.W) == pytest.approx(radius, rel=1e-9)
+    assert len(generated) == len(kept) == 1
+    building.clear_cache()
+    np.testing.assert_array_equal(dense(small().W), dense(first.W))
+    assert len(generated) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_units": 31},
+        {"topology": "ring"},
+        {"in_degree": 9},
+        {"in_degree": 1.0},
+        {"weights": "uniform"},
+        {"random_state": 1},
+    ],
+    ids=str,
+)
+def test_all_that_shapes_W_is_in_the_key(change, kept, generated):
+    small(in_degree=1 if "in_degree" in change and change["in_degree"] == 1.0 else 10)
+    changed = small(**change)
+    assert len(generated) == 2
+    building.clear_cache()
+    np.testing.assert_array_equal(dense(changed.W), dense(small(**change).W))
+
+
+def test_numpy_integers_are_integers(kept, generated):
+    small(random_state=3, in_degree=10)
+    small(random_state=np.int64(3), in_degree=np.int32(10), n_units=np.int64(30))
+    assert len(generated) == 1
+
+
+def law_of_ones_own(n_units, random_state=None):
+    return np.random.default_rng(random_state).normal(size=(n_units, n_units))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"random_state": None},
+        {"random_state": np.random.default_rng(0)},
+        {"random_state": np.random.RandomState(0)},
+        {"topology": law_of_ones_own},
+        {"topology": np.eye(30)},
+        {"weights": scipy.stats.norm(0, 2)},
+        {"spectral_radius": None},
+        {"spectral_radius": 0.0},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_may_not_come_again_is_not_kept(options, kept):
+    small(**options)
+    assert len(kept) == 0
+
+
+def test_what_is_kept_cannot_be_changed_from_outside(kept):
+    first = dense(small().W).copy()
+    for storage in (small().W, small(topology="orthogonal").W):
+        data = storage.data if sp.issparse(storage) else storage
+        with pytest.raises(ValueError, match="read-only"):
+            data[...] = 0
+    np.testing.assert_array_equal(dense(small().W), first)
+
+
+def test_the_memory_is_bounded(kept, monkeypatch):
+    monkeypatch.setattr(kept, "max_bytes", 30_000)
+    for seed in range(20):
+        small(random_state=seed)
+    sizes = [building._n_bytes(W) for W in kept._matrices.values()]
+    assert 2 <= len(sizes) < 20
+    assert sum(sizes) <= 30_000
+    assert next(reversed(kept._matrices))[5] == 19  # the entropy of the seed used last
+    small(n_units=200, topology="orthogonal")  # 320,000 bytes: too large to be kept
+    assert len(kept) == len(sizes)
+
+
+def test_threads_share_what_is_kept(kept):
+    expected = [small(random_state=seed).W for seed in range(8)]
+    building.clear_cache()
+    found = [[] for _ in range(4)]
+
+    def work(mine):
+        for _ in range(5):
+            mine.append([small(random_state=seed).W for seed in range(8)])
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in found]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for rounds in found:
+        assert len(rounds) == 5
+        for matrices in rounds:
+            for W, reference in zip(matrices, expected, strict=True):
+                np.testing.assert_array_equal(dense(W), dense(reference))
+
+
+def test_a_search_generates_each_W_once(kept, generated):
+    X = np.sin(0.2 * np.arange(300.0))[:, None]
+    search = GridSearchCV(
+        ESNRegressor(30, random_state=0),
+        {"spectral_radius": [0.5, 0.9], "input_scaling": [0.1, 1.0], "leak_rate": [0.3, 1.0]},
+        cv=TimeSeriesSplit(3),
+    )
+    search.fit(X[:-1], X[1:, 0])
+    assert len(generated) == 1

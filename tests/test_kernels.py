@@ -398,6 +398,13 @@ def test_the_series_is_what_it_says():
 # --- the choice ----------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def usual_rule(monkeypatch):
+    """The rule as it is, also where all tests are put on kernels."""
+    monkeypatch.setattr(_engines, "_WORTH_LOADING", 0.01)
+
+
+@pytest.mark.usefixtures("usual_rule")
 def test_small_jobs_stay_with_numpy_and_large_ones_do_not():
     small, dense = network(20), network(600, storage="dense")
     assert not _engines.uses_kernels(small, 500, "auto")
@@ -437,6 +444,7 @@ def test_the_choice_does_not_depend_on_what_ran_before():
     np.testing.assert_array_equal(run(net, X[:20]), loop)
 
 
+@pytest.mark.usefixtures("usual_rule")
 @pytest.mark.parametrize("n_samples", [300, 6000])
 def test_a_model_keeps_its_engine(n_samples):
     rng = np.random.default_rng(0)
@@ -448,6 +456,7 @@ def test_a_model_keeps_its_engine(n_samples):
     )
 
 
+@pytest.mark.usefixtures("usual_rule")
 def test_compiled_code_that_is_not_kept_is_for_large_jobs(monkeypatch):
     net = network(20)
     monkeypatch.setattr(_kernels, "keeps_code", lambda: False)

@@ -588,3 +588,35 @@ def test_a_perfect_fit_has_a_score_of_rounding_size():
     assert solution.scores.min() < 1e-12 * Y.var()
     assert solution.alpha == 1e-12  # both are exact to rounding: the larger penalty
     np.testing.assert_allclose(solution.coef, 1.0, rtol=1e-10)
+
+
+def test_rows_may_be_worked_on_in_place_on_request_only():
+    rng = np.random.default_rng(0)
+    H, Y = rng.normal(5, 1, (1300, 7)), rng.normal(size=(1300, 2))
+    plain = GramAccumulator(7, 2).update(before := H.copy(), Y)
+    np.testing.assert_array_equal(before, H)
+    for rows in (
+        H.copy(),
+        np.asfortranarray(H),
+        H.astype(np.float32),
+        np.repeat(H, 2, axis=0)[::2],
+    ):
+        other = GramAccumulator(7, 2).update(rows, Y, overwrite_h=True)
+        atol = 1e-3 if rows.dtype == np.float32 else 1e-9
+        np.testing.assert_allclose(other.gram, plain.gram, rtol=0, atol=atol)
+        np.testing.assert_allclose(other.cross, plain.cross, rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("jump", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_series_that_jumps_costs_no_more_digits_than_its_range(jump, weighted):
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(5000, 6))
+    H[:512] += jump  # the first block, about whose mean the first sums are taken
+    w = rng.uniform(0.5, 2.0, 5000) if weighted else np.ones(5000)
+    gram = GramAccumulator(6, 1).update(H, H[:, :1], w if weighted else None)
+    longer = H.astype(np.longdouble)
+    centred = longer - (w[:, None] * longer).sum(axis=0) / w.sum()
+    exact = ((w[:, None] * centred).T @ centred).astype(np.float64)
+    np.testing.assert_allclose(gram.gram, exact, rtol=0, atol=1e-14 * np.abs(exact).max())
+    np.testing.assert_allclose(gram.cross, exact[:, :1], rtol=0, atol=1e-14 * np.abs(exact).max())
