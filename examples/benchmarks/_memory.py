@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import json
 import os
 import re
@@ -19,6 +21,9 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_
 
 def measure(job: Callable[[], Any]) -> tuple[float, float]:
     """Seconds of ``job()``, and how far its peak lies above the memory held before, in MB."""
+    gc.collect()
+    if sys.platform == "linux":  # what was freed before must not serve the job unseen
+        getattr(ctypes.CDLL(None), "malloc_trim", int)(0)
     before = _resident_mb()
     start = time.perf_counter()
     job()
@@ -62,5 +67,6 @@ def in_child(module: str, function: str, *args: Any, **environment: str) -> Any:
         check=False,
     )
     if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip().splitlines()[-1] if done.stderr else "no message")
+        last = done.stderr.strip().splitlines()[-1] if done.stderr else "no message"
+        raise RuntimeError(last.removeprefix("_timing.LeftOut: "))
     return json.loads(done.stdout.splitlines()[-1])

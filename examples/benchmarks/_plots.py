@@ -55,3 +55,28 @@ def save(figure: Any, path: Path) -> Path:
     plt.close(figure)
     print(f"written: {path}")
     return path
+
+
+def growth_figure(rows: Iterable[Mapping[str, Any]], path: Path) -> Path:
+    """Cost and peak memory over N, T and the number of sequences, one panel each."""
+    rows = list(rows)
+    figure, panels = plt.subplots(3, 1, figsize=(7, 9), dpi=100, layout="constrained")
+    texts = {
+        "N": ("us/step", "microseconds per step", "units N (state run, 10 connections per row)"),
+        "T": ("seconds", "seconds", "steps T (fit of 300 units, one sequence)"),
+        "sequences": ("seconds", "seconds", "sequences of 1000 steps (fit of 300 units)"),
+    }
+    for axes, (axis, (cost, label, xlabel)) in zip(panels, texts.items(), strict=True):
+        taken = [row for row in rows if row["axis"] == axis]
+        sizes = [row["size"] for row in taken]
+        memory = axes.twinx()
+        costs = [row[cost] for row in taken]
+        line = axes.loglog(sizes, costs, "ko-", linewidth=2, label=f"{label} (left)")
+        megabytes = [max(row["MB"], 0.1) for row in taken]  # a page more or less is none
+        other = memory.loglog(sizes, megabytes, "s--", color="0.45", label="peak memory (right)")
+        memory.set_ylim(0.08, max(100.0, 2 * max(megabytes)))
+        axes.set(xlabel=xlabel, ylabel=label)
+        memory.set_ylabel("MB above the input")
+        axes.legend(handles=[*line, *other], loc="upper left", fontsize=9)
+        axes.grid(True, which="major", color="0.85", linewidth=0.7)
+    return save(figure, path)

@@ -112,10 +112,16 @@ class Field:
             else:
                 sound[name] = lambda job=job: job(data)
         first_calls(sound)
-        self.report.table(title, interleave(sound, self.n_rounds), notes=notes, **table)
+        seconds = interleave(sound, self.n_rounds)
+        self.report.table(title, seconds, notes=notes, **table)
         if not self.shown:
             self.shown = True
-            slow = [f"{name} {first[name]:.1f} s" for name in sound if first[name] > 0.05]
+            late = {name: first[name] for name in sound if first[name] > 0.1}
+            slow = [
+                f"{name} {taken:.1f} s"
+                for name, taken in late.items()
+                if taken > 3 * np.median(seconds[name])
+            ]
             print(f"first call, not counted: {', '.join(slow) or 'nobody took long'}")
 
 

@@ -92,6 +92,7 @@ class Report:
     job: str
     folder: Path
     rows: list[dict[str, Any]] = field(default_factory=list)
+    told: set[tuple[str, str]] = field(default_factory=set)
 
     def table(
         self,
@@ -132,7 +133,9 @@ class Report:
             )
             print(f"{name:32s}{value:10.4g}{ratios}  {row['note']}".rstrip())
         for name, note in notes.items():
-            print(f"{name}: {note}")
+            if (name, note) not in self.told:  # once is enough
+                print(f"{name}: {note}")
+            self.told.add((name, note))
         print(end="", flush=True)
 
     def write(self) -> None:
