@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer, load, save
 from reservoir.activations import ACTIVATIONS
+from reservoir.dynamics import _engines
 from reservoir.model_selection import stack_sequences
 
 RNG = np.random.default_rng(0)
@@ -132,7 +133,8 @@ def test_a_round_trip_changes_nothing(name, trip, tmp_path):
 
 
 @pytest.mark.parametrize("how", ["npz", "joblib", "pickle"])
-def test_in_a_fresh_process(how, tmp_path):
+def test_in_a_fresh_process(how, tmp_path, monkeypatch):
+    monkeypatch.setattr(_engines, "_WORTH_LOADING", 0.01)  # as it is in the other process
     model = regressor()
     path = tmp_path / f"model.{how}"
     if how == "npz":

@@ -14,7 +14,7 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics._engines import code_of, uses_kernels
-from reservoir.dynamics._open_loop import as_series, block_rows
+from reservoir.dynamics._open_loop import as_series, block_rows, may_overflow
 from reservoir.dynamics._reference import recurrence
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
 
@@ -114,9 +114,10 @@ def run_closed_loop(
         if callable(readout):
             return _loop(reservoir, readout, features, output, exog, n_fed)
         coef, intercept = _as_coefficients(readout, n_outputs, features)
-        if not compiled or code_of(reservoir) is None:
-            return _loop(reservoir, lambda v: coef @ v + intercept, features, output, exog, n_fed)
         state = features[: reservoir.n_units]
+        extreme = may_overflow(reservoir, exog, None, state, 0.0)  # sums depend on their order
+        if not compiled or extreme or code_of(reservoir) is None:
+            return _loop(reservoir, lambda v: coef @ v + intercept, features, output, exog, n_fed)
         return _compiled_loop(reservoir, coef, intercept, state, output, exog, n_fed)
 
 

@@ -58,7 +58,7 @@ def numpy_seconds_per_step(reservoir: Reservoir) -> float:
 def code_of(reservoir: Reservoir) -> int | None:
     """Return the kernels' number of the activation; None for one that they do not know."""
     activation = get_activation(reservoir.activation)
-    if ACTIVATIONS.get(activation.name) is not activation:
+    if ACTIVATIONS.get(activation.name) != activation:
         return None
     return _kernels.CODES.get(activation.name)
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
+from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, _reference
 from reservoir.dynamics._engines import code_of, uses_kernels
 from reservoir.dynamics._open_loop import (
@@ -128,15 +129,24 @@ def iter_many(
             raise ValueError(f"initial_states must have shape {starts.shape}; got {given.shape}.")
         for i, state in enumerate(given):
             starts[i] = _as_vector(f"initial_states[{i}]", state, n_units, dtype)
+    bounded = get_activation(reservoir.activation).bounded
+    extreme = any(
+        may_overflow(reservoir, X, F, x, 0.0)
+        for X, F, x in zip(inputs, received, starts, strict=True)
+    )
     n_steps = sum(len(X) for X in inputs)
-    kernels = uses_kernels(reservoir, n_steps, engine)
+    kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir.W) and code_of(reservoir) is not None
     size = _kernels.LANES if lanes else _GROUP
     order = sorted(range(len(inputs)), key=lambda i: -len(inputs[i]))
     chosen = "numba" if kernels else "numpy"  # for the whole, not for each by its own length
     for begin in range(0, len(order), size):
         group = [i for i in order[begin : begin + size] if len(inputs[i])]
-        yield from _lockstep(reservoir, group, inputs, received, starts, chosen, lanes)
+        blocks = _lockstep(reservoir, group, inputs, received, starts, chosen, lanes)
+        for index, start, block in blocks:
+            if extreme or not bounded:
+                check_finite_states(reservoir, block, start)
+            yield index, start, block
 
 
 def _each_feedback(
@@ -170,8 +180,6 @@ def _lockstep(
         with np.errstate(over="ignore", invalid="ignore"):
             block = advance(reservoir, states, np.stack(here), memory)
         for i, part in zip(group, block, strict=True):
-            if may_overflow(reservoir, inputs[i][now:stop], feedback[i], starts[i], 0.0):
-                check_finite_states(reservoir, part, now)
             yield i, now, part
         now = stop
         group = [i for i in group if len(inputs[i]) > now]

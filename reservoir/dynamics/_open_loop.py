@@ -131,8 +131,11 @@ def iter_states(
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = _as_vector("initial_state", initial_state, reservoir.n_units, dtype)
-    engine_of = _compiled if uses_kernels(reservoir, len(X), engine) else _reference
-    check = may_overflow(reservoir, X, feedback, state, noise)
+    bounded = get_activation(reservoir.activation).bounded
+    extreme = may_overflow(reservoir, X, feedback, state, noise)
+    # sums that overflow depend on their order: there the reference alone says what comes out
+    compiled = uses_kernels(reservoir, len(X), engine) and not (bounded and extreme)
+    engine_of = _compiled if compiled else _reference
     if out is None and buffer is None:
         buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
     rows = block_rows(reservoir.n_units, len(X)) if buffer is None else len(buffer)
@@ -147,7 +150,7 @@ def iter_states(
         with np.errstate(over="ignore", invalid="ignore"):
             received = None if feedback is None else feedback[start:stop]
             engine_of.advance(reservoir, state, place, X[start:stop], received, kicks)
-            if check:
+            if extreme or not bounded:
                 check_finite_states(reservoir, block, start)
         state = block[-1].copy()
         yield start, block
@@ -161,9 +164,10 @@ def block_rows(n_units: int, n_samples: int) -> int:
 def may_overflow(
     reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
 ) -> bool:
-    """Whether a state might leave the range of floating point, so that each must be looked at."""
-    if not get_activation(reservoir.activation).bounded:
-        return True
+    """Whether sums of inputs and states within the unit range might leave that of floating point.
+
+    The states of an unbounded activation may do so in any case.
+    """
     sizes = [float(np.abs(a).max(initial=0.0)) for a in (X, state) if a is not None]
     sizes.append(0.0 if feedback is None else float(np.abs(feedback).max(initial=0.0)))
     largest = max(*sizes, 50 * noise + 1.0)  # no normal deviate is 50 standard deviations out
