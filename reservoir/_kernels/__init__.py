@@ -153,8 +153,11 @@ def advance(
         inputs, weights = np.empty((0, 0), dtype), np.empty((0, 0), dtype)
     kicks = np.empty((0, 0), dtype) if kicks is None else kicks
     leaks = _leaks(leak_rate, state.size, dtype)
-    z = aligned((_padded(state.size),), dtype)
-    _call("advance", buffer, state, z, inputs, weights, kicks, W, code, _slope(dtype), *leaks)
+    x, z = aligned((2, _padded(state.size)), dtype)
+    x[: state.size] = state
+    _call(
+        "advance", buffer, x, z, state.size, inputs, weights, kicks, W, code, _slope(dtype), *leaks
+    )
 
 
 def advance_lanes(
@@ -171,11 +174,12 @@ def advance_lanes(
     W : Rows of [W, W_in, ...], n_units + n_inputs columns
     """
     n_units = state.shape[0]
-    x = aligned((2, n_units + inputs.shape[1], LANES), block.dtype)
-    x[0, :n_units] = state
-    chunk = aligned((_CHUNK * LANES,), block.dtype)
+    x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
+    x[: state.size] = state.ravel()
+    chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), block.dtype)
     leaks = _leaks(leak_rate, n_units, block.dtype, LANES)
-    _call("advance_lanes", block, x, chunk, inputs, W, code, _slope(block.dtype), *leaks)
+    slope = _slope(block.dtype)
+    _call("advance_lanes", block, x, y, chunk, inputs, W, code, slope, *leaks)
 
 
 def closed_loop(
@@ -202,7 +206,7 @@ def closed_loop(
     """
     n_units, dtype = state.size, outputs.dtype
     size = _padded(n_units)
-    x = aligned((3, size), dtype)  # the state, the next one, and room for W x
+    x = aligned((3, size), dtype)
     x[0, :n_units] = state
     fed = np.zeros((output.size, size), dtype)
     fed[:, :n_units] = from_output.T
@@ -211,8 +215,8 @@ def closed_loop(
     tail = np.ascontiguousarray(coef[:, n_units:])
     leaks = _leaks(leak_rate, n_units, dtype)
     intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
-    done, now = _call(
-        "closed_loop", outputs, x, output, drive, fed, exog, reads, tail, intercept, n_fed, bounded,
-        dtype.type(limit), n_units, W, code, _slope(dtype), *leaks,
+    done = _call(
+        "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, tail, intercept, n_fed,
+        bounded, dtype.type(limit), n_units, W, code, _slope(dtype), *leaks,
     )  # fmt: skip
-    return done, x[now, :n_units].copy()
+    return done, x[0 if done == len(outputs) else 1, :n_units].copy()

@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import njit, types
 from numba.core.caching import FunctionCache
 from numba.extending import overload
@@ -86,40 +87,49 @@ def _activate(z: Any, code: int, slope: Any) -> None:
         _softplus(z)
 
 
+# Rows are named by array and index, never sliced: numba counts references to a slice, which costs
+# as much as a step of a small reservoir.
+
+
 @_inner
-def _add(z: Any, row: Any, n: int) -> None:
+def _add_row(z: Any, rows: Any, k: int, n: int) -> None:
     for i in range(n):
-        z[i] += row[i]
+        z[i] += rows[k, i]
 
 
 @_inner
-def _add_times(z: Any, row: Any, factor: Any) -> None:
-    for i in range(row.shape[0]):
-        z[i] += row[i] * factor
+def _add_row_times(z: Any, rows: Any, k: int, factor: Any) -> None:
+    for i in range(rows.shape[1]):
+        z[i] += rows[k, i] * factor
 
 
 @_inner
-def _add_affine(z: Any, offset: Any, row: Any, factor: Any) -> None:
-    for i in range(row.shape[0]):
-        z[i] += offset[i] + row[i] * factor
+def _add_affine(z: Any, rows: Any, factor: Any) -> None:
+    for i in range(rows.shape[1]):
+        z[i] += rows[0, i] + rows[1, i] * factor
 
 
 @_inner
-def _copy(out: Any, z: Any, n: int) -> None:
+def _add_four_rows(z: Any, rows: Any, k: int, p: Any, q: Any, r: Any, s: Any) -> None:
+    for i in range(rows.shape[1]):
+        z[i] += (rows[k, i] * p + rows[k + 1, i] * q) + (rows[k + 2, i] * r + rows[k + 3, i] * s)
+
+
+@_inner
+def _update(x: Any, z: Any, leak: Any, keep: Any, n: int) -> None:
+    """Replace the state x, given the activations z; a leak of size 0 is none."""
+    if leak.shape[0] == 0:
+        for i in range(n):
+            x[i] = z[i]
+    else:
+        for i in range(n):
+            x[i] = keep[i] * x[i] + leak[i] * z[i]
+
+
+@_inner
+def _copy(rows: Any, k: int, x: Any, n: int) -> None:
     for i in range(n):
-        out[i] = z[i]
-
-
-@_inner
-def _leak(out: Any, x: Any, z: Any, leak: Any, keep: Any) -> None:
-    for i in range(leak.shape[0]):
-        out[i] = keep[i] * x[i] + leak[i] * z[i]
-
-
-@_inner
-def _four_columns(z: Any, a: Any, b: Any, c: Any, d: Any, p: Any, q: Any, r: Any, s: Any) -> None:
-    for i in range(a.shape[0]):
-        z[i] += (a[i] * p + b[i] * q) + (c[i] * r + d[i] * s)
+        rows[k, i] = x[i]
 
 
 def product(z: Any, W: Any, x: Any) -> None:
@@ -139,18 +149,14 @@ def _product(z: Any, W: Any, x: Any) -> Any:
         return sparse
 
     def dense(z: Any, W: Any, x: Any) -> None:
-        columns = W.transposed
-        n = columns.shape[0]
+        n = W.transposed.shape[0]
         for i in range(z.shape[0]):
             z[i] = 0
         whole = n - n % 4
-        for j in range(0, whole, 4):
-            _four_columns(
-                z, columns[j], columns[j + 1], columns[j + 2], columns[j + 3],
-                x[j], x[j + 1], x[j + 2], x[j + 3],
-            )  # fmt: skip
-        for j in range(whole, n):
-            _add_times(z, columns[j], x[j])
+        for k in range(0, whole, 4):
+            _add_four_rows(z, W.transposed, k, x[k], x[k + 1], x[k + 2], x[k + 3])
+        for k in range(whole, n):
+            _add_row_times(z, W.transposed, k, x[k])
 
     return dense
 
@@ -169,126 +175,132 @@ def activate(z: Any, code: int, slope: Any) -> None:
 
 @_kernel
 def advance(
-    buffer: Any, state: Any, z: Any, inputs: Any, weights: Any, kicks: Any,
+    buffer: Any, x: Any, z: Any, n_units: int, inputs: Any, weights: Any, kicks: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
     """Write states into the first columns of `buffer`, row by row.
 
+    `x` holds the state before and `z` is room for W x, both padded to a multiple of eight.
     `weights` holds the bias and a row per input; where it is empty, the buffer holds the drive.
-    `z` is room for W x, padded to a multiple of eight. `leak` of size 0 means no leak, `kicks` of
-    size 0 no noise.
+    `leak` of size 0 means no leak, `kicks` of size 0 no noise.
     """
-    n_units = state.shape[0]
-    x = state
     for t in range(buffer.shape[0]):
-        row = buffer[t]
         product(z, W, x)
         if weights.shape[0] == 0:
-            _add(z, row, n_units)
+            _add_row(z, buffer, t, n_units)
         elif weights.shape[0] == 2:  # the usual case, in one pass
-            _add_affine(z, weights[0], weights[1], inputs[t, 0])
+            _add_affine(z, weights, inputs[t, 0])
         else:
-            _add(z, weights[0], n_units)
-            for i in range(1, weights.shape[0]):
-                _add_times(z, weights[i], inputs[t, i - 1])
+            _add_row(z, weights, 0, n_units)
+            for k in range(1, weights.shape[0]):
+                _add_row_times(z, weights, k, inputs[t, k - 1])
         _activate(z, code, slope)
-        if leak.shape[0] == 0:
-            _copy(row, z, n_units)
-        else:
-            _leak(row, x, z, leak, keep)
+        _update(x, z, leak, keep, n_units)
         if kicks.shape[0] > 0:
-            _add(row, kicks[t], n_units)
-        x = row
+            _add_row(x, kicks, t, n_units)
+        _copy(buffer, t, x, n_units)
+
+
+@_inner
+def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, keep: Any) -> None:
+    for i in range(n):
+        j = np.uint64(begin) + np.uint64(i)  # a signed sum might be negative: no vectors then
+        if leak.shape[0] == 0:
+            new[j] = z[i]
+        else:
+            new[j] = keep[j] * old[j] + leak[j] * z[i]
+
+
+@_inner
+def _step_lanes(
+    block: Any, flat: Any, t: int, old: Any, new: Any, z: Any, inputs: Any,
+    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+) -> None:  # fmt: skip
+    _, n_steps, n_units = block.shape
+    for i in range(inputs.shape[1]):
+        for lane in range(8):
+            old[(n_units + i) * 8 + lane] = inputs[t, i, lane]
+    for begin in range(0, n_units, z.shape[0] // 8):
+        rows = min(z.shape[0] // 8, n_units - begin)
+        for i in range(rows):
+            start, stop = W.offsets[begin + i], W.offsets[begin + i + 1]
+            row_times_lanes(z, i, W.data, W.indices, start, stop, old)
+        _activate(z, code, slope)
+        _update_lanes(new, old, begin * 8, z, rows * 8, leak, keep)
+        whole = rows - rows % 8
+        for i in range(begin, begin + whole, 8):
+            store_transposed(flat, t * n_units + i, n_steps * n_units, new, i * 8)
+        for i in range(begin + whole, begin + rows):
+            for lane in range(8):
+                block[lane, t, i] = new[i * 8 + lane]
 
 
 @_kernel
 def advance_lanes(
-    block: Any, x: Any, chunk: Any, inputs: Any, W: Any, code: int, slope: Any, leak: Any, keep: Any
-) -> None:
+    block: Any, x: Any, y: Any, z: Any, inputs: Any,
+    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+) -> None:  # fmt: skip
     """Step eight sequences at once.
 
-    `block` (8, n_steps, n_units) receives the states. `x` (2, n_columns, 8) holds the state, then
-    room for the inputs, one sequence per lane, and is written in turns; `inputs` (n_steps, n, 8)
-    are what stands behind the state (the constant of the bias included); `chunk` is room for a
-    few units; `leak` and `keep` are repeated eight times per unit.
+    `block` (8, n_steps, n_units) receives the states. `x` holds the state before, one sequence per
+    lane, then room for the inputs; `y`, as large, is written in turns with it. `inputs` (n_steps,
+    n, 8) are what stands behind the state (the constant of the bias included); `z` is room for a
+    few units at a time, so that they stay in the nearest cache; `leak` and `keep` are repeated
+    eight times per unit.
     """
-    _, n_steps, n_units = block.shape
-    flat_block, flat = block.reshape(-1), x.reshape(2, -1)
-    now = 0
-    for t in range(n_steps):
-        old, new = flat[now], flat[1 - now]
-        for i in range(inputs.shape[1]):
-            for lane in range(8):
-                old[(n_units + i) * 8 + lane] = inputs[t, i, lane]
-        for begin in range(0, n_units, chunk.shape[0] // 8):
-            rows = min(chunk.shape[0] // 8, n_units - begin)
-            for i in range(rows):
-                start, stop = W.offsets[begin + i], W.offsets[begin + i + 1]
-                row_times_lanes(chunk, i, W.data, W.indices, start, stop, old)
-            z = chunk[: rows * 8]
-            _activate(z, code, slope)
-            here = slice(begin * 8, (begin + rows) * 8)
-            if leak.shape[0] == 0:
-                _copy(new[here], z, rows * 8)
-            else:
-                _leak(new[here], old[here], z, leak[here], keep[here])
-            whole = rows - rows % 8
-            for i in range(0, whole, 8):
-                start = t * n_units + begin + i
-                store_transposed(flat_block, start, n_steps * n_units, new, (begin + i) * 8)
-            for i in range(whole, rows):
-                for lane in range(8):
-                    block[lane, t, begin + i] = new[(begin + i) * 8 + lane]
-        now = 1 - now
+    flat = block.reshape(-1)
+    for t in range(block.shape[1]):
+        if t % 2 == 0:
+            _step_lanes(block, flat, t, x, y, z, inputs, W, code, slope, leak, keep)
+        else:
+            _step_lanes(block, flat, t, y, x, z, inputs, W, code, slope, leak, keep)
 
 
 @_inner
-def _within(values: Any, limit: Any, n: int) -> bool:
+def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
     inside = True
     for i in range(n):
-        inside &= abs(values[i]) < limit
+        inside &= abs(rows[k, i]) < limit
     return inside
 
 
 @_kernel
 def closed_loop(
-    outputs: Any, x: Any, output: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
+    outputs: Any, output: Any, x: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
     coef_tail: Any, intercept: Any, n_fed: int, bounded: bool, limit: Any,
     n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
-    """Run on own outputs; return how many steps stayed inside the limit, and which x is the state.
+    """Run on own outputs; return how many steps stayed inside the limit.
 
-    `x` (3, padded size) holds the state in its first row; `drive` is what does not depend on the
-    outputs, one row per step or one for all; `coef` (n_outputs, padded size) reads the state,
-    `coef_tail` (n_outputs, n) the fed-back outputs and the exogenous inputs, if any.
+    Rows of `x` (3, padded size): the state, the state before (what counts after a step outside),
+    room for W x. `output` (n_outputs,) is what the first step receives, and is changed. `drive`
+    is what does not depend on the outputs, one row per step or one for all; `coef` (n_outputs,
+    padded size) reads the state, `coef_tail` (n_outputs, n) the fed-back outputs and the exogenous
+    inputs, if any.
     """
     n_steps, n_outputs = outputs.shape
-    z = x[2]
-    now = 0
+    state, before, z = x[0], x[1], x[2]
     for k in range(n_steps):
-        old, new = x[now], x[1 - now]
-        product(z, W, old)
-        _add(z, drive[k if drive.shape[0] > 1 else 0], n_units)
+        product(z, W, state)
+        _add_row(z, drive, k if drive.shape[0] > 1 else 0, n_units)
         for j in range(n_outputs):
-            _add_times(z, from_output[j], output[j])
+            _add_row_times(z, from_output, j, output[j])
         _activate(z, code, slope)
-        if leak.shape[0] == 0:
-            _copy(new, z, n_units)
-        else:
-            _leak(new, old, z, leak, keep)
-        if not bounded and not _within(new, limit, n_units):
-            return k, now
-        row = outputs[k]
+        for i in range(n_units):
+            before[i] = state[i]
+        _update(state, z, leak, keep, n_units)
+        if not bounded and not _within(x, 0, n_units, limit):
+            return k
         for j in range(n_outputs):
-            value = intercept[j] + dot8(coef, j * coef.shape[1], new, coef.shape[1])
+            value = intercept[j] + dot8(coef, j * coef.shape[1], state, coef.shape[1])
             if coef_tail.shape[1] > 0:
                 for i in range(n_fed):
                     value += coef_tail[j, i] * output[i]
                 for i in range(exog.shape[1]):
                     value += coef_tail[j, n_fed + i] * exog[k, i]
-            row[j] = value
-        if not _within(row, limit, n_outputs):
-            return k, now
-        output = row
-        now = 1 - now
-    return n_steps, now
+            outputs[k, j] = value
+        if not _within(outputs, k, n_outputs, limit):
+            return k
+        for j in range(n_outputs):
+            output[j] = outputs[k, j]
+    return n_steps

@@ -9,6 +9,7 @@ rule is allowed, so that NaN and infinity keep their meaning.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -275,6 +276,44 @@ logistic8 = _elementwise(_logistic)
 # --- products
 
 
+def _gathers_fast(triple: str, cpu: str, features: str) -> bool:
+    """Whether the processor's own instruction gathers faster than eight loads.
+
+    It does on Intel's with AVX-512, unless the kernel or the firmware has slowed it down against
+    the leak of 2022 (gather data sampling); on AMD's it does not.
+    """
+    if "+avx512f" not in features.split(",") or cpu.startswith("znver"):
+        return False
+    try:
+        status = Path("/sys/devices/system/cpu/vulnerabilities/gather_data_sampling").read_text()
+    except OSError:  # another system, or one that does not know of it
+        return False
+    return status.startswith("Not affected")
+
+
+def _load_indices(v: Vectors, index: Any, start: Any, index_type: Any) -> Any:
+    """Return eight indices, widened to 32 bits."""
+    kind, wide = ir.VectorType(index_type, LANES), ir.VectorType(ir.IntType(32), LANES)
+    place = v.builder.bitcast(v.builder.gep(index, [start]), kind.as_pointer())
+    places = v.builder.load(place, align=index_type.width // 8)
+    return places if index_type.width == 32 else v.builder.zext(places, wide)
+
+
+def _gather(v: Vectors, base: Any, places: Any) -> Any:
+    """Return base[places] by the processor's gather instruction."""
+    address = ir.IntType(8).as_pointer()
+    if v.bits == 64:  # the mask says which lanes to load: a bit each, or here a sign bit each
+        name, mask_type = "llvm.x86.avx512.mask.gather.dpd.512", ir.VectorType(ir.IntType(1), LANES)
+        mask, scale = ir.Constant(mask_type, [1] * LANES), ir.IntType(32)(8)
+    else:
+        name, mask_type = "llvm.x86.avx2.gather.d.ps.256", v.vector
+        mask, scale = v.const(-0.0), ir.IntType(8)(4)
+    arguments = (v.const(0.0), v.builder.bitcast(base, address), places, mask, scale)
+    kind = ir.FunctionType(v.vector, [argument.type for argument in arguments])
+    function = cgutils.get_or_insert_function(v.builder.module, kind, name)
+    return v.builder.call(function, arguments)
+
+
 @intrinsic
 def gather_dot8(
     typingctx: Any, z: Any, rows: Any, data: Any, indices: Any, start: Any, stop: Any, slice_: Any,
@@ -288,15 +327,20 @@ def gather_dot8(
             _data(context, builder, signature.args[i], args[i]) for i in range(4)
         )
         source = _data(context, builder, signature.args[7], args[7])
+        index_type = context.get_data_type(signature.args[3].dtype)
+        hardware = _gathers_fast(*context.codegen().magic_tuple())
         sums = v.sums(2)
 
         def entry(j: Any, which: int) -> None:
             base = builder.mul(j, _LONG(LANES))
-            gathered = v.undefined
-            for lane in range(LANES):
-                place = builder.load(builder.gep(index, [builder.add(base, _LONG(lane))]))
-                number = builder.load(builder.gep(source, [builder.zext(place, _LONG)]))
-                gathered = builder.insert_element(gathered, number, ir.IntType(32)(lane))
+            if hardware:
+                gathered = _gather(v, source, _load_indices(v, index, base, index_type))
+            else:
+                gathered = v.undefined
+                for lane in range(LANES):
+                    place = builder.load(builder.gep(index, [builder.add(base, _LONG(lane))]))
+                    number = builder.load(builder.gep(source, [builder.zext(place, _LONG)]))
+                    gathered = builder.insert_element(gathered, number, ir.IntType(32)(lane))
             v.add_product(sums[which], v.load(weight, base), gathered)
 
         _unrolled(builder, args[4], args[5], len(sums), entry)
