@@ -37,9 +37,15 @@ class Sell(NamedTuple):
 
 
 class Dense(NamedTuple):
-    """W' in C order: the product is a sum of columns, each read in one piece."""
+    """All entries in slices of eight rows, column by column: `Sell` without the indices.
 
-    transposed: Array
+    Attributes
+    ----------
+    data : array of shape (n_slices, n_units, 8)
+        Rows that a last slice lacks are zero.
+    """
+
+    data: Array
 
 
 class Rows(NamedTuple):
@@ -66,9 +72,12 @@ def unsigned(n_columns: int) -> Any:
 def pack(W: Matrix) -> Sell | Dense:
     """Return W in the layout that a run over one sequence reads."""
     if not sp.issparse(W):
-        transposed = aligned(W.shape, W.dtype)
-        transposed[:] = W.T
-        return Dense(transposed)
+        n_units = W.shape[0]
+        data = aligned((-(-n_units // LANES), n_units, LANES), W.dtype)
+        for lane in range(LANES):
+            rows = W[lane::LANES]
+            data[: len(rows), :, lane] = rows
+        return Dense(data)
     n_units = W.shape[0]
     lengths = np.diff(W.indptr)
     order = np.argsort(-lengths, kind="stable")

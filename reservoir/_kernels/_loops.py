@@ -16,6 +16,7 @@ from numba.extending import overload
 
 from reservoir._kernels import _vector
 from reservoir._kernels._vector import (
+    dense_dot8,
     dot8,
     gather_dot8,
     logistic8,
@@ -110,12 +111,6 @@ def _add_affine(z: Any, rows: Any, factor: Any) -> None:
 
 
 @_inner
-def _add_four_rows(z: Any, rows: Any, k: int, p: Any, q: Any, r: Any, s: Any) -> None:
-    for i in range(rows.shape[1]):
-        z[i] += (rows[k, i] * p + rows[k + 1, i] * q) + (rows[k + 2, i] * r + rows[k + 3, i] * s)
-
-
-@_inner
 def _update(x: Any, z: Any, leak: Any, keep: Any, n: int) -> None:
     """Replace the state x, given the activations z; a leak of size 0 is none."""
     if leak.shape[0] == 0:
@@ -149,14 +144,9 @@ def _product(z: Any, W: Any, x: Any) -> Any:
         return sparse
 
     def dense(z: Any, W: Any, x: Any) -> None:
-        n = W.transposed.shape[0]
-        for i in range(z.shape[0]):
-            z[i] = 0
-        whole = n - n % 4
-        for k in range(0, whole, 4):
-            _add_four_rows(z, W.transposed, k, x[k], x[k + 1], x[k + 2], x[k + 3])
-        for k in range(whole, n):
-            _add_row_times(z, W.transposed, k, x[k])
+        n_slices, n_units, _ = W.data.shape
+        for s in range(n_slices):
+            dense_dot8(z, W.data, s, n_units, x)
 
     return dense
 

@@ -382,6 +382,30 @@ def row_times_lanes(
 
 
 @intrinsic
+def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -> Any:
+    """Write eight rows of W x: the n columns of one slice of a dense W."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[4])
+        to, weight, source = (
+            _data(context, builder, signature.args[i], args[i]) for i in (0, 1, 4)
+        )
+        first = builder.mul(args[2], builder.mul(args[3], _LONG(LANES)))
+        sums = v.sums(8)
+
+        def column(j: Any, which: int) -> None:
+            weights = v.load(weight, builder.add(first, builder.mul(j, _LONG(LANES))))
+            number = builder.load(builder.gep(source, [j]))
+            v.add_product(sums[which], weights, v.broadcast(number))
+
+        _unrolled(builder, _LONG(0), args[3], len(sums), column)
+        v.store(v.total(sums), to, builder.mul(args[2], _LONG(LANES)))
+        return context.get_dummy_value()
+
+    return types.void(z, data, types.int64, types.int64, x), codegen
+
+
+@intrinsic
 def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
     """Return the scalar product of ``a[start : start + n]`` and ``x[:n]``; n a multiple of 8."""
 
