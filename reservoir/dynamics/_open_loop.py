@@ -168,9 +168,10 @@ def may_overflow(
 
     The states of an unbounded activation may do so in any case.
     """
-    sizes = [float(np.abs(a).max(initial=0.0)) for a in (X, state) if a is not None]
-    sizes.append(0.0 if feedback is None else float(np.abs(feedback).max(initial=0.0)))
-    largest = max(*sizes, 50 * noise + 1.0)  # no normal deviate is 50 standard deviations out
+    largest = 50 * noise + 1.0  # no normal deviate is 50 standard deviations out
+    for array in (X, state, feedback):
+        if array is not None:
+            largest = max(largest, float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
     return not largest * reservoir._largest_row_sum < np.finfo(reservoir.dtype).max / 4
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from reservoir._typing import Array
 
+_CHUNK = 2**14  # rows that are compared at a time: no copy of a long series
 _MAX_PAIRS = 64  # kept so that a pipeline's own scaling can be checked later
 
 
@@ -55,14 +56,22 @@ class Pairing:
             return
         shown = following[:, : self.n_outputs]
         with np.errstate(over="ignore", invalid="ignore"):
-            differences = np.abs(targets.astype(shown.dtype) - shown)
             # close against how much the column moves: a large offset must not hide a lag
             spread = shown.std(axis=0, dtype=np.float64) if len(shown) > 1 else 0.0
-        close = 1e-6 * spread + 16 * np.finfo(shown.dtype).eps * np.abs(shown)
-        same = (differences <= close) | np.isnan(targets)
-        if not same.all():
-            t, k = (int(i) for i in np.argwhere(~same)[0])
-            self.problem = (
-                f"y[{t + first}, {k}]={targets[t, k]:.6g}, but "
-                f"X[{t + first + 1}, {k}]={shown[t, k]:.6g}"
-            )
+        for start in range(0, len(shown), _CHUNK):
+            given, seen = targets[start : start + _CHUNK], shown[start : start + _CHUNK]
+            same = _close(given, seen, spread)
+            if not same.all():
+                row, k = (int(i) for i in np.argwhere(~same)[0])
+                t = start + row + first
+                self.problem = (
+                    f"y[{t}, {k}]={given[row, k]:.6g}, but X[{t + 1}, {k}]={seen[row, k]:.6g}"
+                )
+                return
+
+
+def _close(targets: Array, shown: Array, spread: Array | float) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        differences = np.abs(targets.astype(shown.dtype) - shown)
+    near = 1e-6 * spread + 16 * np.finfo(shown.dtype).eps * np.abs(shown)
+    return (differences <= near) | np.isnan(targets)
