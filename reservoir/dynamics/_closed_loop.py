@@ -211,7 +211,7 @@ def _loop(
     n_units, n_outputs = reservoir.n_units, output.size
     state, tail = features[:n_units], features[n_units:]
     from_output, from_exog = _weights_of_loop(reservoir, n_outputs, n_fed)
-    add_recurrence = recurrence(reservoir.W)
+    add_recurrence = recurrence(reservoir._product_W)
     activation = get_activation(reservoir.activation)
     activate, bounded = activation.function, activation.bounded
     leak, keep = reservoir.leak_rate, np.asarray(1 - reservoir.leak_rate, dtype=features.dtype)

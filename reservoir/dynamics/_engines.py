@@ -32,7 +32,7 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
         return _demand()
     if not _kernels.usable() or code_of(reservoir) is None:
         return False
-    if not sp.issparse(reservoir.W) and reservoir.n_units > _DENSE_UNITS:
+    if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:
         return False
     seconds = n_steps * numpy_seconds_per_step(reservoir)
     if seconds < _WORTH_LOADING or not _kernels.load():
@@ -50,7 +50,7 @@ def engine_for(reservoir: Reservoir, n_steps: int) -> str:
 
 def numpy_seconds_per_step(reservoir: Reservoir) -> float:
     """Return about how long the NumPy engine takes for a step."""
-    W = reservoir.W
+    W = reservoir._product_W
     connections = W.nnz if sp.issparse(W) else W.size
     return _PER_STEP + _PER_UNIT * reservoir.n_units + _PER_CONNECTION * connections
 

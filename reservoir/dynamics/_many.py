@@ -136,7 +136,7 @@ def iter_many(
     )
     n_steps = sum(len(X) for X in inputs)
     kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
-    lanes = kernels and sp.issparse(reservoir.W) and code_of(reservoir) is not None
+    lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
     size = _kernels.LANES if lanes else _GROUP
     order = sorted(range(len(inputs)), key=lambda i: -len(inputs[i]))
     chosen = "numba" if kernels else "numpy"  # for the whole, not for each by its own length

@@ -29,7 +29,7 @@ def advance(
     """Write the states that follow `state` into the first columns of `place`, a row per input."""
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
-    step_through(reservoir, state, block, kicks, recurrence(reservoir.W))
+    step_through(reservoir, state, block, kicks, recurrence(reservoir._product_W))
 
 
 def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) -> None:
@@ -107,7 +107,7 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, memory: Arr
     array of shape (n_sequences, n_steps, n_units)
     """
     n_sequences, n_steps, _ = inputs.shape
-    W, k = reservoir.W, reservoir.n_features
+    W, k = reservoir._product_W, reservoir.n_features
     block = memory[: n_sequences * n_steps * reservoir.n_units].reshape(n_sequences, n_steps, -1)
     for rows, given in zip(block, inputs, strict=True):
         project(reservoir, given[:, :k], None if reservoir.W_fb is None else given[:, k:], rows)

@@ -111,9 +111,15 @@ class Reservoir:
         self._freeze()  # pickling forgets the flag
 
     @cached_property
+    def _product_W(self) -> Matrix:
+        """W as products with it are fastest: dense where more than half of it is stored."""
+        crowded = sp.issparse(self.W) and self.W.nnz > self.W.shape[0] ** 2 / 2
+        return self.W.toarray() if crowded else self.W
+
+    @cached_property
     def _packed(self) -> Sell | Dense:
         """W as the kernels read it for one sequence; made once, never pickled."""
-        return pack(self.W)
+        return pack(self._product_W)
 
     @cached_property
     def _packed_rows(self) -> Rows:
