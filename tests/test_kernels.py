@@ -656,6 +656,23 @@ def test_small_jobs_do_not_import_numba(tmp_path):
     in_a_process(program, tmp_path)
 
 
+def test_every_activation_has_a_kernel():
+    assert set(_kernels.CODES) == set(ACTIVATIONS)
+
+
+def test_crowded_sparse_matrices_are_multiplied_dense():
+    for density, dense in ((0.3, False), (0.9, True)):
+        net = network(40, density=density)
+        assert sp.issparse(net.W)
+        assert sp.issparse(net._product_W) != dense
+        assert isinstance(net._packed, _kernels.Dense) == dense
+        X = drive(net, 50)[0]
+        plain = Reservoir(net.W.toarray(), net.W_in, net.bias)
+        for engine in ("numba", "numpy"):
+            assert_close(run(net, X, engine=engine), run(plain, X, engine="numpy"))
+            assert_close(run_many(net, [X] * 9, engine=engine)[7], run(plain, X, engine="numpy"))
+
+
 def test_build_reservoir_runs_on_kernels_for_every_topology():
     from reservoir.topologies import TOPOLOGIES
 
