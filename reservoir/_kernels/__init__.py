@@ -22,6 +22,7 @@ from reservoir._typing import Array
 __all__ = [
     "CODES",
     "LANES",
+    "Leaks",
     "Dense",
     "Rows",
     "Sell",
@@ -36,6 +37,7 @@ __all__ = [
     "multiply",
     "pack",
     "pack_rows",
+    "repeat_leaks",
     "usable",
 ]
 
@@ -44,6 +46,7 @@ CODES = {
     for code, name in enumerate(("tanh", "logistic", "relu", "leaky_relu", "identity", "softplus"))
 }
 _CHUNK = 64  # units of a block of eight columns whose activation is taken while they are in L1
+Leaks = tuple[Array, Array]  # leak rate and its complement per unit; both empty without a leak
 _failure: list[BaseException] = []  # why numba could not be imported, if it was tried
 
 
@@ -103,14 +106,12 @@ def _slope(dtype: Any) -> Any:
     return np.dtype(dtype).type(0.01)
 
 
-def _leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> tuple[Array, Array]:
+def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:
     """Return a and 1 - a per unit (each repeated `lanes` times); empty without a leak."""
     if np.all(np.equal(leak_rate, 1.0)):
         return np.empty(0, dtype), np.empty(0, dtype)
-    leak = np.empty(n_units, dtype)
-    leak[:] = leak_rate
-    keep = np.empty(n_units, dtype)
-    keep[:] = 1 - np.asarray(leak_rate)
+    leak, keep = np.empty(n_units, dtype), np.empty(n_units, dtype)
+    leak[:], keep[:] = leak_rate, 1 - np.asarray(leak_rate)
     return np.repeat(leak, lanes), np.repeat(keep, lanes)
 
 
@@ -140,7 +141,7 @@ def advance(
     weights: Array | None,
     W: Sell | Dense,
     code: int,
-    leak_rate: Any,
+    leaks: Leaks,
     kicks: Array | None,
 ) -> None:
     """Write the states that follow `state` into the first columns of a C-ordered buffer.
@@ -152,7 +153,6 @@ def advance(
     if inputs is None or weights is None:
         inputs, weights = np.empty((0, 0), dtype), np.empty((0, 0), dtype)
     kicks = np.empty((0, 0), dtype) if kicks is None else kicks
-    leaks = _leaks(leak_rate, state.size, dtype)
     x, z = aligned((2, _padded(state.size)), dtype)
     x[: state.size] = state
     _call(
@@ -161,7 +161,7 @@ def advance(
 
 
 def advance_lanes(
-    block: Array, state: Array, inputs: Array, W: Rows, code: int, leak_rate: Any
+    block: Array, state: Array, inputs: Array, W: Rows, code: int, leaks: Leaks
 ) -> None:
     """Step eight sequences at once.
 
@@ -171,13 +171,13 @@ def advance_lanes(
         Written: the states.
     state : array of shape (n_units, 8)
     inputs : array of shape (n_steps, n_inputs, 8)
+    leaks : pair of arrays of shape (8 n_units,)
     W : Rows of [W, W_in, ...], n_units + n_inputs columns
     """
     n_units = state.shape[0]
     x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
     x[: state.size] = state.ravel()
     chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), block.dtype)
-    leaks = _leaks(leak_rate, n_units, block.dtype, LANES)
     slope = _slope(block.dtype)
     _call("advance_lanes", block, x, y, chunk, inputs, W, code, slope, *leaks)
 
@@ -197,7 +197,7 @@ def closed_loop(
     limit: float,
     W: Sell | Dense,
     code: int,
-    leak_rate: Any,
+    leaks: Leaks,
 ) -> tuple[int, Array]:
     """Fill `outputs` step by step; return how many rows are sound, and the state there.
 
@@ -213,7 +213,6 @@ def closed_loop(
     reads = aligned((output.size, size), dtype)
     reads[:, :n_units] = coef[:, :n_units]
     tail = np.ascontiguousarray(coef[:, n_units:])
-    leaks = _leaks(leak_rate, n_units, dtype)
     intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
     done = _call(
         "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, tail, intercept, n_fed,

@@ -189,7 +189,7 @@ def _compiled_loop(
             limit=limit,
             W=reservoir._packed,
             code=code_of(reservoir),  # type: ignore[arg-type]
-            leak_rate=reservoir.leak_rate,
+            leaks=reservoir._leaks,
         )
         if done < len(block):
             _warn_of_divergence(start + done, limit)

@@ -44,7 +44,7 @@ def advance(
         reservoir._drive_weights if few else None,
         reservoir._packed,
         code,
-        reservoir.leak_rate,
+        reservoir._leaks,
         kicks,
     )
     if buffer is not place:
@@ -79,7 +79,7 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, memory: Ar
     code = code_of(reservoir)
     assert code is not None
     _kernels.advance_lanes(
-        block, state, received, reservoir._packed_rows, code, reservoir.leak_rate
+        block, state, received, reservoir._packed_rows, code, reservoir._lane_leaks
     )
     return block[:n_sequences]
 

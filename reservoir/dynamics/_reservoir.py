@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._kernels import Dense, Rows, Sell, pack, pack_rows
+from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows, repeat_leaks
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice
 from reservoir.activations import Activation, get_activation
@@ -125,6 +125,15 @@ class Reservoir:
     def _packed_rows(self) -> Rows:
         """[W, W_in, W_fb, bias] as the kernels read it for eight sequences at a time."""
         return pack_rows(self.W, self.W_in, self.W_fb, self.bias[:, None])
+
+    @cached_property
+    def _leaks(self) -> Leaks:
+        """The leak rates as the kernels read them."""
+        return repeat_leaks(self.leak_rate, self.n_units, self.dtype)
+
+    @cached_property
+    def _lane_leaks(self) -> Leaks:
+        return repeat_leaks(self.leak_rate, self.n_units, self.dtype, LANES)
 
     @cached_property
     def _drive_weights(self) -> Array:
