@@ -168,7 +168,7 @@ def advance_lanes(
     Parameters
     ----------
     block : array of shape (8, n_steps, n_units)
-        Written: the states.
+        Written: the states. The rows of a sequence follow each other in memory.
     state : array of shape (n_units, 8)
     inputs : array of shape (n_steps, n_inputs, 8)
     leaks : pair of arrays of shape (8 n_units,)
@@ -178,8 +178,12 @@ def advance_lanes(
     x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
     x[: state.size] = state.ravel()
     chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), block.dtype)
+    stride = block.strides[0] // block.itemsize
+    flat = np.lib.stride_tricks.as_strided(
+        block, (stride * (LANES - 1) + block.shape[1] * n_units,), (block.itemsize,)
+    )
     slope = _slope(block.dtype)
-    _call("advance_lanes", block, x, y, chunk, inputs, W, code, slope, *leaks)
+    _call("advance_lanes", flat, stride, n_units, x, y, chunk, inputs, W, code, slope, *leaks)
 
 
 def closed_loop(

@@ -203,10 +203,9 @@ def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, kee
 
 @_inner
 def _step_lanes(
-    block: Any, flat: Any, t: int, old: Any, new: Any, z: Any, inputs: Any,
+    flat: Any, stride: int, n_units: int, t: int, old: Any, new: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
-    _, n_steps, n_units = block.shape
     for i in range(inputs.shape[1]):
         for lane in range(8):
             old[(n_units + i) * 8 + lane] = inputs[t, i, lane]
@@ -219,31 +218,31 @@ def _step_lanes(
         _update_lanes(new, old, begin * 8, z, rows * 8, leak, keep)
         whole = rows - rows % 8
         for i in range(begin, begin + whole, 8):
-            store_transposed(flat, t * n_units + i, n_steps * n_units, new, i * 8)
+            store_transposed(flat, t * n_units + i, stride, new, i * 8)
         for i in range(begin + whole, begin + rows):
             for lane in range(8):
-                block[lane, t, i] = new[i * 8 + lane]
+                flat[lane * stride + t * n_units + i] = new[i * 8 + lane]
 
 
 @_kernel
 def advance_lanes(
-    block: Any, x: Any, y: Any, z: Any, inputs: Any,
+    flat: Any, stride: int, n_units: int, x: Any, y: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
     """Step eight sequences at once.
 
-    `block` (8, n_steps, n_units) receives the states. `x` holds the state before, one sequence per
+    `flat` receives the states, those of a sequence in one piece, `stride` numbers behind those of
+    the sequence before. `x` holds the state before, one sequence per
     lane, then room for the inputs; `y`, as large, is written in turns with it. `inputs` (n_steps,
     n, 8) are what stands behind the state (the constant of the bias included); `z` is room for a
     few units at a time, so that they stay in the nearest cache; `leak` and `keep` are repeated
     eight times per unit.
     """
-    flat = block.reshape(-1)
-    for t in range(block.shape[1]):
+    for t in range(inputs.shape[0]):
         if t % 2 == 0:
-            _step_lanes(block, flat, t, x, y, z, inputs, W, code, slope, leak, keep)
+            _step_lanes(flat, stride, n_units, t, x, y, z, inputs, W, code, slope, leak, keep)
         else:
-            _step_lanes(block, flat, t, y, x, z, inputs, W, code, slope, leak, keep)
+            _step_lanes(flat, stride, n_units, t, y, x, z, inputs, W, code, slope, leak, keep)
 
 
 @_inner

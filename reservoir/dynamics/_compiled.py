@@ -51,7 +51,7 @@ def advance(
         block[:] = buffer[:, : reservoir.n_units]
 
 
-def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, memory: Array) -> Array:
+def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
     """Step up to eight sequences side by side.
 
     Parameters
@@ -61,12 +61,8 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, memory: Ar
     states : array of shape (n_sequences, n_units)
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
         With the outputs that are fed back behind the features.
-    memory : array
-        At least 8 n_steps n_units numbers, where the states go.
-
-    Returns
-    -------
-    array of shape (n_sequences, n_steps, n_units)
+    place : array of shape (8, n_steps, n_units)
+        Where the states go; a sequence's rows follow each other, sequences may lie apart.
     """
     n_sequences, n_steps, n_inputs = inputs.shape
     lanes = _kernels.LANES
@@ -75,13 +71,11 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, memory: Ar
     received = np.ones((n_steps, n_inputs + 1, lanes), reservoir.dtype)  # the last for the bias
     received[:, :n_inputs, :n_sequences] = inputs.transpose(1, 2, 0)
     received[:, :n_inputs, n_sequences:] = 0.0
-    block = memory[: lanes * n_steps * reservoir.n_units].reshape(lanes, n_steps, -1)
     code = code_of(reservoir)
     assert code is not None
     _kernels.advance_lanes(
-        block, state, received, reservoir._packed_rows, code, reservoir._lane_leaks
+        place, state, received, reservoir._packed_rows, code, reservoir._lane_leaks
     )
-    return block[:n_sequences]
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:

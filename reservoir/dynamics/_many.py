@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,6 @@ from reservoir.dynamics._open_loop import (
     check_finite_states,
     iter_states,
     may_overflow,
-    run,
 )
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
 
@@ -72,15 +71,18 @@ def run_many(
     >>> short.shape, np.allclose(long, run(res, np.ones((3, 1))))
     ((2, 1), True)
     """
-    if len(series) == 1:  # nothing to share: straight into the result
-        x0 = None if initial_states is None else np.asarray(initial_states).reshape(-1)
-        F = None if feedback is None else feedback[0]
-        return [run(reservoir, series[0], initial_state=x0, feedback=F, engine=engine)]
-    states = [np.empty((len(X), reservoir.n_units), reservoir.dtype) for X in series]
-    for index, start, block in iter_many(
-        reservoir, series, initial_states=initial_states, feedback=feedback, engine=engine
-    ):
-        states[index][start : start + len(block)] = block
+    plan = _plan(reservoir, series, initial_states, feedback, engine)
+    states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
+    for group in plan.groups:
+        longest = max((len(plan.inputs[i]) for i in group), default=0)
+        whole = np.empty((plan.size, longest, reservoir.n_units), reservoir.dtype)
+        for _ in _lockstep(plan, group, whole):
+            pass
+        rows = sum(len(plan.inputs[i]) for i in group)
+        for i, memory in zip(group, whole, strict=False):
+            part = memory[: len(plan.inputs[i])]
+            # views, unless they would keep much more alive than they show
+            states[i] = part if 2 * rows >= len(whole) * longest else part.copy()
     return states
 
 
@@ -117,6 +119,28 @@ def iter_many(
     >>> [(i, start, len(block)) for i, start, block in iter_many(res, [np.ones((2, 1))])]
     [(0, 0, 2)]
     """
+    plan = _plan(reservoir, series, initial_states, feedback, engine)
+    for group in plan.groups:
+        yield from _lockstep(plan, group, None)
+
+
+class _Plan(NamedTuple):
+    """Checked input, and how it is stepped: which series side by side, by which engine."""
+
+    reservoir: Reservoir
+    inputs: list[Array]
+    feedback: list[Array | None]
+    starts: Array
+    engine: str
+    lanes: bool
+    size: int
+    check: bool
+    groups: list[list[int]]
+
+
+def _plan(
+    reservoir: Reservoir, series: Sequence[Any], initial_states: Any, feedback: Any, engine: str
+) -> _Plan:
     n_units, dtype = reservoir.n_units, reservoir.dtype
     inputs = [
         as_series(f"series[{i}]", X, reservoir.n_features, dtype) for i, X in enumerate(series)
@@ -137,16 +161,12 @@ def iter_many(
     n_steps = sum(len(X) for X in inputs)
     kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
-    size = _kernels.LANES if lanes else _GROUP
-    order = sorted(range(len(inputs)), key=lambda i: -len(inputs[i]))
+    order = sorted((i for i, X in enumerate(inputs) if len(X)), key=lambda i: -len(inputs[i]))
+    size = _kernels.LANES if lanes else min(_GROUP, max(len(order), 1))
+    groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # for the whole, not for each by its own length
-    for begin in range(0, len(order), size):
-        group = [i for i in order[begin : begin + size] if len(inputs[i])]
-        blocks = _lockstep(reservoir, group, inputs, received, starts, chosen, lanes)
-        for index, start, block in blocks:
-            if extreme or not bounded:
-                check_finite_states(reservoir, block, start)
-            yield index, start, block
+    check = extreme or not bounded
+    return _Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups)
 
 
 def _each_feedback(
@@ -159,37 +179,40 @@ def _each_feedback(
 
 
 def _lockstep(
-    reservoir: Reservoir,
-    group: list[int],
-    inputs: list[Array],
-    feedback: list[Array | None],
-    starts: Array,
-    engine: str,
-    lanes: bool,
+    plan: _Plan, group: list[int], whole: Array | None
 ) -> Iterator[tuple[int, int, Array]]:
-    """Step a group, longest first, side by side until few of them are left."""
+    """Step a group, longest first, side by side until few of them are left.
+
+    The states go into `whole`, of shape (size, longest, n_units), or into memory that is used
+    again and again.
+    """
+    reservoir, inputs, feedback = plan.reservoir, plan.inputs, plan.feedback
     n_units = reservoir.n_units
-    size = _kernels.LANES if lanes else max(len(group), 1)
-    rows = int(np.clip(_BLOCK_SIZE // (n_units * size), 8, _BLOCK_ROWS))
-    memory = np.empty(rows * reservoir.n_units * size, reservoir.dtype)
-    states, now = starts[group], 0
-    advance = _compiled.advance_lanes if lanes else _reference.advance_many
-    while len(group) >= _FEWEST[lanes]:
+    rows = int(np.clip(_BLOCK_SIZE // (n_units * plan.size), 8, _BLOCK_ROWS))
+    reused = None if whole is not None else np.empty((plan.size, rows, n_units), reservoir.dtype)
+    states, now = plan.starts[group], 0
+    advance = _compiled.advance_lanes if plan.lanes else _reference.advance_many
+    while len(group) >= _FEWEST[plan.lanes]:
         stop = min(now + rows, len(inputs[group[-1]]))
+        place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]
         here = [np.hstack([inputs[i][now:stop], *_part(feedback[i], now, stop)]) for i in group]
         with np.errstate(over="ignore", invalid="ignore"):
-            block = advance(reservoir, states, np.stack(here), memory)
-        for i, part in zip(group, block, strict=True):
-            yield i, now, part
-        now = stop
-        group = [i for i in group if len(inputs[i]) > now]
-        states = block[: len(group), -1].copy()
-    for i, state in zip(group, states, strict=True):
+            advance(reservoir, states, np.stack(here), place)
+        remaining = [k for k, i in enumerate(group) if len(inputs[i]) > stop]
+        states = place[remaining, -1]  # a copy, before anyone may change the block
+        for i, block in zip(group, place, strict=False):
+            if plan.check:
+                check_finite_states(reservoir, block, now)
+            yield i, now, block
+        now, group = stop, [group[k] for k in remaining]
+    for k, (i, state) in enumerate(zip(group, states, strict=True)):
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
-        for start, part in iter_states(
-            reservoir, inputs[i][now:], initial_state=state, feedback=rest, engine=engine
+        out = None if whole is None else whole[k, now : len(inputs[i])]
+        X = inputs[i][now:]
+        for start, block in iter_states(
+            reservoir, X, initial_state=state, feedback=rest, out=out, engine=plan.engine
         ):
-            yield i, now + start, part
+            yield i, now + start, block
 
 
 def _part(feedback: Array | None, start: int, stop: int) -> list[Array]:

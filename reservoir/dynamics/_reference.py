@@ -90,7 +90,7 @@ def step_through(
         state = row
 
 
-def advance_many(reservoir: Reservoir, states: Array, inputs: Array, memory: Array) -> Array:
+def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
     """Step several sequences side by side.
 
     Parameters
@@ -99,16 +99,12 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, memory: Arr
     states : array of shape (n_sequences, n_units)
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
         With the outputs that are fed back behind the features.
-    memory : array
-        At least n_sequences n_steps n_units numbers, where the states go.
-
-    Returns
-    -------
-    array of shape (n_sequences, n_steps, n_units)
+    place : array of shape (at least n_sequences, n_steps, n_units)
+        Where the states go.
     """
     n_sequences, n_steps, _ = inputs.shape
     W, k = reservoir._product_W, reservoir.n_features
-    block = memory[: n_sequences * n_steps * reservoir.n_units].reshape(n_sequences, n_steps, -1)
+    block = place[:n_sequences]
     for rows, given in zip(block, inputs, strict=True):
         project(reservoir, given[:, :k], None if reservoir.W_fb is None else given[:, k:], rows)
     activate = get_activation(reservoir.activation).function
@@ -128,4 +124,3 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, memory: Arr
             z += x
         block[:, t] = z.T
         x = z
-    return block
