@@ -14,9 +14,10 @@ ENGINES = ("auto", "numpy", "numba")
 # What the NumPy engine takes, in seconds: per step, per unit and per connection. Measured by
 # examples/benchmarks/engines.py; only their order of magnitude matters.
 _PER_STEP, _PER_UNIT, _PER_CONNECTION = 4e-6, 3e-9, 0.6e-9
-# Kernels are for jobs that would take NumPy so many seconds. Importing numba and reading compiled code
-# from the disk takes .26 s, once per process: a search or a loop over such jobs soon has it back, and
-# whoever runs but one will hardly notice. With no place on the disk each process compiles, 1.5 s.
+# Kernels are for jobs that would take NumPy so many seconds. Importing numba and reading compiled
+# code from the disk takes .26 s, once per process: a search or a loop over such jobs soon has it
+# back, and whoever runs but one will hardly notice. With no place on the disk each process
+# compiles, 1.5 s.
 _WORTH_LOADING, _WORTH_COMPILING = 0.01, 3.0
 _DENSE_UNITS = 500  # beyond, the product takes nearly all of a step, and BLAS has nothing to lose
 
