@@ -224,6 +224,21 @@ def test_a_buffer_of_ones_own(engine):
     assert_close(np.concatenate(parts), run(net, X, engine="numpy"))
 
 
+def test_memory_that_does_not_fit_is_refused():
+    net, X = network(9), np.zeros((5, 2))
+    for bad in ({"out": np.empty((4, 9))}, {"out": np.empty((5, 9), np.float32)}):
+        with pytest.raises(ValueError, match=r"out must have shape \(5, 9\) and dtype float64"):
+            next(iter_states(net, X, **bad))
+    for buffer in (
+        np.empty((5, 8)), np.empty((0, 9)), np.empty(9), np.empty((5, 9), order="F"),
+        np.empty((5, 9), np.float32),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=r"buffer must be a C-ordered array .*at least 9"):
+            next(iter_states(net, X, buffer=buffer))
+    with pytest.raises(ValueError, match="out or buffer, not both"):
+        next(iter_states(net, X, out=np.empty((5, 9)), buffer=np.empty((5, 9))))
+
+
 def test_noise_is_the_same_in_both_engines():
     net, states = network(9, leak=0.5), {}
     X = drive(net, 700)[0]

@@ -128,6 +128,7 @@ def iter_states(
     noise = check_number("noise", noise, low=0.0)
     if noise > 0 and generator is None:
         raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
+    _check_memory(reservoir, len(X), out, buffer)
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = _as_vector("initial_state", initial_state, reservoir.n_units, dtype)
@@ -154,6 +155,27 @@ def iter_states(
                 check_finite_states(reservoir, block, start)
         state = block[-1].copy()
         yield start, block
+
+
+def _check_memory(
+    reservoir: Reservoir, n_samples: int, out: Array | None, buffer: Array | None
+) -> None:
+    dtype, n_units = reservoir.dtype, reservoir.n_units
+    if out is not None and buffer is not None:
+        raise ValueError("Give out or buffer, not both: each says where the states go.")
+    if out is not None and (out.shape != (n_samples, n_units) or out.dtype != dtype):
+        raise ValueError(
+            f"out must have shape ({n_samples}, {n_units}) and dtype {dtype}; got {out.shape}, "
+            f"{out.dtype}."
+        )
+    if buffer is None:
+        return
+    fits = buffer.ndim == 2 and len(buffer) > 0 and buffer.shape[1] >= n_units
+    if not fits or buffer.dtype != dtype or not buffer.flags.c_contiguous:
+        raise ValueError(
+            f"buffer must be a C-ordered array of shape (rows, at least {n_units}) and dtype "
+            f"{dtype}; got {buffer.shape}, {buffer.dtype}."
+        )
 
 
 def block_rows(n_units: int, n_samples: int) -> int:
