@@ -188,11 +188,12 @@ def scaled_weights(
     if spectral_radius is None:
         return recurrent_weights(n_units, topology, in_degree, weights, generator)
     radius = check_number("spectral_radius", spectral_radius, low=0.0)
+    if radius == 0.0:  # no radius need be known
+        W = recurrent_weights(n_units, topology, in_degree, weights, generator)
+        return scale_to_spectral_radius(W, 0.0)
     unit = None if key is None else _unit_radius.get(key)
     if unit is None:
         W = recurrent_weights(n_units, topology, in_degree, weights, generator)
-        if radius == 0.0:
-            return scale_to_spectral_radius(W, 0.0)
         unit = scale_to_spectral_radius(W, 1.0)
         if key is not None:
             _unit_radius.put(key, unit)
@@ -209,7 +210,8 @@ def _key(
         return None
     seed: Any = generator.bit_generator.seed_seq
     fraction = not isinstance(in_degree, Integral)  # 1 connection is not a density of 1.0
-    return n_units, topology, weights, in_degree, fraction, seed.entropy, seed.spawn_key
+    generate = TOPOLOGIES.get(topology)  # a name may be given to another function
+    return n_units, generate, weights, in_degree, fraction, seed.entropy, seed.spawn_key
 
 
 class _Kept:

@@ -382,6 +382,32 @@ def test_the_memory_is_bounded(kept, monkeypatch):
     assert len(kept) == len(sizes)
 
 
+def test_what_was_used_last_stays(kept, monkeypatch):
+    small(random_state=0)
+    monkeypatch.setattr(kept, "max_bytes", 4 * sum(map(building._n_bytes, kept._matrices.values())))
+    for seed in (1, 2, 3, 0, 4):  # 0 is used again before 4 needs room
+        small(random_state=seed)
+    assert [key[5] for key in kept._matrices] == [2, 3, 0, 4]
+
+
+def test_a_radius_of_zero_does_not_depend_on_what_is_kept(kept):
+    fresh = small(spectral_radius=0.0).W
+    small(spectral_radius=0.9)
+    again = small(spectral_radius=0.0).W
+    assert fresh.nnz == again.nnz == 0
+
+
+def test_a_name_that_comes_to_mean_another_function(kept, monkeypatch):
+    generators = {
+        30: lambda n, random_state=None: np.eye(n),
+        900: lambda n, random_state=None: np.ones((n, n)),
+    }
+    for n_connections, generate in generators.items():
+        monkeypatch.setitem(TOPOLOGIES, "mine", generate)
+        W = dense(small(topology="mine", spectral_radius=1.0).W)
+        assert np.count_nonzero(W) == n_connections
+
+
 def test_threads_share_what_is_kept(kept):
     expected = [small(random_state=seed).W for seed in range(8)]
     building.clear_cache()

@@ -239,6 +239,115 @@ def test_memory_that_does_not_fit_is_refused():
         next(iter_states(net, X, out=np.empty((5, 9)), buffer=np.empty((5, 9))))
 
 
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("custom", [False, True])
+def test_states_may_run_over_the_inputs_they_came_from(engine, custom):
+    mine = Activation("mine", np.tanh, None, 1.0, None, True)
+    net = network(2, n_features=2, activation=mine if custom else "tanh", leak=0.5)
+    Z = np.random.default_rng(0).normal(size=(1301, 2))
+    expected = run(net, Z[:-1], engine="numpy")
+    for _ in iter_states(net, Z[:-1], out=Z[1:], engine=engine):
+        pass
+    assert_close(Z[1:], expected)
+
+
+@pytest.mark.parametrize("order", ["F", "strided"])
+def test_where_the_states_of_an_activation_of_ones_own_go(order):
+    mine = Activation("mine", np.tanh, None, 1.0, None, True)
+    net = network(12, activation=mine)
+    X = drive(net, 40)[0]
+    out = np.empty((40, 12), order="F") if order == "F" else np.empty((40, 24))[:, ::2]
+    for _ in iter_states(net, X, out=out, engine="numba"):
+        pass
+    assert_close(out, run(net, X, engine="numpy"))
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_a_block_may_be_changed_by_the_caller(engine):
+    net = network(9, leak=0.5)
+    X = drive(net, 3000)[0]
+    expected = run(net, X, engine="numpy")
+    for _, start, block in iter_many(net, [X] * 9, engine=engine):
+        assert_close(block.copy(), expected[start : start + len(block)])
+        block[:] = 7.0
+
+
+def test_auto_chooses_for_all_series_at_once(usual_rule):
+    net = network(20)
+    series = [drive(net, n, seed=n)[0] for n in (6000, 50, 40, 30, 20, 10)]
+    for auto, numba in zip(
+        run_many(net, series), run_many(net, series, engine="numba"), strict=True
+    ):
+        np.testing.assert_array_equal(auto, numba)
+
+
+@pytest.mark.parametrize("how", ["run", "run_many", "run_closed_loop"])
+def test_inputs_near_the_largest_float_are_left_to_the_reference(how):
+    net = Reservoir(
+        sp.eye_array(9, format="csr") * 0.5, np.tile([[2.0, -2.0]], (9, 1)), np.zeros(9)
+    )
+    X = np.array([[0.1, 0.2], [1.7e308, 0.0], [0.0, 0.0]])
+    readout = (np.full((1, 9), 0.1), np.zeros(1))
+    loop = Reservoir(net.W, net.W_in, net.bias)
+    results = []
+    for engine in ("numba", "numpy"):
+        if how == "run":
+            results.append(run(net, X, engine=engine))
+        elif how == "run_many":
+            results.append(run_many(net, [X] * 8, engine=engine)[3])
+        else:
+            results.append(
+                run_closed_loop(
+                    loop, readout, 3, initial_output=[1e308], exog=X[:, 1:], engine=engine
+                )[0]
+            )
+    np.testing.assert_array_equal(*results)
+
+
+def test_huge_outputs_that_cancel_diverge_in_both_engines():
+    net = Reservoir(np.zeros((3, 3)), np.tile([1.0, -1.0], (3, 2)), np.zeros(3))
+    readout = (np.zeros((4, 3)), np.zeros(4))
+    results = []
+    for engine in ("numba", "numpy"):
+        with pytest.warns(RuntimeWarning, match="diverged at step 0"):
+            results.append(
+                run_closed_loop(net, readout, 3, initial_output=[1.7e308] * 4, engine=engine)[0]
+            )
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.parametrize("storage", ["sparse", "dense"])
+def test_states_that_diverge_behind_a_silent_readout(storage):
+    net = Reservoir(
+        sp.csr_array(np.eye(3) * 2.0) if storage == "sparse" else np.eye(3) * 2.0,
+        np.ones((3, 1)), np.zeros(3), activation="identity",
+    )  # fmt: skip
+    readout, messages, states = (np.zeros((1, 3)), np.ones(1)), [], []
+    for engine in ("numba", "numpy"):
+        with pytest.warns(RuntimeWarning, match="diverged at step 51") as caught:
+            _, state = run_closed_loop(net, readout, 900, engine=engine)
+        messages.append(str(caught[0].message))
+        states.append(state)
+    assert messages[0] == messages[1]
+    np.testing.assert_array_equal(*states)
+
+
+def test_read_only_arrays_compile_nothing_new():
+    from reservoir._kernels import _loops
+
+    net = network(9, n_features=2)
+    X = drive(net, 30)[0]
+    readout = (np.full((2, 9), 0.1), 0.0)
+    run(net, X, engine="numba")
+    run_closed_loop(net, (readout[0], np.zeros(2)), 5, engine="numba")
+    before = [len(k.signatures) for k in (_loops.advance, _loops.closed_loop)]
+    X.flags.writeable = False
+    run(net, X, engine="numba")
+    run(net, np.asfortranarray(X), engine="numba")
+    run_closed_loop(net, readout, 5, engine="numba")
+    assert [len(k.signatures) for k in (_loops.advance, _loops.closed_loop)] == before
+
+
 def test_noise_is_the_same_in_both_engines():
     net, states = network(9, leak=0.5), {}
     X = drive(net, 700)[0]

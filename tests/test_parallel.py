@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
 from reservoir.estimators import _engine
@@ -83,6 +84,63 @@ def test_penalties_are_chosen_the_same(data, selection, weighted, monkeypatch):
     apart = ESNRegressor(**params).fit(Xs, ys, weights)
     np.testing.assert_allclose(together.alpha_scores_, apart.alpha_scores_, rtol=1e-9)
     np.testing.assert_allclose(together.coef_, apart.coef_, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("selection", ["blocked", "holdout"])
+def test_no_row_is_lost_between_the_parts(data, selection):
+    Xs, _ = data
+    lengths = [len(X) for X in Xs]
+    skips = [min(7, n) for n in lengths]
+    for edges, n, skip in zip(
+        _engine.edges_of(selection, lengths, skips), lengths, skips, strict=True
+    ):
+        job = _engine.Job(None, None, None, skip, edges, None, None)
+        rows = [
+            (low, high)
+            for start in range(0, n, 64)
+            for _, low, high in _engine._parts(job, start, min(64, n - start))
+        ]
+        assert [low for low, _ in rows] == [skip, *(high for _, high in rows[:-1])]
+        assert rows[-1][1] == n
+
+
+def test_weights_side_by_side_equal_weights_over_stored_states(data):
+    Xs, ys = data
+    rng = np.random.default_rng(1)
+    weights = [rng.uniform(0, 2, len(X)) for X in Xs]
+    esn = ESNRegressor(15, alpha=1e-3, washout=5, include_input=False, random_state=0)
+    esn.fit(Xs, ys, weights)
+    H, y, w = (
+        np.concatenate([part[5:] for part in parts]) for parts in (esn.states(Xs), ys, weights)
+    )
+    ridge = Ridge(1e-3).fit(H, y, sample_weight=w)
+    np.testing.assert_allclose(esn.coef_, ridge.coef_, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.01])
+def test_strided_targets_do_not_change_a_bit_in_workers(noise):
+    rng = np.random.default_rng(0)
+    Xs = [rng.standard_normal((int(n), 2)) for n in rng.integers(50, 900, 60)]
+    ys = [np.roll(X, 1, 0)[:, 0] for X in Xs]  # views of every second number
+    fits = [
+        ESNRegressor(50, alpha=1e-3, noise=noise, washout=20, n_jobs=n_jobs, random_state=0).fit(
+            Xs, ys
+        )
+        for n_jobs in (1, 2)
+    ]
+    np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
+
+
+def test_blas_runs_on_one_thread_while_many_sequences_are_summed(data, monkeypatch):
+    limits = []
+    original = _engine.threadpool_limits
+    monkeypatch.setattr(_engine, "threadpool_limits", lambda n: limits.append(n) or original(n))
+    Xs, ys = data
+    ESNRegressor(10, random_state=0).fit(Xs[:1], ys[:1])
+    assert limits == []
+    ESNRegressor(10, random_state=0).fit(Xs, ys)
+    assert limits
+    assert set(limits) == {1}
 
 
 def test_missing_targets_are_skipped_side_by_side(data):

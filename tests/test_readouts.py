@@ -590,6 +590,55 @@ def test_a_perfect_fit_has_a_score_of_rounding_size():
     np.testing.assert_allclose(solution.coef, 1.0, rtol=1e-10)
 
 
+def test_light_rows_far_away_cost_no_digits():
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(2048, 4))
+    H[:512] += 1e6
+    w = np.where(np.arange(2048) < 512, 1e-9, 1.0)
+    longer, weights = H.astype(np.longdouble), w.astype(np.longdouble)[:, None]
+    centred = longer - (weights * longer).sum(axis=0) / weights.sum()
+    exact = ((weights * centred).T @ centred).astype(np.float64)
+    gram = GramAccumulator(4, 1).update(H, H[:, :1], w)
+    np.testing.assert_allclose(gram.gram, exact, rtol=0, atol=1e-12 * np.abs(exact).max())
+
+
+def test_a_row_far_away_can_be_taken_away_again():
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(2000, 3))
+    far = np.full((1, 3), 1e5)
+    gram = GramAccumulator(3, 1).update(far, far[:, :1]).update(H, H[:, :1])
+    gram.downdate(far, far[:, :1])
+    np.testing.assert_allclose(gram.gram, gram_of(H, H[:, :1]).gram, rtol=0, atol=1e-2)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-100, 1e100])
+def test_only_the_ratio_of_weights_counts(scale):
+    H, Y = rows(1500)
+    w = np.random.default_rng(0).uniform(0.5, 2, 1500)
+    plain, scaled = gram_of(H, Y, w), gram_of(H, Y, scale * w)
+    np.testing.assert_allclose(scaled.gram / scale, plain.gram, rtol=1e-10)
+    np.testing.assert_allclose(scaled.cross / scale, plain.cross, rtol=1e-9, atol=1e-10)
+
+
+def test_weights_that_overflow_are_refused_by_name():
+    H, Y = rows(600)
+    with pytest.raises(ValueError, match="holds NaN or infinity, or values whose squares overflow"):
+        gram_of(1e3 * H, Y, np.full(600, 1e305))
+
+
+@pytest.mark.parametrize("layout", ["strided", "F"])
+def test_the_layout_of_the_rows_changes_no_bit(layout):
+    H, Y = rows(700)
+    plain = gram_of(H, Y)
+    if layout == "F":
+        H, Y = np.asfortranarray(H), np.asfortranarray(Y)
+    else:
+        H, Y = np.repeat(H, 2, axis=1)[:, ::2], np.repeat(Y, 2, axis=1)[:, ::2]
+    other = gram_of(H, Y)
+    np.testing.assert_array_equal(other.gram, plain.gram)
+    np.testing.assert_array_equal(other.cross, plain.cross)
+
+
 def test_rows_may_be_worked_on_in_place_on_request_only():
     rng = np.random.default_rng(0)
     H, Y = rng.normal(5, 1, (1300, 7)), rng.normal(size=(1300, 2))

@@ -73,6 +73,7 @@ def load() -> bool:
         return False
     try:
         _compiled()
+        return not disabled()  # numba may have read so in a file of its own
     except Exception as error:  # numba refuses versions of NumPy it does not know, in several ways
         _failure.append(error)
         warnings.warn(
@@ -82,7 +83,6 @@ def load() -> bool:
             stacklevel=2,
         )
         return False
-    return True
 
 
 def keeps_code() -> bool:
@@ -96,6 +96,7 @@ def _compiled() -> ModuleType:
 
 def _call(name: str, *args: Any) -> Any:
     kernel = getattr(_compiled(), name)
+    args = tuple(_ready(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
     try:
         return kernel(*args)
     except OSError:  # compiled, but the disk did not take the copy: it is here all the same
@@ -104,6 +105,12 @@ def _call(name: str, *args: Any) -> Any:
 
 def _slope(dtype: Any) -> Any:
     return np.dtype(dtype).type(0.01)
+
+
+def _ready(array: Array) -> Array:
+    """Return an array as kernels are compiled for: each layout and flag would be another type."""
+    ready = array.flags.c_contiguous and array.flags.writeable
+    return array if ready else np.array(array, order="C")
 
 
 def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:

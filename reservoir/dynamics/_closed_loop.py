@@ -115,7 +115,7 @@ def run_closed_loop(
             return _loop(reservoir, readout, features, output, exog, n_fed)
         coef, intercept = _as_coefficients(readout, n_outputs, features)
         state = features[: reservoir.n_units]
-        extreme = may_overflow(reservoir, exog, None, state, 0.0)  # sums depend on their order
+        extreme = may_overflow(reservoir, exog, output, state, 0.0)  # sums depend on order
         if not compiled or extreme or code_of(reservoir) is None:
             return _loop(reservoir, lambda v: coef @ v + intercept, features, output, exog, n_fed)
         return _compiled_loop(reservoir, coef, intercept, state, output, exog, n_fed)

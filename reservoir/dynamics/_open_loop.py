@@ -129,6 +129,8 @@ def iter_states(
     if noise > 0 and generator is None:
         raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
     _check_memory(reservoir, len(X), out, buffer)
+    if out is not None and np.may_share_memory(out, X):
+        X = X.copy()  # states must not run over inputs that are still to come
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = _as_vector("initial_state", initial_state, reservoir.n_units, dtype)

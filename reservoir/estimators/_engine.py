@@ -202,7 +202,7 @@ class _Rows:
 
     def __init__(self, width: int, job: Job, dtype: Any) -> None:
         self.H = np.empty((_GATHERED_ROWS, width), dtype)
-        self.Y = np.empty((_GATHERED_ROWS, job.Y.shape[1]), job.Y.dtype)
+        self.Y = np.empty((_GATHERED_ROWS, job.Y.shape[1]))
         self.weights = None if job.weights is None else np.empty(_GATHERED_ROWS)
         self.filled = 0
 
@@ -247,7 +247,7 @@ def learn_all(
                 total.grams[part] = gram
         total = Learned(total.grams, result.state, result.generator)
     assert total is not None
-    return total
+    return total._replace(grams=dict(sorted(total.grams.items())))
 
 
 def _batches(jobs: list[Job]) -> list[list[Job]]:

@@ -304,6 +304,7 @@ class GramAccumulator:
         n = int(keep.sum())
         self._check_removal(n, float(n if weights is None else weights[keep].sum()), sign)
         in_place = overwrite and H.dtype == np.float64 and H.flags.c_contiguous
+        in_place = in_place and H.flags.writeable
         room = None if in_place else np.empty((min(len(H), _BLOCK_ROWS), self.n_features))
         for start in range(0, len(H), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
@@ -312,6 +313,8 @@ class GramAccumulator:
             if not keep[rows].all():
                 h, y, w = h[keep[rows]], y[keep[rows]], None if w is None else w[keep[rows]]
             if len(h):
+                # in one layout: the bits of a product depend on it
+                h, y = np.ascontiguousarray(h), np.ascontiguousarray(y, dtype=np.float64)
                 self._add_block(h, y, w, sign, h if room is None else room[: len(h)])
         return self
 
@@ -337,43 +340,32 @@ class GramAccumulator:
         return H, Y, weights
 
     def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
-        """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows.
-
-        About the running mean m a block of weight w and mean m + d has the products H'H, and the
-        whole about its new mean has ``sign w^2 / W d d'`` less than the sum, W the weight after.
-        """
+        """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows."""
         weight = float(len(h) if w is None else w.sum())
-        after = self.weight + sign * weight
         with np.errstate(over="ignore", invalid="ignore"):
-            mean_h, mean_y = self.mean_h, self.mean_y
-            if self.n_samples == 0:
-                share = np.full(len(h), 1 / weight) if w is None else w / weight
-                mean_h, mean_y = share @ h.astype(np.float64, copy=False), share @ y
+            share = np.full(len(h), 1 / weight) if w is None else w / weight
+            mean_h, mean_y = share @ h.astype(np.float64, copy=False), share @ y
             h = np.subtract(h, mean_h, out=room)
             y = y - mean_y
             columns = np.column_stack([np.ones(len(h)), y])
             if w is not None:
                 columns *= w[:, None]
             products = h.T @ columns  # the sums of h, and of h y
-            delta_h, delta_y = products[:, 0] / weight, columns[:, 1:].sum(axis=0) / weight
+            # what is left of the means: a sum over 512 rows loses digits, and the rounding errors
+            # of a constant would look like signal
+            rest_h, rest_y = products[:, 0] / weight, columns[:, 1:].sum(axis=0) / weight
             if w is not None:
                 h *= np.sqrt(w)[:, None]
             squares_y = np.einsum("ij,ij->j", columns[:, 1:], y)
             if not np.vdot(h, h) < _FAR_FROM_OVERFLOW:
-                squares = np.einsum("ij,ij->j", h, h)
-                self._check_finite("H", squares, delta_h, mean_h, weight, sign)
-            self._check_finite("Y", squares_y, delta_y, mean_y, weight, sign)
+                self._check_finite("H", np.einsum("ij,ij->j", h, h), mean_h, weight, sign)
+            self._check_finite("H", rest_h, mean_h, weight, sign)
+            self._check_finite("Y", squares_y, mean_y, weight, sign)
         self._upper = blas.dsyrk(float(sign), h.T, 1.0, self._upper, overwrite_c=True)
         self.cross += sign * products[:, 1:]
         self.sum_y2 += sign * squares_y
-        self.n_samples += sign * len(h)
-        if self.n_samples == 0:
-            self._reset()
-            return
-        self.mean_h = mean_h + sign * weight / after * delta_h
-        self.mean_y = mean_y + sign * weight / after * delta_y
-        self._add_outer(-(weight**2) / after, delta_h, delta_y)
-        self.weight = after
+        self._add_outer(-sign * weight, rest_h, rest_y)
+        self._shift(mean_h + rest_h, mean_y + rest_y, weight, len(h), sign)
 
     def _add_outer(self, factor: float, delta_h: Array, delta_y: Array) -> None:
         self._upper = blas.dsyr(factor, delta_h, a=self._upper, overwrite_a=True)
@@ -387,13 +379,8 @@ class GramAccumulator:
         if other.n_samples == 0:
             return self
         self._check_removal(other.n_samples, other.weight, sign)
-        for name, squares, mean, its_mean in (
-            ("H", np.diagonal(other._upper), self.mean_h, other.mean_h),
-            ("Y", other.sum_y2, self.mean_y, other.mean_y),
-        ):
-            with np.errstate(over="ignore", invalid="ignore"):
-                delta = its_mean - mean
-            self._check_finite(name, squares, delta, mean, other.weight, sign)
+        self._check_finite("H", np.diagonal(other._upper), other.mean_h, other.weight, sign)
+        self._check_finite("Y", other.sum_y2, other.mean_y, other.weight, sign)
         self._upper += sign * other._upper
         self.cross += sign * other.cross
         self.sum_y2 += sign * other.sum_y2
@@ -416,13 +403,14 @@ class GramAccumulator:
             )
 
     def _check_finite(
-        self, name: str, squares: Array, delta: Array, mean: Array, weight: float, sign: int
+        self, name: str, squares: Array, mean: Array, weight: float, sign: int
     ) -> None:
         """Refuse what would overflow, before anything is changed."""
         after = self.weight + sign * weight
-        apart = self.weight * weight / after if self.weight > 0 and after > 0 else 0.0
+        apart = self.weight * (weight / after) if self.weight > 0 and after > 0 else 0.0
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(squares + mean + (apart * delta**2 if apart > 0 else 0.0))
+            delta = mean - (self.mean_h if name == "H" else self.mean_y)
+            finite = np.isfinite(squares + (apart * delta**2 if apart > 0 else mean))
         if finite.all():
             return
         remedy = "Scale the targets."
