@@ -644,8 +644,11 @@ def test_rows_may_be_worked_on_in_place_on_request_only():
     H, Y = rng.normal(5, 1, (1300, 7)), rng.normal(size=(1300, 2))
     plain = GramAccumulator(7, 2).update(before := H.copy(), Y)
     np.testing.assert_array_equal(before, H)
+    fixed = H.copy()
+    fixed.flags.writeable = False
     for rows in (
         H.copy(),
+        fixed,
         np.asfortranarray(H),
         H.astype(np.float32),
         np.repeat(H, 2, axis=0)[::2],
