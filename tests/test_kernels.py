@@ -712,6 +712,21 @@ def test_a_disk_that_is_full(monkeypatch):
     np.testing.assert_allclose(_kernels.multiply(net._packed, x), net.W @ x, rtol=1e-14)
 
 
+def test_kernels_refuse_what_they_would_read_wrong():
+    from numba.core.errors import NumbaError
+
+    from reservoir._kernels import _loops
+
+    W = network(9)._packed
+    for z, x in (
+        (np.zeros(16), np.zeros(16, np.float32)),
+        (np.zeros(16, np.float32), np.zeros(16, np.float32)),
+        (np.zeros(16), np.zeros(32)[::2]),
+    ):
+        with pytest.raises(NumbaError, match=r"among arrays of (32|64) bits in C order"):
+            _loops.multiply(z, W, x)
+
+
 def test_the_cache_knows_the_intrinsics():
     from reservoir._kernels import _loops
 

@@ -173,7 +173,7 @@ def test_a_dask_cluster_does_not_change_a_bit(data, processes):
     alone = ESNRegressor(30, random_state=0).fit(Xs, ys)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=processes, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=processes, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster),
     ):

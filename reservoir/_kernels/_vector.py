@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
@@ -28,12 +29,20 @@ class Vectors:
     """Arithmetic on vectors of eight in the dtype of an array; one object per intrinsic."""
 
     def __init__(self, context: Any, builder: Any, array_type: Any) -> None:
-        self.builder = builder
+        self.context, self.builder = context, builder
         self.bits = array_type.dtype.bitwidth
         self.scalar = context.get_data_type(array_type.dtype)
         self.vector = ir.VectorType(self.scalar, LANES)
         self.integers = ir.VectorType(ir.IntType(self.bits), LANES)
         self.undefined = ir.Constant(self.vector, ir.Undefined)
+
+    def data(self, array_type: Any, value: Any) -> Any:
+        """Return where an array's numbers begin; one of another kind would be read wrong."""
+        number = array_type.dtype
+        other = isinstance(number, types.Float) and number.bitwidth != self.bits
+        if other or array_type.layout != "C":
+            raise TypingError(f"{array_type} among arrays of {self.bits} bits in C order")
+        return make_array(array_type)(self.context, self.builder, value).data
 
     def const(self, value: float) -> Any:
         return ir.Constant(self.vector, [value] * LANES)
@@ -102,10 +111,6 @@ class Vectors:
         while len(parts) > 1:
             parts = [self.add(*parts[i : i + 2]) for i in range(0, len(parts), 2)]
         return parts[0]
-
-
-def _data(context: Any, builder: Any, array_type: Any, value: Any) -> Any:
-    return make_array(array_type)(context, builder, value).data
 
 
 def _unrolled(
@@ -260,7 +265,7 @@ def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
     def replace(typingctx: Any, z: Any, start: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
             v = Vectors(context, builder, signature.args[0])
-            base = _data(context, builder, signature.args[0], args[0])
+            base = v.data(signature.args[0], args[0])
             v.store(function(v, v.load(base, args[1])), base, args[1])
             return context.get_dummy_value()
 
@@ -323,10 +328,8 @@ def gather_dot8(
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[7])
-        to, row, weight, index = (
-            _data(context, builder, signature.args[i], args[i]) for i in range(4)
-        )
-        source = _data(context, builder, signature.args[7], args[7])
+        to, row, weight, index = (v.data(signature.args[i], args[i]) for i in range(4))
+        source = v.data(signature.args[7], args[7])
         index_type = context.get_data_type(signature.args[3].dtype)
         hardware = _gathers_fast(*context.codegen().magic_tuple())
         sums = v.sums(2)
@@ -363,9 +366,7 @@ def row_times_lanes(
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[6])
-        to, weight, index, source = (
-            _data(context, builder, signature.args[i], args[i]) for i in (0, 2, 3, 6)
-        )
+        to, weight, index, source = (v.data(signature.args[i], args[i]) for i in (0, 2, 3, 6))
         sums = v.sums(4)
 
         def entry(j: Any, which: int) -> None:
@@ -387,9 +388,7 @@ def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[4])
-        to, weight, source = (
-            _data(context, builder, signature.args[i], args[i]) for i in (0, 1, 4)
-        )
+        to, weight, source = (v.data(signature.args[i], args[i]) for i in (0, 1, 4))
         first = builder.mul(args[2], builder.mul(args[3], _LONG(LANES)))
         sums = v.sums(8)
 
@@ -411,8 +410,8 @@ def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[2])
-        left = _data(context, builder, signature.args[0], args[0])
-        right = _data(context, builder, signature.args[2], args[2])
+        left = v.data(signature.args[0], args[0])
+        right = v.data(signature.args[2], args[2])
         sums = v.sums(4)
 
         def entry(j: Any, which: int) -> None:
@@ -435,8 +434,8 @@ def store_transposed(
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[3])
-        to = _data(context, builder, signature.args[0], args[0])
-        source = _data(context, builder, signature.args[3], args[3])
+        to = v.data(signature.args[0], args[0])
+        source = v.data(signature.args[3], args[3])
         rows = [v.load(source, builder.add(args[4], _LONG(LANES * i))) for i in range(LANES)]
         kind = ir.VectorType(ir.IntType(32), LANES)
         for bit in (1, 2, 4):  # swap the blocks of that size off the diagonal
