@@ -16,7 +16,7 @@ from reservoir._validation import check_choice
 
 __all__ = ["ACTIVATIONS", "Activation", "get_activation"]
 
-_LEAK = 0.01  # slope of leaky_relu below zero, as in the common deep-learning libraries
+LEAKY_SLOPE = 0.01  # slope of leaky_relu below zero, as in the common deep-learning libraries
 
 
 @dataclass(frozen=True)
@@ -71,16 +71,16 @@ def _relu_derivative(z: Array) -> Array:
 
 
 def _leaky_relu(z: Array, out: Array | None = None) -> Array:
-    return np.maximum(z, np.multiply(z, _LEAK), out=out)
+    return np.maximum(z, np.multiply(z, LEAKY_SLOPE), out=out)
 
 
 def _leaky_relu_derivative(z: Array) -> Array:
     z = np.asarray(z)
-    return np.where(z > 0, 1.0, _LEAK).astype(np.result_type(z, np.float32))
+    return np.where(z > 0, 1.0, LEAKY_SLOPE).astype(np.result_type(z, np.float32))
 
 
 def _leaky_relu_inverse(h: Array) -> Array:
-    return np.minimum(h, np.divide(h, _LEAK))
+    return np.minimum(h, np.divide(h, LEAKY_SLOPE))
 
 
 def _identity(z: Array, out: Array | None = None) -> Array:

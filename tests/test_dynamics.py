@@ -14,7 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reservoir.activations import ACTIVATIONS, Activation
-from reservoir.dynamics import Reservoir, iter_states, run, run_closed_loop, step, step_jacobian
+from reservoir.dynamics import (
+    Reservoir,
+    iter_states,
+    run,
+    run_closed_loop,
+    run_many,
+    step,
+    step_jacobian,
+)
 from reservoir.dynamics import _reference as reference_module
 
 NAMES = sorted(ACTIVATIONS)
@@ -243,11 +251,16 @@ def test_without_the_private_matvec(monkeypatch, dtype):
     reservoir, X = build(matrices(), leak="per unit").astype(dtype), series(60)
     readout = (np.full((2, 9), 0.1), np.zeros(2))
     fast, (loop, _) = run(reservoir, X), run_closed_loop(reservoir, readout, 20)
+    many = run_many(reservoir, [X] * 3, engine="numpy")
+    monkeypatch.setattr(reference_module, "_csr_matvecs", None)
     monkeypatch.setattr(reference_module, "_csr_matvec", None)
     tolerance = 100 * np.finfo(dtype).eps
     np.testing.assert_allclose(run(reservoir, X), fast, rtol=0, atol=tolerance)
     np.testing.assert_allclose(
         run_closed_loop(reservoir, readout, 20)[0], loop, rtol=0, atol=tolerance
+    )
+    np.testing.assert_allclose(
+        run_many(reservoir, [X] * 3, engine="numpy"), many, rtol=0, atol=tolerance
     )
 
 

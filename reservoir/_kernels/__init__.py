@@ -18,6 +18,8 @@ import numpy as np
 
 from reservoir._kernels._layout import LANES, Dense, Rows, Sell, aligned, pack, pack_rows
 from reservoir._typing import Array
+from reservoir._validation import caller_level
+from reservoir.activations import LEAKY_SLOPE
 
 __all__ = [
     "CODES",
@@ -80,7 +82,7 @@ def load() -> bool:
             f"numba is installed but cannot be imported ({error}); the NumPy engine is used. "
             "Install a version that fits NumPy's, or none.",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=caller_level(),
         )
         return False
 
@@ -104,7 +106,7 @@ def _call(name: str, *args: Any) -> Any:
 
 
 def _slope(dtype: Any) -> Any:
-    return np.dtype(dtype).type(0.01)
+    return np.dtype(dtype).type(LEAKY_SLOPE)
 
 
 def _ready(array: Array) -> Array:

@@ -66,6 +66,8 @@ def run_closed_loop(
     ------
     ValueError
         If the shapes of readout, exog and reservoir disagree.
+    ImportError
+        If ``engine="numba"`` and numba is not installed.
 
     Warns
     -----

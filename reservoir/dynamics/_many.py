@@ -61,6 +61,8 @@ def run_many(
     ------
     ValueError
         As `run`; and if there is not one initial state, or feedback, per series.
+    ImportError
+        If ``engine="numba"`` and numba is not installed.
 
     Examples
     --------
@@ -110,6 +112,11 @@ def iter_many(
         The row of the series that the block begins with.
     block : array of shape (rows, n_units)
         The states; the memory is used again, so copy what you keep.
+
+    Raises
+    ------
+    ValueError, ImportError
+        As `run_many`.
 
     Examples
     --------

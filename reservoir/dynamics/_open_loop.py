@@ -114,6 +114,12 @@ def iter_states(
     block : array of shape (rows, n_units)
         The states of the steps from `start` on.
 
+    Raises
+    ------
+    ValueError, ImportError
+        As `run`; and if `out` or `buffer` has another shape, dtype or order than it must, or
+        noise is negative or has no generator.
+
     Examples
     --------
     >>> import numpy as np
