@@ -608,7 +608,7 @@ def test_a_row_far_away_can_be_taken_away_again():
     far = np.full((1, 3), 1e5)
     gram = GramAccumulator(3, 1).update(far, far[:, :1]).update(H, H[:, :1])
     gram.downdate(far, far[:, :1])
-    np.testing.assert_allclose(gram.gram, gram_of(H, H[:, :1]).gram, rtol=0, atol=1e-2)
+    np.testing.assert_allclose(gram.gram, gram_of(H, H[:, :1]).gram, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e-100, 1e100])
