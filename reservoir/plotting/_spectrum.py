@@ -1,0 +1,83 @@
+"""Points in the complex plane, with the unit circle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array
+from reservoir.plotting._common import GUESS, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MAX_DENSE_UNITS = 5000  # all eigenvalues of a larger matrix take minutes and gigabytes
+
+
+def _eigenvalues(W: Any) -> Array:
+    """Return the eigenvalues of a matrix or of what holds one; pass eigenvalues on."""
+    W = getattr(W, "reservoir_", W)  # a fitted estimator
+    W = getattr(W, "W", W)  # a Reservoir
+    values: Any = W if sp.issparse(W) else np.asarray(W)
+    if values.ndim == 1 and values.size:
+        return np.asarray(values, dtype=complex)
+    if values.ndim != 2 or values.shape[0] != values.shape[1] or not values.shape[0]:
+        raise ValueError(
+            f"W has shape {values.shape}; it must be a square matrix, a Reservoir, or "
+            "eigenvalues of shape (n_eigenvalues,)."
+        )
+    if values.shape[0] > MAX_DENSE_UNITS:
+        raise ValueError(
+            f"W has {values.shape[0]} units; all eigenvalues are computed up to "
+            f"{MAX_DENSE_UNITS}. Pass the eigenvalues of interest, for instance those of "
+            "scipy.sparse.linalg.eigs."
+        )
+    return np.linalg.eigvals(values.toarray() if sp.issparse(values) else values).astype(complex)
+
+
+def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the eigenvalues of the recurrent weights in the complex plane, with the unit circle.
+
+    Parameters
+    ----------
+    W : (sparse) array of shape (n_units, n_units), or array of shape (n_eigenvalues,)
+        A matrix of up to 5000 units (it is made dense), a `Reservoir` or fitted estimator that
+        holds one, or the eigenvalues themselves.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If `W` is neither square nor one-dimensional, or too large for all its eigenvalues.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> ax = plotting.spectrum(np.diag([0.5, -0.8]))
+    >>> ax.get_legend_handles_labels()[1]
+    ['unit circle', 'spectral radius 0.8', 'eigenvalues']
+    """
+    values = _eigenvalues(W)
+    radius = np.max(np.abs(values))
+    circle = np.exp(1j * np.linspace(0, 2 * np.pi, 361))
+    ax = new_axes(ax)
+    ax.axhline(0, color="0.85", linewidth=0.6, zorder=0)
+    ax.axvline(0, color="0.85", linewidth=0.6, zorder=0)
+    ax.plot(circle.real, circle.imag, color="black", linewidth=1.0, label="unit circle")
+    ring = radius * circle
+    ax.plot(ring.real, ring.imag, **GUESS, label=f"spectral radius {radius:.4g}")
+    dots: dict[str, Any] = {"marker": "o", "s": 12, "facecolors": "none", "edgecolors": "tab:blue"}
+    ax.scatter(values.real, values.imag, **dots, linewidths=0.8, label="eigenvalues")
+    ax.set_aspect("equal", adjustable="box")
+    ax.set_xlabel("real part")
+    ax.set_ylabel("imaginary part")
+    ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, fontsize="small")
+    return ax
