@@ -19,7 +19,7 @@ import numpy as np
 from reservoir._kernels._layout import LANES, Dense, Rows, Sell, aligned, pack, pack_rows
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.activations import LEAKY_SLOPE
+from reservoir.activations._table import LEAKY_SLOPE
 
 __all__ = [
     "CODES",

@@ -1,7 +1,4 @@
-"""Activation functions: a name -> (f, f', Lipschitz constant, inverse).
-
-A new activation is one line in `ACTIVATIONS`.
-"""
+"""The registry of activation functions."""
 
 from __future__ import annotations
 
@@ -13,8 +10,7 @@ from scipy import special
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice
-
-__all__ = ["ACTIVATIONS", "Activation", "get_activation"]
+from reservoir.activations._enclosures import LOGISTIC, TANH, Enclosure
 
 LEAKY_SLOPE = 0.01  # slope of leaky_relu below zero, as in the common deep-learning libraries
 
@@ -36,6 +32,8 @@ class Activation:
         ``f^-1(h)`` on the open range of f; None where f is not one to one.
     bounded : bool
         Whether the range is bounded, so that states cannot diverge.
+    enclosure : Enclosure or None, default=None
+        What is certain of it on an interval; `reservoir.stability` proves nothing without.
 
     Examples
     --------
@@ -51,6 +49,7 @@ class Activation:
     lipschitz: float
     inverse: Callable[[Array], Array] | None
     bounded: bool
+    enclosure: Enclosure | None = None
 
 
 def _tanh_derivative(z: Array) -> Array:
@@ -96,8 +95,10 @@ def _softplus_inverse(h: Array) -> Array:
 
 
 _TABLE = (
-    Activation("tanh", np.tanh, _tanh_derivative, 1.0, np.arctanh, True),
-    Activation("logistic", special.expit, _logistic_derivative, 0.25, special.logit, True),
+    Activation("tanh", np.tanh, _tanh_derivative, 1.0, np.arctanh, True, TANH),
+    Activation(
+        "logistic", special.expit, _logistic_derivative, 0.25, special.logit, True, LOGISTIC
+    ),
     Activation("relu", _relu, _relu_derivative, 1.0, None, False),
     Activation("leaky_relu", _leaky_relu, _leaky_relu_derivative, 1.0, _leaky_relu_inverse, False),
     Activation("identity", _identity, np.ones_like, 1.0, _identity, False),

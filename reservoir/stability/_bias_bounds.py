@@ -1,0 +1,230 @@
+"""Biases above which one unit forgets its past: theorems; the same row by row: a heuristic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
+from reservoir.stability._network import read_matrix, read_range, row_sums
+
+
+@dataclass(frozen=True, eq=False)
+class BiasBounds:
+    """Biases beyond which a unit is safe: ``b < upper`` or ``b > lower``.
+
+    Attributes
+    ----------
+    upper, lower : arrays of shape (n_units,)
+        ``upper = -critical - drive_max`` and ``lower = critical - drive_min``; where every bias is
+        safe, plus and minus infinity.
+    guaranteed : bool
+        True for one unit (theorems), False for more (a heuristic).
+    basis : str
+        The theorem, or the name of the heuristic.
+
+    Examples
+    --------
+    >>> from reservoir.stability import bias_bounds
+    >>> bounds = bias_bounds(3.78, -1.0, 1.0)
+    >>> bounds.allow(-2.97), bounds.allow(-0.68)
+    (True, False)
+    """
+
+    upper: Array
+    lower: Array
+    guaranteed: bool
+    basis: str
+
+    @property
+    def unrestricted(self) -> bool:
+        """Whether every bias is safe."""
+        return bool(np.isinf(self.upper).all())
+
+    def allow(self, bias: ArrayLike) -> bool:
+        """Whether each unit's bias is beyond its bounds.
+
+        Parameters
+        ----------
+        bias : float or array of shape (n_units,)
+
+        Returns
+        -------
+        bool
+        """
+        b = np.broadcast_to(np.asarray(bias, dtype=float), self.upper.shape)
+        return bool(((b < self.upper) | (b > self.lower)).all())
+
+
+def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
+    """Least modulus of bias plus drive at which one tanh unit has the echo state property.
+
+    The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``; c is bias plus drive.
+
+    Parameters
+    ----------
+    gain : float or array
+        The unit's weight to itself.
+    leak_rate : float or array in (0, 1], per step, default=1.0
+        Matters for negative gains only.
+
+    Returns
+    -------
+    float or array
+        - gain in [-1, 1]: 0, and no bias is needed at all;
+        - gain g > 1, any leak: ``g q - atanh q``, ``q = sqrt(1 - 1/g)``. Necessary and sufficient;
+        - gain -g < -1, no leak: ``g q + atanh q``. Necessary and sufficient for constant drives,
+          sufficient for all;
+        - gain -g, leak a: with ``m = 2/a - 1``, 0 if ``g < m``; else ``g + atanh(sqrt(1 - m/g))``.
+          Sufficient; what lies below is open.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a gain is complex, NaN or infinite, or a leak rate leaves (0, 1].
+
+    References
+    ----------
+    .. [1] Bay, Lepsoy and Magli (2016), "Stable limit cycles in recurrent neural networks", IEEE
+       COMM, 89-92; Bay (2017), prop. 3.4. With the sign corrected, and the cases of negative gain
+       and of a leak added: theorems 1 to 4 of the page on stability.
+
+    Examples
+    --------
+    >>> from reservoir.stability import critical_bias
+    >>> round(critical_bias(3.78), 4), round(critical_bias(-3.78), 4), critical_bias(0.9)
+    (1.9573, 4.5258, 0.0)
+    """
+    if np.iscomplexobj(gain) or np.iscomplexobj(leak_rate):
+        raise TypeError("gain and leak_rate must be real; got complex numbers.")
+    w, a = np.asarray(gain, dtype=float), np.asarray(leak_rate, dtype=float)
+    if not np.isfinite(w).all():
+        raise ValueError(f"gain={gain!r} holds NaN or infinity.")
+    if not ((a > 0) & (a <= 1)).all():
+        raise ValueError(f"leak_rate={leak_rate!r} must be in (0, 1]; 1 means no leak.")
+    g = np.abs(w)
+    with np.errstate(over="ignore"):
+        m = 2 / a - 1
+    q = np.sqrt(np.maximum(1 - 1 / np.maximum(g, 1.0), 0.0))
+    # where q rounds to 1: atanh q = log((1 + q) / sqrt(1 - q^2)), and 1 - q^2 = 1 / g
+    angle = np.log1p(q) + 0.5 * np.log(np.maximum(g, 1.0))
+    ratio = np.maximum(g / m, 1.0)
+    q_m = np.sqrt(np.maximum(1 - 1 / ratio, 0.0))
+    leaky = np.where(g < m, 0.0, g + np.log1p(q_m) + 0.5 * np.log(ratio))
+    negative = np.where(a == 1.0, g * q + angle, leaky)
+    critical = np.where(g <= 1, 0.0, np.where(w > 0, g * q - angle, negative))
+    return float(critical) if critical.ndim == 0 else critical
+
+
+def bias_bounds(
+    W: Any,
+    drive_min: ArrayLike,
+    drive_max: ArrayLike,
+    *,
+    criterion: str = "row_norm",
+    leak_rate: ArrayLike = 1.0,
+    activation: str = "tanh",
+) -> BiasBounds:
+    """Biases for the echo state property above gain 1: a theorem for one unit, else a heuristic.
+
+    For one unit every drive in the range, periodic or not, meets a unit that forgets its start if
+    the bias is beyond the bounds; a periodic drive then leads to one globally attracting limit
+    cycle of its period.
+
+    For more units the source asks the same of each row with the gain ``||W_i||_2``. That is
+    **not sufficient**: most random matrices of norm 3.78 that meet it keep several responses. Use
+    `certify` to prove a bias and `stable_bias` to find one.
+
+    Parameters
+    ----------
+    W : array or sparse array of shape (n_units, n_units), or float
+        Recurrent weights; a number is one unit's gain.
+    drive_min, drive_max : float or array of shape (n_units,)
+        Bounds of p = W_in u, the bias excluded.
+    criterion : {"row_norm"}, default="row_norm"
+        What stands for the gain where there is more than one unit.
+    leak_rate : float or array of shape (n_units,) in (0, 1], per step, default=1.0
+    activation : {"tanh", "logistic"}, default="tanh"
+
+    Returns
+    -------
+    BiasBounds
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `W` is not square or holds NaN, the bounds are crossed, or a name is not known.
+
+    Notes
+    -----
+    Logistic units are mapped to tanh units: ``x = (1 + m) / 2`` turns the weights into W/4, the
+    bias into b/2 + W 1/4 and the drive into p/2.
+
+    References
+    ----------
+    .. [1] Bay (2017), propositions 3.4 and 3.5, the first with the sign corrected: as printed, the
+       bound of a drive that is not symmetric takes its wrong end.
+
+    Examples
+    --------
+    A drive in [0, 2]: the bias must keep clear of the drive's far end, too.
+
+    >>> from reservoir.stability import bias_bounds
+    >>> bounds = bias_bounds(3.78, 0.0, 2.0)
+    >>> bounds.upper.round(4), bounds.lower.round(4), bounds.guaranteed
+    (array([-3.9573]), array([1.9573]), True)
+
+    Two units that meet the heuristic, and have two fixed points all the same:
+
+    >>> import numpy as np
+    >>> W = np.full((2, 2), 1.5)
+    >>> bias_bounds(W, 0.0, 0.0).allow([-0.7199, -0.7199])
+    True
+    >>> h = np.array([[1.0, 1.0], [-1.0, -1.0]])
+    >>> for _ in range(100):
+    ...     h = np.tanh(h @ W.T - 0.7199)
+    >>> h.round(5)
+    array([[ 0.97615,  0.97615],
+           [-0.99882, -0.99882]])
+    """
+    check_choice("criterion", criterion, ("row_norm",))
+    check_choice("activation", activation, ("tanh", "logistic"))
+    W = read_matrix(W)
+    n_units = W.shape[0]
+    low, high = read_range(drive_min, drive_max, n_units)
+    leak = np.asarray(leak_rate, dtype=float)
+    if leak.shape not in ((), (n_units,)):
+        raise ValueError(f"leak_rate must be a number or have shape ({n_units},); got {leak.shape}")
+    scale = 1.0 if activation == "tanh" else 0.25
+    if n_units == 1:
+        gain = scale * float(W.toarray()[0, 0] if sp.issparse(W) else W[0, 0])
+        gains = np.array([gain])
+    else:
+        squares = W.multiply(W) if sp.issparse(W) else W * W
+        gains = scale * np.sqrt(row_sums(squares))
+    critical = critical_bias(gains, leak_rate=leak)
+    if activation == "tanh":
+        upper, lower = -critical - high, critical - low
+    else:  # b/2 + (W 1)/4 + p/2 must clear the critical value
+        shift = 0.5 * row_sums(W)
+        upper, lower = -2 * critical - shift - high, 2 * critical - shift - low
+    # not critical == 0: just above gain 1 it may round to 0
+    free = (np.abs(gains) <= 1) | ((gains < 0) & (leak < 1) & (np.abs(gains) < 2 / leak - 1))
+    upper, lower = np.where(free, np.inf, upper), np.where(free, -np.inf, lower)
+    basis = _basis(gains[0], leak, activation) if n_units == 1 else "row norms (heuristic)"
+    return BiasBounds(upper, lower, n_units == 1, basis)
+
+
+def _basis(gain: float, leak: Array, activation: str) -> str:
+    """Return the theorem that one unit's bound rests on."""
+    if abs(gain) <= 1:
+        name = "T0"
+    elif gain > 1:
+        name = "T1"
+    else:
+        name = "T2" if (leak == 1.0).all() else "T3"
+    return f"theorem {name}" + (" by T4" if activation == "logistic" else "")

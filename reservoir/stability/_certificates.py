@@ -1,0 +1,350 @@
+"""Proofs that a network forgets its start: for all inputs in a range, or for one cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
+from reservoir.dynamics._open_loop import as_feedback, as_series
+from reservoir.stability._boxes import Box, interval_box, tube, zonotope_box
+from reservoir.stability._cycle_rates import cycle_rate, series_cycle_rate
+from reservoir.stability._network import Network, as_reservoir, read_network
+from reservoir.stability._rates import (
+    MAX_DENSE_UNITS,
+    is_small,
+    leaky_rate,
+    max_norm_rate,
+    norm_rate,
+    perron_scaling,
+    scaled_rows,
+    series_rate,
+)
+
+METHODS = ("auto", "thorough", "max_norm", "two_norm", "series")
+_THEOREMS = {
+    "max_norm": "C2: contraction in a weighted maximum norm",
+    "two_norm": "C3: contraction in a weighted Euclidean norm",
+    "series": "C4: series of the linearisation",
+}
+_CYCLE_METHODS = ("auto", "thorough", "max_norm", "series")
+_CYCLE_THEOREMS = {
+    "max_norm": "C5: contraction over the tube of a cycle",
+    "series": "C5: series over the tube of a cycle",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate:
+    """What was proved of a network, and for which inputs; true if it holds.
+
+    Attributes
+    ----------
+    holds : bool
+        Whether the echo state property is proved: any two trajectories under the same admissible
+        input approach each other, from any start. False means not proved, not disproved.
+    rate : float, per step
+        Proved factor: differences decay at every rate above it, up to a constant and after the
+        states have come into the box. 1 or more, or infinite, where nothing is proved.
+    method : {"max_norm", "two_norm", "series"}
+        What proved it; the last one tried where it does not hold.
+    theorem : str
+        Its name in the documentation.
+    box : array of shape (2, n_units), of a cycle (period, 2, n_units)
+        Bounds of every unit's state in the end, lower then upper; for a cycle before each step.
+    gains : array of shape (n_units,), of a cycle (period, n_units)
+        Largest slope of the activation inside the box.
+    drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
+        The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
+        is fed back keeps the drive inside.
+    input_range : array of shape (2, n_features) or None
+        The range of the inputs that the drive's range came from, if an estimator made it.
+    output_range : array of shape (2, n_outputs) or None
+        The same for outputs that are fed back through W_fb.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import certify
+    >>> res = Reservoir([[3.78]], [[1.0]], [-3.2])
+    >>> certify(res, -1.0, 1.0)
+    Certificate(holds=True, rate=0.5..., method='max_norm', theorem='C2: contraction in ...')
+    """
+
+    holds: bool
+    rate: float
+    method: str
+    theorem: str
+    box: Array
+    gains: Array
+    drive_min: Array
+    drive_max: Array
+    input_range: Array | None = None
+    output_range: Array | None = None
+
+    def __bool__(self) -> bool:
+        return self.holds
+
+    def __repr__(self) -> str:
+        return (
+            f"Certificate(holds={self.holds}, rate={self.rate:.6g}, method={self.method!r}, "
+            f"theorem={self.theorem!r})"
+        )
+
+    def covers(self, drive: ArrayLike) -> bool:
+        """Whether every row of a drive lies in the certified range.
+
+        Parameters
+        ----------
+        drive : array of shape (n_units,) or (n_samples, n_units)
+            p = W_in u, the bias excluded.
+
+        Returns
+        -------
+        bool
+            False if the certificate does not hold.
+        """
+        p = np.asarray(drive, dtype=float)
+        return self.holds and bool(((p >= self.drive_min) & (p <= self.drive_max)).all())
+
+
+def certify(
+    reservoir: Any, drive_min: ArrayLike, drive_max: ArrayLike, *, method: str = "auto"
+) -> Certificate:
+    """Prove that a network has the echo state property for all inputs in a range.
+
+    The proof is computed for the network at hand, at any spectral radius, rounding included. It is
+    sufficient, not necessary: a network that is not certified may have the property all the same.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        With tanh or logistic units, or another bounded activation that has an enclosure.
+    drive_min, drive_max : float or array of shape (n_units,)
+        Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
+        from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
+        (teacher forcing); a loop on own outputs is another network: see `certify_loop`.
+    method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
+        "auto" takes the first that succeeds of a weighted maximum norm, a weighted Euclidean norm
+        and the series of the linearisation, the last two up to 3000 units. "thorough" follows
+        zonotopes for a tighter box, also up to 3000 units: some six matrices of memory, and about
+        five times as long.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    UnboundedActivationError
+        If nothing is known of the activation on intervals; a subclass of ValueError.
+    TypeError, ValueError
+        If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
+        "thorough", "two_norm" or "series" is asked for more than 3000 units.
+
+    Notes
+    -----
+    Theorems C1 to C4 of the page on stability. In short: a box that every trajectory enters bounds
+    the slopes d of the activation, and the network contracts if diag(d)|W| has spectral radius
+    below 1, if ``P diag(d) W P^-1`` has norm below 1 for a diagonal P, or if the series about the
+    mean slopes converges. With slopes of 1 these are the known conditions on W alone [1]_, [2]_.
+    Where two_norm proves it for unequal leak rates, differences need not shrink at each step.
+
+    References
+    ----------
+    .. [1] Jaeger (2001), GMD Report 148, proposition 3.
+    .. [2] Yildiz, Jaeger and Kiebel (2012), "Re-visiting the echo state property", Neural Networks
+       35, theorem 4.1.
+    .. [3] Rump (2006), "Verification of positive definiteness", BIT 46.
+
+    Examples
+    --------
+    A network of spectral radius 3 that forgets its start, because the biases saturate it:
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import certify
+    >>> W = np.full((2, 2), 1.5)
+    >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-3.5, -3.5]), -0.5, 0.5))
+    True
+    >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-0.7, -0.7]), -0.5, 0.5))
+    False
+    """
+    check_choice("method", method, METHODS)
+    network = read_network(reservoir, drive_min, drive_max)
+    return certify_network(network, method)
+
+
+def certify_network(network: Network, method: str = "auto") -> Certificate:
+    """`certify` on what has been checked."""
+    _check_size(network, method)
+    if not is_small(network.A) or not np.isfinite(network.rounding(network.drive_max)).all():
+        return _no_certificate(network)
+    box = interval_box(network)
+    best = _attempt(network, box, method)
+    if method == "thorough" and not best.holds:
+        narrow = zonotope_box(network, box)
+        best = max(best, _attempt(network, narrow, method), key=lambda found: -found.rate)
+    return best
+
+
+def _check_size(network: Network, method: str) -> None:
+    if network.n_units > MAX_DENSE_UNITS and method not in ("auto", "max_norm"):
+        raise ValueError(
+            f"method={method!r} needs dense matrices of n_units={network.n_units}; it is offered "
+            f'up to {MAX_DENSE_UNITS}. Use method="auto" or "max_norm".'
+        )
+
+
+def _attempt(network: Network, box: Box, method: str) -> Certificate:
+    """Try the methods in turn; return the first success, else the last failure of least rate."""
+    every = method in ("auto", "thorough")
+    gains = box.largest_slope
+    r, v = max_norm_rate(network, gains)
+    rates = {"max_norm": leaky_rate(r, network.leak)}
+    dense = network.n_units <= MAX_DENSE_UNITS
+
+    def two_norm() -> float:
+        P = perron_scaling(scaled_rows(gains, network.A), v)
+        return leaky_rate(norm_rate(gains, network.W, P), network.leak)
+
+    def series() -> float:
+        return series_rate(network, box.least_slope, gains, v)
+
+    further: dict[str, Callable[[], float]] = {"two_norm": two_norm, "series": series}
+    for name, compute in further.items():
+        if (every and dense and min(rates.values()) >= 1) or method == name:
+            rates[name] = compute()
+    if method in further:
+        rates = {method: rates[method]}
+    chosen = min(rates, key=lambda name: rates[name])
+    return _certificate(network, box, chosen, rates[chosen])
+
+
+def _certificate(network: Network, box: Box, method: str, rate: float) -> Certificate:
+    return Certificate(
+        bool(rate < 1),
+        float(rate),
+        method,
+        _THEOREMS[method],
+        np.array([box.low, box.high]),
+        box.largest_slope,
+        network.drive_min,
+        network.drive_max,
+    )
+
+
+def _no_certificate(network: Network) -> Certificate:
+    """Return what is left to say where sums over the weights overflow."""
+    ends = np.array([network.enclosure.low, network.enclosure.high])
+    box = np.repeat(ends[:, None], network.n_units, axis=1)
+    slopes = network.enclosure.slopes(np.full(1, -1e300), np.full(1, 1e300))[1]
+    return Certificate(
+        False,
+        np.inf,
+        "max_norm",
+        _THEOREMS["max_norm"],
+        box,
+        np.repeat(slopes, network.n_units),
+        network.drive_min,
+        network.drive_max,
+    )
+
+
+def certify_cycle(
+    reservoir: Any,
+    inputs: ArrayLike,
+    *,
+    feedback: ArrayLike | None = None,
+    method: str = "auto",
+) -> Certificate:
+    """Prove that a periodic input leads to one limit cycle of its period, from any start.
+
+    Weaker than `certify`, which covers every input in a range, and therefore possible with smaller
+    biases: the box follows the drive through its period.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+    inputs : array of shape (period, n_features)
+        One period of the input; one row is a constant input.
+    feedback : array of shape (period, n_outputs), optional
+        What each step receives as previous output; required with feedback weights.
+    method : {"auto", "thorough", "max_norm", "series"}, default="auto"
+        "auto" multiplies bounds of the Jacobians' moduli over the period; "thorough" also tries
+        the series about the mean slopes, within windows of a few steps, up to 500 units.
+
+    Returns
+    -------
+    Certificate
+        If it holds, the response has the input's period and attracts every trajectory; the rate is
+        per step, the geometric mean over the period.
+
+    Raises
+    ------
+    UnboundedActivationError
+        As `certify`.
+    TypeError, ValueError
+        If the inputs have a wrong shape, no row or NaN; or a name is not known.
+
+    Notes
+    -----
+    Theorem C5 of the page on stability. A contraction of the map composed over the period has one
+    fixed point by Banach's theorem, which is the cycle (Bay 2017, prop. 3.3, says so of each phase
+    alone, which is not enough).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import certify_cycle
+    >>> res = Reservoir([[3.78]], [[1.0]], [-3.2])
+    >>> drive = np.sin(2 * np.pi * np.arange(5) / 5)[:, None]
+    >>> certificate = certify_cycle(res, drive)
+    >>> certificate.holds, certificate.box.shape
+    (True, (5, 2, 1))
+    """
+    check_choice("method", method, _CYCLE_METHODS)
+    reservoir = as_reservoir(reservoir)
+    drives = periodic_drive(reservoir, inputs, feedback)
+    network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
+    if not is_small(network.A) or not np.isfinite(drives).all():
+        return _no_certificate(network)
+    boxes = tube(network, drives)
+    r, v = cycle_rate(network, boxes)
+    rates = {"max_norm": r}
+    if method == "series" or (method == "thorough" and r >= 1):
+        rates["series"] = series_cycle_rate(network, boxes, v)
+    if method == "series":
+        del rates["max_norm"]
+    chosen = min(rates, key=lambda name: rates[name])
+    rate = rates[chosen]
+    if rate < 1:  # rounded up: a root is not exact
+        rate = min(rate ** (1 / len(drives)) * (1 + 1e-14), 1.0)
+    return Certificate(
+        bool(rates[chosen] < 1),
+        float(rate),
+        chosen,
+        _CYCLE_THEOREMS[chosen],
+        np.array([[box.low, box.high] for box in boxes]),
+        np.array([box.largest_slope for box in boxes]),
+        drives,
+        drives,
+    )
+
+
+def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
+    """Return p over one period in double precision, the bias excluded."""
+    X = as_series("inputs", inputs, reservoir.n_features, np.float64)
+    if len(X) == 0:
+        raise ValueError("inputs has no rows; one period of the input has at least 1.")
+    given = as_feedback(reservoir, feedback, len(X))
+    drives = np.asarray((reservoir.W_in.astype(float) @ X.T).T)
+    if given is not None:
+        drives = drives + given.astype(float) @ reservoir.W_fb.T.astype(float)
+    return drives

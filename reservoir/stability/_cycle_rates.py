@@ -1,0 +1,116 @@
+"""How fast differences shrink over the tube of a periodic drive."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.activations._enclosures import EPS
+from reservoir.stability._boxes import Box
+from reservoir.stability._network import TINY, Network
+from reservoir.stability._rates import _FLOOR
+
+MAX_SERIES_UNITS = 500
+_WINDOW = 8  # steps whose products are formed; windows follow one another
+_ITERATIONS = 60
+
+
+def cycle_rate(network: Network, boxes: list[Box]) -> tuple[float, Array]:
+    """Return r and v > 0 with (prod_t M_t) v <= r v over a period, M_t = (1-a) I + a diag(d)|W|."""
+    leak, A = network.leak, network.A
+    kept = 1 - leak
+    slack = (1 + (float(network.row_sizes.max()) + 10) * EPS) ** len(boxes)
+
+    def over_period(v: Array) -> Array:
+        for box in boxes:
+            v = kept * v + leak * (box.largest_slope * (A @ v))
+        return v
+
+    return _best_ratio(over_period, np.ones(network.n_units), slack)
+
+
+def _best_ratio(over_period, v: Array, slack: float) -> tuple[float, Array]:  # type: ignore[no-untyped-def]
+    best, best_v = np.inf, v
+    for _ in range(_ITERATIONS):
+        u = over_period(v)
+        ratio = u / v
+        high, low = float(ratio.max()), float(ratio.min())
+        if not np.isfinite(high):
+            break
+        if high < best:
+            best, best_v = high, v
+        if high - low <= 1e-3 * high:
+            break
+        v = u + 0.02 * high * v
+        v = np.maximum(v / v.max(), _FLOOR)
+    return best * slack + TINY, best_v
+
+
+def series_cycle_rate(network: Network, boxes: list[Box], start: Array) -> float:
+    """Return a bound of the contraction over a period by mean slopes and their radii.
+
+    e[t+1] = C_t e[t] + q_t with C_t = (1-a) I + a D_c W and |q_t| <= a D_r |W e[t]|; within a
+    window products of the C_t are formed, so that their signs count.
+    """
+    if network.n_units > MAX_SERIES_UNITS:
+        raise ValueError(
+            f"The series over a cycle forms dense products: n_units={network.n_units} exceeds "
+            f'{MAX_SERIES_UNITS}. Use method="max_norm".'
+        )
+    windows = [
+        _Window(network, boxes[begin : begin + _WINDOW]) for begin in range(0, len(boxes), _WINDOW)
+    ]
+
+    def over_period(v: Array) -> Array:
+        for window in windows:
+            v = window.advance(v)
+        return v
+
+    return _best_ratio(over_period, np.maximum(start, 1e-100), 1.0)[0]
+
+
+class _Window:
+    """Bounds of |e| at the end of a few steps from bounds at their start."""
+
+    def __init__(self, network: Network, boxes: list[Box]) -> None:
+        leak, n = network.leak, network.n_units
+        W = network.W.toarray() if not isinstance(network.W, np.ndarray) else network.W
+        A, identity = np.abs(W), np.eye(n)
+        self.slack = 1 + (n + 8) * EPS
+        unit = (n + 13) * EPS
+        centres, radii, sizes = [], [], []
+        for box in boxes:
+            centre = 0.5 * box.least_slope + 0.5 * box.largest_slope
+            radius = np.maximum(box.largest_slope - centre, centre - box.least_slope)
+            centres.append((1 - leak)[:, None] * identity + (leak * centre)[:, None] * W)
+            sizes.append((1 - leak)[:, None] * identity + (leak * centre)[:, None] * A)
+            radii.append(leak * radius * (1 + 8 * EPS) + TINY)
+        # reach[j][t]: bound of |W Q(j, t)|, ends[j]: of |Q(j, T)|, Q(j, t) = C_{t-1} ... C_j
+        self.reach: list[list[Array]] = []
+        self.ends: list[Array] = []
+        self.radii = radii
+        for j in range(len(boxes) + 1):
+            product, size, error = identity, identity, np.zeros((n, n))
+            row = []
+            for t in range(j, len(boxes)):
+                row.append(self._padded(W @ product, A @ (error + unit * (size + error))))
+                error = sizes[t] @ (error + unit * (size + error)) * self.slack
+                product, size = centres[t] @ product, sizes[t] @ size * self.slack
+            self.reach.append(row)
+            self.ends.append(self._padded(product, error))
+
+    def _padded(self, product: Array, error: Array) -> Array:
+        return (np.abs(product) + error) * self.slack
+
+    def advance(self, v: Array) -> Array:
+        """Return bounds of |e| at the end from bounds v at the start."""
+        pushes: list[Array] = []  # bounds of |q_t|
+        for t, radius in enumerate(self.radii):
+            z = self.reach[0][t] @ v
+            for j, push in enumerate(pushes):
+                z = z + self.reach[j + 1][t - j - 1] @ push
+            pushes.append(radius * z * self.slack)
+        out = self.ends[0] @ v
+        for j, push in enumerate(pushes):
+            out = out + self.ends[j + 1] @ push
+        return out * self.slack * (1 + 2 * len(pushes) * EPS)

@@ -1,0 +1,257 @@
+"""The network as the proofs read it: weights, drive, rounding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir.activations import Activation, Enclosure, get_activation
+from reservoir.activations._enclosures import EPS
+from reservoir.dynamics import Reservoir
+
+TINY = 1e-300  # covers what underflow takes from a sum
+
+
+class UnboundedActivationError(ValueError):
+    """The activation has no bounds on intervals, without which nothing can be certified."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """z = W x + p + b with p in [drive_min, drive_max], in double precision.
+
+    Attributes
+    ----------
+    W, A : matrices of shape (n_units, n_units)
+        The weights, sparse or dense as given, and their absolute values.
+    drive_min, drive_max, bias, leak : arrays of shape (n_units,)
+    enclosure : Enclosure
+    """
+
+    W: Matrix
+    A: Matrix
+    drive_min: Array
+    drive_max: Array
+    bias: Array
+    leak: Array
+    enclosure: Enclosure
+
+    @property
+    def n_units(self) -> int:
+        """Number of units N."""
+        return self.W.shape[0]
+
+    @property
+    def row_sizes(self) -> Array:
+        """Return the number of terms in each row's sum."""
+        if sp.issparse(self.W):
+            return np.diff(self.W.indptr).astype(float)
+        return np.full(self.n_units, float(self.n_units))
+
+    def rounding(self, drive_size: Array) -> Array:
+        """Return what rounding may do to z: any order of summation, centre and radius apart.
+
+        The sums have n_i terms and a few more for the centre, the radius and the drive; each
+        contributes a relative 2^-53 of at most the sum of the moduli, so that the factor 2^-52
+        leaves a margin of two.
+        """
+        reach = max(abs(self.enclosure.low), abs(self.enclosure.high), 1.0)
+        sizes = reach * row_sums(self.A) + drive_size + np.abs(self.bias)
+        return (self.row_sizes + 6) * EPS * sizes + TINY
+
+    def biased(self, bias: Array) -> Network:
+        """Return the network with another bias."""
+        return Network(
+            self.W, self.A, self.drive_min, self.drive_max, bias, self.leak, self.enclosure
+        )
+
+
+def row_sums(A: Matrix) -> Array:
+    """Return the sums over each row of a sparse or dense matrix."""
+    return np.asarray(A.sum(axis=1), dtype=float).ravel()
+
+
+def as_reservoir(model: Any) -> Reservoir:
+    """Return the reservoir itself, or that of a fitted estimator."""
+    reservoir = getattr(model, "reservoir_", model)
+    if not isinstance(reservoir, Reservoir):
+        raise TypeError(
+            "reservoir must be a reservoir.dynamics.Reservoir, or a fitted estimator that holds "
+            f"one as reservoir_; got {type(model).__name__}."
+        )
+    return reservoir
+
+
+def enclosure_of(activation: str | Activation) -> Enclosure:
+    """Return the activation's enclosure, or refuse it by name."""
+    found = get_activation(activation)
+    if found.enclosure is None:
+        if found.bounded:
+            raise UnboundedActivationError(
+                f"activation={found.name!r} has no enclosure: a certificate needs bounds of f and "
+                "f' over intervals. Give Activation(..., enclosure=Enclosure(low, high, values, "
+                "slopes)) from reservoir.activations."
+            )
+        raise UnboundedActivationError(
+            f"activation={found.name!r} is unbounded: its states lie in no box, and a certificate "
+            "needs one. Use 'tanh' or 'logistic', or a bounded Activation with an enclosure. "
+            "echo_state_conditions(W), without a box, holds for every activation of slope at most "
+            "1."
+        )
+    return found.enclosure
+
+
+def read_network(model: Any, drive_min: ArrayLike, drive_max: ArrayLike) -> Network:
+    """Check a reservoir and the range of its drive, and return them in double precision."""
+    reservoir = as_reservoir(model)
+    n_units = reservoir.n_units
+    low, high = read_range(drive_min, drive_max, n_units)
+    W = as_double(reservoir.W)
+    return Network(
+        W,
+        abs(W),
+        low,
+        high,
+        reservoir.bias.astype(float),
+        np.broadcast_to(np.asarray(reservoir.leak_rate, dtype=float), (n_units,)),
+        enclosure_of(reservoir.activation),
+    )
+
+
+def as_double(W: Matrix) -> Matrix:
+    """Return W in double precision; dense where more than half of it is stored."""
+    if sp.issparse(W):
+        W = sp.csr_array(W, dtype=float)
+        return W.toarray() if W.nnz > W.shape[0] ** 2 / 2 else W
+    return np.asarray(W, dtype=float)
+
+
+def read_matrix(W: Any) -> Matrix:
+    """Return a square W in double precision; a number is a network of one unit."""
+    if not sp.issparse(W):
+        W = np.asarray(W)
+        if W.ndim == 0:
+            W = W.reshape(1, 1)
+    if W.dtype.kind not in "biuf":
+        raise TypeError(f"W must be a real matrix; got dtype {W.dtype}.")
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.shape[0]:
+        raise ValueError(f"W must be square with at least one unit; got shape {W.shape}.")
+    if sp.issparse(W):
+        W = sp.csr_array(W, dtype=float)
+        W.sum_duplicates()
+    values = W.data if sp.issparse(W) else W
+    if not np.isfinite(values).all():
+        raise ValueError("W holds NaN or infinity.")
+    return as_double(W)
+
+
+def read_range(drive_min: ArrayLike, drive_max: ArrayLike, n_units: int) -> tuple[Array, Array]:
+    """Return the bounds of the drive as arrays of shape (n_units,)."""
+    low = read_drive("drive_min", drive_min, n_units)
+    high = read_drive("drive_max", drive_max, n_units)
+    if (low > high).any():
+        unit = int(np.argmax(low > high))
+        raise ValueError(
+            f"drive_min={low[unit]:g} exceeds drive_max={high[unit]:g} (unit {unit}): the drive's "
+            "lower bound must not exceed its upper bound. Swap them."
+        )
+    return low, high
+
+
+def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
+    """Return one bound of the drive as an array of shape (n_units,)."""
+    if np.iscomplexobj(value):
+        raise TypeError(f"{name} must be real; got complex numbers.")
+    bound = np.asarray(value, dtype=float)
+    if bound.shape not in ((), (n_units,)):
+        raise ValueError(
+            f"{name} must be a number or have shape (n_units={n_units},); got {bound.shape}. It "
+            "bounds p = W_in u, one entry per unit (drive_range makes it from bounds of u)."
+        )
+    if not np.isfinite(bound).all():
+        raise ValueError(f"{name} holds NaN or infinity; the drive must be bounded.")
+    return np.broadcast_to(bound, (n_units,)).copy()
+
+
+def drive_range(
+    model: Any,
+    low: ArrayLike,
+    high: ArrayLike,
+    *,
+    feedback_low: ArrayLike | None = None,
+    feedback_high: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Bounds of the drive p = W_in u [+ W_fb y] for inputs in a box.
+
+    Parameters
+    ----------
+    model : Reservoir or fitted estimator
+    low, high : float or array of shape (n_features,)
+        Bounds of each input.
+    feedback_low, feedback_high : float or array of shape (n_outputs,), optional
+        Bounds of each output that is fed back; required if the reservoir has feedback weights.
+
+    Returns
+    -------
+    drive_min, drive_max : arrays of shape (n_units,)
+        Rounded outwards.
+
+    Raises
+    ------
+    ValueError
+        If bounds are missing, NaN, infinite, crossed or of a wrong shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import drive_range
+    >>> res = Reservoir(np.zeros((2, 2)), [[1.0], [-2.0]], np.zeros(2))
+    >>> [bound.round(6) for bound in drive_range(res, 0.0, 1.0)]
+    [array([ 0., -2.]), array([1., 0.])]
+    """
+    reservoir = as_reservoir(model)
+    least, largest = _image("low", "high", reservoir.W_in, low, high)
+    if (reservoir.W_fb is None) != (feedback_low is None and feedback_high is None):
+        raise ValueError(
+            "The reservoir has feedback weights: give feedback_low and feedback_high."
+            if reservoir.W_fb is not None
+            else "feedback bounds were given, but the reservoir has no feedback weights W_fb."
+        )
+    if reservoir.W_fb is not None:
+        if feedback_low is None or feedback_high is None:
+            raise ValueError("Give both feedback_low and feedback_high.")
+        more = _image("feedback_low", "feedback_high", reservoir.W_fb, feedback_low, feedback_high)
+        least, largest = least + more[0], largest + more[1]
+        margin = EPS * (np.abs(least) + np.abs(largest)) + TINY
+        least, largest = least - margin, largest + margin
+    return least, largest
+
+
+def _image(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[Array, Array]:
+    """Return bounds of M u over a box, rounded outwards."""
+    M = as_double(M)
+    n_columns = M.shape[1]
+    ends = []
+    for name, value in ((of_low, low), (of_high, high)):
+        end = np.asarray(value, dtype=float)
+        if end.shape not in ((), (n_columns,)) or not np.isfinite(end).all():
+            raise ValueError(
+                f"{name}={value!r} must be finite: a number or an array of shape ({n_columns},)."
+            )
+        ends.append(np.broadcast_to(end, (n_columns,)))
+    below, above = ends
+    if (below > above).any():
+        raise ValueError(f"{of_low}={low!r} exceeds {of_high}={high!r}. Swap them.")
+    size = abs(M) @ np.maximum(np.abs(below), np.abs(above))
+    # as sums over the positive and the negative weights: an end of each input, no rounding of its
+    # middle
+    positive, negative = (M + abs(M)) / 2, (M - abs(M)) / 2
+    margin = (2 * n_columns + 6) * EPS * size + TINY
+    least = positive @ below + negative @ above - margin
+    largest = positive @ above + negative @ below + margin
+    return np.asarray(least).ravel(), np.asarray(largest).ravel()
