@@ -1,0 +1,436 @@
+"""What is measured along a trajectory: exponents, echo-state index, consistency, transients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+from reservoir.dynamics import iter_states
+from reservoir.stability._stepping import (
+    Drive,
+    Tangent,
+    read_drive_series,
+    read_state,
+    side_by_side,
+    spread_states,
+)
+
+_EPS = float(np.finfo(float).eps)
+_AUTO_WASHOUT = 100  # as the estimators': this many steps, or a tenth of a short series
+_FIRST_ROWS = 32
+_MERGED = 1e-13  # differences of this size, relative to the states, are rounding
+
+
+def lyapunov_exponents(
+    reservoir: Any,
+    X: ArrayLike,
+    n_exponents: int = 1,
+    *,
+    feedback: ArrayLike | None = None,
+    initial_state: ArrayLike | None = None,
+    washout: int | str = "auto",
+    random_state: RandomState = None,
+) -> Array:
+    """Conditional Lyapunov exponents: how fast states driven alike draw together or apart.
+
+    The QR method [1]_ [2]_ along the trajectory that X drives: an orthonormal basis is carried
+    along by the step Jacobians and made orthonormal again after each step; the exponents are the
+    mean logarithms of the factors. The largest one is negative where the response is locally
+    stable.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        float32 is computed in float64.
+    X : array of shape (n_samples, n_features)
+        The drive.
+    n_exponents : int, at most n_units, default=1
+        How many, from the largest on. A step costs n_exponents products with W and
+        n_units * n_exponents^2 for the QR factorisation.
+    feedback : array of shape (n_samples, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    initial_state : array of shape (n_units,), optional
+        Zeros by default.
+    washout : int or "auto", rows, default="auto"
+        Rows that turn the basis into place and are not counted; "auto" is
+        min(100, n_samples // 10).
+    random_state : None, int, Generator or RandomState, default=None
+        For the first basis. What depends on it fades like 1 / n_samples.
+
+    Returns
+    -------
+    array of shape (n_exponents,)
+        Natural logarithm per step, descending. -inf where a direction is annihilated, as by a
+        nilpotent W: to rounding, for all but the largest exponent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, X is NaN or infinite, washout leaves no row, or n_exponents exceeds
+        n_units.
+
+    Notes
+    -----
+    A measurement along one trajectory, not a proof: another drive or another initial state may
+    have other exponents. The feedback is taken as given (teacher forcing).
+
+    References
+    ----------
+    .. [1] G. Benettin, L. Galgani, A. Giorgilli and J.-M. Strelcyn, "Lyapunov characteristic
+       exponents for smooth dynamical systems and for Hamiltonian systems", Meccanica 15, 1980.
+    .. [2] K. Geist, U. Parlitz and W. Lauterborn, "Comparison of different methods for computing
+       Lyapunov exponents", Progress of Theoretical Physics 83, 1990.
+
+    Examples
+    --------
+    In a linear network, the logarithms of the eigenvalues' moduli:
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import lyapunov_exponents
+    >>> linear = Reservoir(np.diag([0.5, -0.9]), np.ones((2, 1)), np.zeros(2),
+    ...                    activation="identity")
+    >>> lyapunov_exponents(linear, np.ones((1000, 1)), 2, random_state=0).round(6)
+    array([-0.105361, -0.693147])
+    """
+    drive = read_drive_series(reservoir, "X", X, feedback)
+    n_units = drive.reservoir.n_units
+    k = check_count("n_exponents", n_exponents)
+    if k > n_units:
+        raise ValueError(f"n_exponents={k} must be at most n_units={n_units}. Lower it.")
+    skip = _read_washout(washout, len(drive))
+    state = read_state(drive.reservoir, initial_state)
+    normal = as_generator(random_state).standard_normal((n_units, k))
+    basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
+    blocks = iter_states(drive.reservoir, drive.X, initial_state=state, feedback=drive.feedback)
+    for begin, block in blocks:
+        tangent = drive.tangent(state, block, begin)
+        state = block[-1].copy()
+        for t in range(len(block)):
+            basis, factors = _orthonormal(tangent.advance(basis, t))
+            if begin + t >= skip:
+                sums[: len(factors)] += np.log(factors)
+            if not len(factors):
+                return np.full(k, -np.inf)
+    kept = basis.shape[1]
+    exponents = np.full(k, -np.inf)
+    exponents[:kept] = np.sort(sums[:kept] / (len(drive) - skip))[::-1]
+    return exponents
+
+
+def _orthonormal(V: Array) -> tuple[Array, Array]:
+    """Return an orthonormal basis of the columns, and the factors: the moduli of R's diagonal.
+
+    Both end before the first column that depends on those before it, to rounding: a generic basis
+    loses a direction only if nothing is left beyond.
+    """
+    size = np.abs(V).max()
+    if size == 0:
+        return V[:, :0], np.empty(0)
+    scaled = V / size  # squares must not underflow
+    if V.shape[1] == 1:
+        norm = np.linalg.norm(scaled)
+        return scaled / norm, np.array([size * norm])
+    Q, R = np.linalg.qr(scaled)
+    factors = np.abs(np.diag(R))
+    lost = factors <= 4 * _EPS * np.linalg.norm(scaled, axis=0).max()
+    n = int(np.argmax(lost)) if lost.any() else len(factors)
+    return Q[:, :n], factors[:n] * size
+
+
+def echo_state_index(
+    reservoir: Any,
+    X: ArrayLike,
+    *,
+    n_initial_states: int = 10,
+    washout: int | str = "auto",
+    feedback: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> float:
+    """Echo-state index: mean distance between the responses from zero and from other states.
+
+    Heuristic. Zero, to rounding, is what the echo state property asks for; but a second response
+    whose basin holds none of the initial states is not seen.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        float32 is computed in float64.
+    X : array of shape (n_samples, n_features)
+        The drive.
+    n_initial_states : int, default=10
+        States to compare with the zero start: corners of the activation's range and uniform ones.
+    washout : int or "auto", rows, default="auto"
+        Rows that are given to the transient; "auto" is min(100, n_samples // 10).
+    feedback : array of shape (n_samples, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    random_state : None, int, Generator or RandomState, default=None
+        For the initial states.
+
+    Returns
+    -------
+    float
+        Euclidean distance, mean over rows and initial states.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, X is NaN or infinite, or washout leaves no row.
+
+    References
+    ----------
+    .. [1] C. Gallicchio, "Chasing the echo state property", 2018, arXiv:1811.10892.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import echo_state_index
+    >>> X = 0.1 * np.sin(np.arange(300.0))[:, None]
+    >>> units = [Reservoir([[w]], [[1.0]], [0.0]) for w in (0.5, 1.5)]
+    >>> [round(echo_state_index(unit, X, random_state=0), 2) > 0 for unit in units]
+    [False, True]
+    """
+    drive, starts, skip = _read(reservoir, X, n_initial_states + 1, washout, feedback, random_state)
+    total = 0.0
+    for begin, block in side_by_side(drive, starts):
+        block = block[:, max(0, skip - begin) :]
+        total += float(np.linalg.norm(block[1:] - block[0], axis=2).sum())
+    return total / ((len(starts) - 1) * (len(drive) - skip))
+
+
+def consistency(
+    reservoir: Any,
+    X: ArrayLike,
+    *,
+    n_initial_states: int = 10,
+    washout: int | str = "auto",
+    feedback: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> float:
+    """Consistency: mean correlation between responses to the same drive.
+
+    Each unit's responses from different initial states are correlated over time, pair by pair;
+    the mean over pairs and units is 1 if all respond alike, and near 0 if each goes its own way.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        float32 is computed in float64.
+    X : array of shape (n_samples, n_features)
+        The drive.
+    n_initial_states : int, at least 2, default=10
+        Zeros, corners of the activation's range and uniform states.
+    washout : int or "auto", rows, default="auto"
+        Rows that are given to the transient; "auto" is min(100, n_samples // 10).
+    feedback : array of shape (n_samples, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    random_state : None, int, Generator or RandomState, default=None
+        For the initial states.
+
+    Returns
+    -------
+    float in [-1, 1]
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, X is NaN or infinite, or washout leaves fewer than two rows.
+
+    Notes
+    -----
+    Where a unit does not vary in one of two responses there is no correlation: it counts as 1 if
+    the two are equal to 1e-10, else as 0. Correlation ignores offsets: responses that follow
+    the drive alike around different levels are consistent, and `echo_state_index` tells them apart.
+
+    References
+    ----------
+    .. [1] A. Uchida, R. McAllister and R. Roy, "Consistency of nonlinear system response to complex
+       drive signals", Physical Review Letters 93, 2004.
+    .. [2] T. Lymburn, A. Khor, T. Stemler, D. Correa, M. Small and T. Juengling, "Consistency in
+       echo-state networks", Chaos 29, 2019.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import consistency
+    >>> unit = Reservoir([[0.5]], [[1.0]], [0.0])
+    >>> round(consistency(unit, np.sin(np.arange(300.0))[:, None], random_state=0), 6)
+    1.0
+    """
+    n = check_count("n_initial_states", n_initial_states, minimum=2)
+    drive, starts, skip = _read(reservoir, X, n, washout, feedback, random_state)
+    if len(drive) - skip < 2:
+        raise ValueError(
+            f"washout={skip} leaves {len(drive) - skip} of n_samples={len(drive)} rows; a "
+            "correlation needs 2. Lower it."
+        )
+    moments = _Moments(n, drive.reservoir.n_units)
+    for begin, block in side_by_side(drive, starts):
+        if begin + block.shape[1] > skip:
+            moments.add(block[:, max(0, skip - begin) :])
+    return float(np.mean([moments.correlation(i, j) for i in range(n) for j in range(i)]))
+
+
+class _Moments:
+    """Sums of responses and their products, unit by unit, from which correlations come."""
+
+    def __init__(self, n: int, n_units: int) -> None:
+        self.shift: Array | None = None  # near the mean: what varies little must not cancel
+        self.n_rows = 0
+        self.sums = np.zeros((n, n_units))
+        self.products = np.zeros((n, n, n_units))
+        self.apart = np.zeros((n, n, n_units))
+
+    def add(self, block: Array) -> None:
+        """Add rows of all responses, of shape (n, rows, n_units)."""
+        if self.shift is None:
+            self.shift = block[:, :1].copy()
+        block = block.copy()
+        for i, response in enumerate(block):
+            gaps = np.abs(block[:i] - response).max(axis=1)
+            self.apart[i, :i] = np.maximum(self.apart[i, :i], gaps)
+        block -= self.shift
+        self.sums += block.sum(axis=1)
+        self.products += np.einsum("itn,jtn->ijn", block, block)
+        self.n_rows += block.shape[1]
+
+    def correlation(self, i: int, j: int) -> float:
+        """Return the mean over the units of the correlation of responses i and j."""
+        covariance = self._covariance(i, j)
+        spread = np.sqrt(self._covariance(i, i)) * np.sqrt(self._covariance(j, j))
+        varies = spread > 0
+        fallback = (self.apart[max(i, j), min(i, j)] <= 1e-10).astype(float)
+        ratio = np.divide(covariance, spread, out=fallback, where=varies)
+        return float(np.clip(ratio, -1.0, 1.0).mean())
+
+    def _covariance(self, i: int, j: int) -> Array:
+        products, n = self.products[i, j], self.n_rows
+        covariance = products - self.sums[i] * self.sums[j] / n
+        if i != j:
+            return covariance
+        # below rounding a response is constant
+        floor = (64 * _EPS * np.maximum(np.abs(self.shift[i, 0]), _EPS)) ** 2 * n  # type: ignore
+        return np.where(covariance > np.maximum(floor, 8 * _EPS * products), covariance, 0.0)
+
+
+def transient_length(
+    reservoir: Any,
+    X: ArrayLike,
+    *,
+    tol: float = 1e-6,
+    n_initial_states: int = 10,
+    feedback: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> int:
+    """Return how many steps it takes until the initial state is forgotten: the washout needed.
+
+    Heuristic: what is measured are the initial states that are drawn, zeros and corners among
+    them, under this drive.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        float32 is computed in float64.
+    X : array of shape (n_samples, n_features)
+        The drive.
+    tol : float, default=1e-6
+        The states agree if no unit differs by more between any two trajectories.
+    n_initial_states : int, at least 2, default=10
+        Zeros, corners of the activation's range and uniform states.
+    feedback : array of shape (n_samples, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    random_state : None, int, Generator or RandomState, default=None
+        For the initial states.
+
+    Returns
+    -------
+    int
+        The first row from which on all trajectories agree, to the end of X.
+
+    Raises
+    ------
+    ValueError
+        If they do not agree at the end of X; or shapes disagree, X is NaN or infinite, or a
+        parameter is out of range.
+    TypeError
+        If a parameter has another type.
+
+    Notes
+    -----
+    All trajectories are played until they agree to rounding (1e-13 of the largest state); from
+    there on the two that are farthest apart stand for all, for what is left between any two is
+    rounding, which only an expanding drive would raise above `tol`, and it does so in these two as
+    in any. Once these two are equal bit by bit they stay so, and the rest of X is not played.
+
+    References
+    ----------
+    .. [1] H. Jaeger, "The 'echo state' approach to analysing and training recurrent neural
+       networks", GMD Report 148, 2001, definition 3 and section 3.1 (state forgetting, washout).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import transient_length
+    >>> linear = Reservoir([[0.5]], [[1.0]], [0.0], activation="identity")
+    >>> transient_length(linear, np.zeros((100, 1)), tol=0.1)  # 2 * 0.5 ** 5 = 0.0625
+    4
+    """
+    n = check_count("n_initial_states", n_initial_states, minimum=2)
+    tol = check_number("tol", tol, low=0.0, low_open=True)
+    drive, starts, _ = _read(reservoir, X, n, 0, feedback, random_state)
+    length, spread, begin = 0, np.inf, 0
+    while begin < len(drive):
+        for begin, block in side_by_side(drive, starts, begin=begin, first_rows=_FIRST_ROWS):
+            spreads = (block.max(axis=0) - block.min(axis=0)).max(axis=1)
+            apart = np.flatnonzero(spreads > tol)
+            if len(apart):
+                length = begin + int(apart[-1]) + 1
+            spread, ends = float(spreads[-1]), block[:, -1]
+            begin += block.shape[1]
+            if spread == 0:
+                return length
+            if len(ends) > 2 and spread <= _MERGED * max(1.0, float(np.abs(ends).max())):
+                starts = _farthest_two(ends)
+                break
+    if length == len(drive):
+        raise ValueError(
+            f"The states from {n} initial states do not agree to tol={tol:g} within n_samples="
+            f"{len(drive)} rows: at the end they differ by {spread:.2g}. Give a longer X or a "
+            "larger tol; if that does not help, the reservoir lacks the echo state property under "
+            "this drive: lower the spectral radius, or use a stable bias."
+        )
+    return length
+
+
+def _farthest_two(states: Array) -> Array:
+    unit = int(np.argmax(states.max(axis=0) - states.min(axis=0)))
+    return states[[int(np.argmin(states[:, unit])), int(np.argmax(states[:, unit]))]]
+
+
+def _read_washout(washout: Any, n_samples: int) -> int:
+    if isinstance(washout, str):
+        if washout != "auto":
+            raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
+        return min(_AUTO_WASHOUT, n_samples // 10)
+    skip = check_count("washout", washout, minimum=0)
+    if skip >= n_samples:
+        raise ValueError(
+            f"washout={skip} leaves no row: X has n_samples={n_samples}. Lower it or use "
+            'washout="auto".'
+        )
+    return skip
+
+
+def _read(
+    reservoir: Any, X: Any, n_states: int, washout: Any, feedback: Any, random_state: Any
+) -> tuple[Drive, Array, int]:
+    """Check what the comparisons of trajectories share; return drive, initial states, washout."""
+    drive = read_drive_series(reservoir, "X", X, feedback)
+    skip = _read_washout(washout, len(drive))
+    return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip

@@ -1,0 +1,258 @@
+"""Bifurcation sweeps: attractors, exponents and certificates over a grid of parameters."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_choice, check_count
+from reservoir.dynamics import Reservoir
+from reservoir.scaling import spectral_radius
+from reservoir.stability._attractors import Attractors, sample_attractors
+from reservoir.stability._certificates import certify, certify_cycle
+from reservoir.stability._measures import lyapunov_exponents
+from reservoir.stability._network import UnboundedActivationError, as_reservoir
+from reservoir.stability._stepping import read_drive_series
+
+PARAMETERS = ("spectral_radius", "bias", "input_scaling", "leak_rate")
+_N_UNSETTLED = 3  # so many trajectories that reached no cycle are followed for their exponent
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What was found at each point of a grid; array axes in the order of `parameters`.
+
+    Attributes
+    ----------
+    parameters : dict of name -> array of values
+    attractors : object array of `Attractors`
+    counts : int array
+        Attracting cycles found.
+    exponents : float array
+        Largest conditional Lyapunov exponent among what was found, per step.
+    certified : bool array
+        Where a certificate proves that all initial states lead to one response.
+    """
+
+    parameters: dict[str, Array]
+    attractors: Array
+    counts: Array
+    exponents: Array
+    certified: Array
+
+
+def sweep(
+    reservoir: Reservoir | Callable[..., Reservoir] | Any,
+    inputs: ArrayLike,
+    parameters: Mapping[str, Any],
+    *,
+    n_initial_states: int = 20,
+    n_periods: int = 200,
+    max_multiple: int = 8,
+    tol: float = 1e-6,
+    certificate: str | None = "range",
+    feedback: ArrayLike | None = None,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> Sweep:
+    """Attractors, Lyapunov exponents and certificates over a grid of parameters.
+
+    Parameters
+    ----------
+    reservoir : Reservoir, fitted estimator, or callable
+        What the parameters act on. A callable makes the reservoir of a grid point from them, by
+        keyword; it must be importable if `n_jobs` asks for processes.
+    inputs : array of shape (period, n_features)
+        One period of the drive. A row of zeros for autonomous networks.
+    parameters : dict of name -> values
+        The grid is the product of the values. Unless `reservoir` is a callable the names are:
+        "spectral_radius" (W is rescaled to it), "bias" and "input_scaling" (factors of bias and
+        W_in), "leak_rate" (takes its place).
+    n_initial_states, n_periods, max_multiple, tol
+        As in `sample_attractors`, with fewer initial states by default.
+    certificate : {"range", "cycle", None}, default="range"
+        "range" asks `certify` for all inputs whose drive W_in u (plus W_fb y) stays within the
+        extremes of this one, "cycle" asks `certify_cycle` for this drive alone, which holds more
+        often and costs more; None asks for none.
+    feedback : array of shape (period, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    random_state : None, int, Generator or RandomState, default=None
+        For the initial states, which are the same at every grid point.
+    n_jobs : int, default=None
+        Workers for the grid points (joblib). The result does not depend on it.
+
+    Returns
+    -------
+    Sweep
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a name is not known, a list of values is empty or not numeric, the spectral radius of W
+        is 0 and is to be rescaled, or as in `sample_attractors`.
+
+    Notes
+    -----
+    The counts are lower bounds, as in `sample_attractors`; `certified` is a theorem, and where it
+    says True the count is 1. An activation without bounds is certified nowhere. The
+    exponent of a cycle is the logarithm of its largest multiplier's modulus per step; up to three
+    trajectories that reached no cycle are followed for `n_periods` more by `lyapunov_exponents`.
+
+    References
+    ----------
+    .. [1] Y. A. Kuznetsov, "Elements of Applied Bifurcation Theory", 3rd ed., Springer 2004,
+       chapter 4.
+
+    Examples
+    --------
+    The pitchfork of one unit at gain 1, and the certificate below it:
+
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import sweep
+    >>> unit = Reservoir([[1.0]], [[1.0]], [0.0])
+    >>> found = sweep(unit, [[0.0]], {"spectral_radius": [0.5, 0.9, 2.0]}, random_state=0)
+    >>> found.counts, found.certified
+    (array([1, 1, 2]), array([ True,  True, False]))
+    """
+    grid = _read_grid(reservoir, parameters)
+    check_count("n_initial_states", n_initial_states)
+    if certificate is not None:
+        check_choice("certificate", certificate, ("range", "cycle"))
+    if certificate == "cycle" and feedback is not None:
+        raise ValueError('certificate="cycle" takes no feedback: use certificate="range", or None.')
+    family = reservoir if _is_family(reservoir) else _Family(as_reservoir(reservoir), grid)
+    point = _Point(
+        family,
+        inputs,
+        certificate,
+        {
+            "n_initial_states": n_initial_states,
+            "n_periods": n_periods,
+            "max_multiple": max_multiple,
+            "tol": tol,
+            "feedback": feedback,
+            "random_state": int(as_generator(random_state).integers(2**31)),
+        },
+    )
+    values = [dict(zip(grid, choice, strict=True)) for choice in itertools.product(*grid.values())]
+    found = Parallel(n_jobs=n_jobs)(delayed(point)(chosen) for chosen in values)
+    shape = tuple(len(axis) for axis in grid.values())
+    attractors = np.empty(len(found), dtype=object)
+    attractors[:] = [result[0] for result in found]
+    return Sweep(
+        grid,
+        attractors.reshape(shape),
+        np.array([result[0].count for result in found]).reshape(shape),
+        np.array([result[1] for result in found]).reshape(shape),
+        np.array([result[2] for result in found]).reshape(shape),
+    )
+
+
+def _is_family(reservoir: Any) -> bool:
+    return callable(reservoir) and not hasattr(reservoir, "reservoir_")
+
+
+def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
+    if not isinstance(parameters, Mapping) or not parameters:
+        raise ValueError(
+            f"parameters={parameters!r} must be a non-empty dict of name -> values, such as "
+            '{"spectral_radius": [0.8, 1.2]}.'
+        )
+    grid = {}
+    for name, values in parameters.items():
+        if not _is_family(reservoir):
+            check_choice("parameters", name, PARAMETERS)
+        axis = np.asarray(values)
+        if axis.ndim != 1 or not len(axis):
+            raise ValueError(
+                f"parameters[{name!r}] must be a non-empty list of numbers; got {values!r}."
+            )
+        if axis.dtype.kind not in "iuf" or not np.isfinite(axis).all():
+            raise ValueError(f"parameters[{name!r}] must hold finite numbers; got {values!r}.")
+        grid[name] = axis
+    return grid
+
+
+class _Family:
+    """Reservoirs made from one by its parameters; the radius of W is computed once."""
+
+    def __init__(self, reservoir: Reservoir, grid: Mapping[str, Array]) -> None:
+        self.reservoir = reservoir.astype("float64")
+        self.radius = 1.0
+        if "spectral_radius" in grid:
+            self.radius = spectral_radius(self.reservoir.W)
+            if grid["spectral_radius"].min() < 0:
+                raise ValueError(
+                    f"spectral_radius={grid['spectral_radius'].min():g} must be at least 0."
+                )
+            if self.radius == 0:
+                raise ValueError(
+                    "W has spectral radius 0 (it is nilpotent): it cannot be rescaled to another. "
+                    "Give a callable that makes the reservoir from the parameters."
+                )
+
+    def __call__(self, **values: float) -> Reservoir:
+        reservoir, changes = self.reservoir, {}
+        if "spectral_radius" in values:
+            changes["W"] = reservoir.W * (float(values["spectral_radius"]) / self.radius)
+        if "bias" in values:
+            changes["bias"] = reservoir.bias * float(values["bias"])
+        if "input_scaling" in values:
+            changes["W_in"] = reservoir.W_in * float(values["input_scaling"])
+        if "leak_rate" in values:
+            changes["leak_rate"] = float(values["leak_rate"])
+        return replace(reservoir, **changes)
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """What is done at a grid point, wherever it is done."""
+
+    family: Callable[..., Reservoir]
+    inputs: Any
+    certificate: str | None
+    options: dict[str, Any]
+
+    def __call__(self, values: dict[str, float]) -> tuple[Attractors, float, bool]:
+        # one thread everywhere: the order of sums, and so the bits, may depend on their number
+        with threadpool_limits(limits=1):
+            reservoir = as_reservoir(self.family(**values))
+            found = sample_attractors(reservoir, self.inputs, **self.options)
+            return found, self._exponent(reservoir, found), self._certified(reservoir)
+
+    def _exponent(self, reservoir: Reservoir, found: Attractors) -> float:
+        drive = read_drive_series(reservoir, "inputs", self.inputs, self.options["feedback"])
+        with np.errstate(divide="ignore"):  # a multiplier 0 is an exponent -inf
+            exponents = list(np.log(found.moduli) / (found.multiples * len(drive)))
+        whole = drive.repeated(self.options["n_periods"])
+        for i in np.flatnonzero(found.labels < 0)[:_N_UNSETTLED]:
+            (exponent,) = lyapunov_exponents(
+                reservoir,
+                whole.X,
+                feedback=whole.feedback,
+                initial_state=found.final_states[i],
+                random_state=self.options["random_state"],
+            )
+            exponents.append(exponent)
+        return float(max(exponents))
+
+    def _certified(self, reservoir: Reservoir) -> bool:
+        if self.certificate is None:
+            return False
+        drive = read_drive_series(reservoir, "inputs", self.inputs, self.options["feedback"])
+        try:
+            if self.certificate == "cycle":
+                return bool(certify_cycle(reservoir, drive.X).holds)
+            p = drive.projected() - drive.reservoir.bias
+            # what the bias took and gave back by rounding
+            margin = 4 * np.finfo(float).eps * (np.abs(p) + np.abs(drive.reservoir.bias)).max(0)
+            return bool(certify(reservoir, p.min(axis=0) - margin, p.max(axis=0) + margin).holds)
+        except UnboundedActivationError:
+            return False
