@@ -183,7 +183,7 @@ class _Sample:
             tails = _last_ends(self.drive, self.ends[moving], n, max_multiple + 1)
             done += n
             self.ends[moving] = tails[:, -1]
-            for i, tail in zip(moving, tails, strict=True):
+            for i, tail in zip(moving.tolist(), tails, strict=True):
                 self._look(i, tail)
 
     def _look(self, i: int, tail: Array) -> None:

@@ -1,4 +1,4 @@
-"""What is measured along a trajectory: exponents, echo-state index, consistency, transients."""
+"""What is measured between trajectories: echo-state index, consistency, transient length."""
 
 from __future__ import annotations
 
@@ -8,137 +8,17 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count, check_number
-from reservoir.dynamics import iter_states
 from reservoir.stability._stepping import (
     Drive,
-    Tangent,
     read_drive_series,
-    read_state,
+    read_washout,
     side_by_side,
     spread_states,
 )
 
 _EPS = float(np.finfo(float).eps)
-_AUTO_WASHOUT = 100  # as the estimators': this many steps, or a tenth of a short series
 _FIRST_ROWS = 32
 _MERGED = 1e-13  # differences of this size, relative to the states, are rounding
-
-
-def lyapunov_exponents(
-    reservoir: Any,
-    X: ArrayLike,
-    n_exponents: int = 1,
-    *,
-    feedback: ArrayLike | None = None,
-    initial_state: ArrayLike | None = None,
-    washout: int | str = "auto",
-    random_state: RandomState = None,
-) -> Array:
-    """Conditional Lyapunov exponents: how fast states driven alike draw together or apart.
-
-    The QR method [1]_ [2]_ along the trajectory that X drives: an orthonormal basis is carried
-    along by the step Jacobians and made orthonormal again after each step; the exponents are the
-    mean logarithms of the factors. The largest one is negative where the response is locally
-    stable.
-
-    Parameters
-    ----------
-    reservoir : Reservoir or fitted estimator
-        float32 is computed in float64.
-    X : array of shape (n_samples, n_features)
-        The drive.
-    n_exponents : int, at most n_units, default=1
-        How many, from the largest on. A step costs n_exponents products with W and
-        n_units * n_exponents^2 for the QR factorisation.
-    feedback : array of shape (n_samples, n_outputs), optional
-        What is fed back in each step; required if the reservoir has feedback weights.
-    initial_state : array of shape (n_units,), optional
-        Zeros by default.
-    washout : int or "auto", rows, default="auto"
-        Rows that turn the basis into place and are not counted; "auto" is
-        min(100, n_samples // 10).
-    random_state : None, int, Generator or RandomState, default=None
-        For the first basis. What depends on it fades like 1 / n_samples.
-
-    Returns
-    -------
-    array of shape (n_exponents,)
-        Natural logarithm per step, descending. -inf where a direction is annihilated, as by a
-        nilpotent W: to rounding, for all but the largest exponent.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If shapes disagree, X is NaN or infinite, washout leaves no row, or n_exponents exceeds
-        n_units.
-
-    Notes
-    -----
-    A measurement along one trajectory, not a proof: another drive or another initial state may
-    have other exponents. The feedback is taken as given (teacher forcing).
-
-    References
-    ----------
-    .. [1] G. Benettin, L. Galgani, A. Giorgilli and J.-M. Strelcyn, "Lyapunov characteristic
-       exponents for smooth dynamical systems and for Hamiltonian systems", Meccanica 15, 1980.
-    .. [2] K. Geist, U. Parlitz and W. Lauterborn, "Comparison of different methods for computing
-       Lyapunov exponents", Progress of Theoretical Physics 83, 1990.
-
-    Examples
-    --------
-    In a linear network, the logarithms of the eigenvalues' moduli:
-
-    >>> import numpy as np
-    >>> from reservoir.dynamics import Reservoir
-    >>> from reservoir.stability import lyapunov_exponents
-    >>> linear = Reservoir(np.diag([0.5, -0.9]), np.ones((2, 1)), np.zeros(2),
-    ...                    activation="identity")
-    >>> lyapunov_exponents(linear, np.ones((1000, 1)), 2, random_state=0).round(6)
-    array([-0.105361, -0.693147])
-    """
-    drive = read_drive_series(reservoir, "X", X, feedback)
-    n_units = drive.reservoir.n_units
-    k = check_count("n_exponents", n_exponents)
-    if k > n_units:
-        raise ValueError(f"n_exponents={k} must be at most n_units={n_units}. Lower it.")
-    skip = _read_washout(washout, len(drive))
-    state = read_state(drive.reservoir, initial_state)
-    normal = as_generator(random_state).standard_normal((n_units, k))
-    basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
-    blocks = iter_states(drive.reservoir, drive.X, initial_state=state, feedback=drive.feedback)
-    for begin, block in blocks:
-        tangent = drive.tangent(state, block, begin)
-        state = block[-1].copy()
-        for t in range(len(block)):
-            basis, factors = _orthonormal(tangent.advance(basis, t))
-            if begin + t >= skip:
-                sums[: len(factors)] += np.log(factors)
-            if not len(factors):
-                return np.full(k, -np.inf)
-    kept = basis.shape[1]
-    exponents = np.full(k, -np.inf)
-    exponents[:kept] = np.sort(sums[:kept] / (len(drive) - skip))[::-1]
-    return exponents
-
-
-def _orthonormal(V: Array) -> tuple[Array, Array]:
-    """Return an orthonormal basis of the columns, and the factors: the moduli of R's diagonal.
-
-    Both end before the first column that depends on those before it, to rounding: a generic basis
-    loses a direction only if nothing is left beyond.
-    """
-    size = np.abs(V).max()
-    if size == 0:
-        return V[:, :0], np.empty(0)
-    scaled = V / size  # squares must not underflow
-    if V.shape[1] == 1:
-        norm = np.linalg.norm(scaled)
-        return scaled / norm, np.array([size * norm])
-    Q, R = np.linalg.qr(scaled)
-    factors = np.abs(np.diag(R))
-    lost = factors <= 4 * _EPS * np.linalg.norm(scaled, axis=0).max()
-    n = int(np.argmax(lost)) if lost.any() else len(factors)
-    return Q[:, :n], factors[:n] * size
 
 
 def echo_state_index(
@@ -194,7 +74,8 @@ def echo_state_index(
     >>> [round(echo_state_index(unit, X, random_state=0), 2) > 0 for unit in units]
     [False, True]
     """
-    drive, starts, skip = _read(reservoir, X, n_initial_states + 1, washout, feedback, random_state)
+    n = check_count("n_initial_states", n_initial_states) + 1
+    drive, starts, skip = _read(reservoir, X, n, washout, feedback, random_state)
     total = 0.0
     for begin, block in side_by_side(drive, starts):
         block = block[:, max(0, skip - begin) :]
@@ -385,17 +266,15 @@ def transient_length(
     tol = check_number("tol", tol, low=0.0, low_open=True)
     drive, starts, _ = _read(reservoir, X, n, 0, feedback, random_state)
     length, spread, begin = 0, np.inf, 0
-    while begin < len(drive):
-        for begin, block in side_by_side(drive, starts, begin=begin, first_rows=_FIRST_ROWS):
+    while begin < len(drive) and spread > 0:
+        for row, block in side_by_side(drive, starts, begin=begin, first_rows=_FIRST_ROWS):
             spreads = (block.max(axis=0) - block.min(axis=0)).max(axis=1)
             apart = np.flatnonzero(spreads > tol)
             if len(apart):
-                length = begin + int(apart[-1]) + 1
-            spread, ends = float(spreads[-1]), block[:, -1]
-            begin += block.shape[1]
-            if spread == 0:
-                return length
-            if len(ends) > 2 and spread <= _MERGED * max(1.0, float(np.abs(ends).max())):
+                length = row + int(apart[-1]) + 1
+            spread, ends, begin = float(spreads[-1]), block[:, -1], row + block.shape[1]
+            merged = spread <= _MERGED * max(1.0, float(np.abs(ends).max()))
+            if spread == 0 or (merged and len(ends) > 2):
                 starts = _farthest_two(ends)
                 break
     if length == len(drive):
@@ -413,24 +292,10 @@ def _farthest_two(states: Array) -> Array:
     return states[[int(np.argmin(states[:, unit])), int(np.argmax(states[:, unit]))]]
 
 
-def _read_washout(washout: Any, n_samples: int) -> int:
-    if isinstance(washout, str):
-        if washout != "auto":
-            raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
-        return min(_AUTO_WASHOUT, n_samples // 10)
-    skip = check_count("washout", washout, minimum=0)
-    if skip >= n_samples:
-        raise ValueError(
-            f"washout={skip} leaves no row: X has n_samples={n_samples}. Lower it or use "
-            'washout="auto".'
-        )
-    return skip
-
-
 def _read(
     reservoir: Any, X: Any, n_states: int, washout: Any, feedback: Any, random_state: Any
 ) -> tuple[Drive, Array, int]:
     """Check what the comparisons of trajectories share; return drive, initial states, washout."""
     drive = read_drive_series(reservoir, "X", X, feedback)
-    skip = _read_washout(washout, len(drive))
+    skip = read_washout(washout, len(drive))
     return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, Matrix
+from reservoir._validation import check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.dynamics._engines import engine_for
@@ -19,6 +20,7 @@ from reservoir.stability._network import as_reservoir
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
 _BLOCK_ROWS = 512
+_AUTO_WASHOUT = 100  # as the estimators': this many steps, or a tenth of a short series
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,3 +167,18 @@ def side_by_side(
         )
         yield begin, block
         states, begin, rows = block[:, -1], end, min(2 * rows, most)
+
+
+def read_washout(washout: Any, n_samples: int) -> int:
+    """Return how many rows are left out; refuse what leaves none."""
+    if isinstance(washout, str):
+        if washout != "auto":
+            raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
+        return min(_AUTO_WASHOUT, n_samples // 10)
+    skip = check_count("washout", washout, minimum=0)
+    if skip >= n_samples:
+        raise ValueError(
+            f"washout={skip} leaves no row: X has n_samples={n_samples}. Lower it or use "
+            'washout="auto".'
+        )
+    return skip

@@ -16,8 +16,8 @@ from reservoir._validation import as_generator, check_choice, check_count
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._attractors import Attractors, sample_attractors
-from reservoir.stability._certificates import certify, certify_cycle
-from reservoir.stability._measures import lyapunov_exponents
+from reservoir.stability._certificates import certify, certify_cycle, periodic_drive
+from reservoir.stability._exponents import lyapunov_exponents
 from reservoir.stability._network import UnboundedActivationError, as_reservoir
 from reservoir.stability._stepping import read_drive_series
 
@@ -100,10 +100,12 @@ def sweep(
 
     Notes
     -----
-    The counts are lower bounds, as in `sample_attractors`; `certified` is a theorem, and where it
-    says True the count is 1. An activation without bounds is certified nowhere. The
-    exponent of a cycle is the logarithm of its largest multiplier's modulus per step; up to three
-    trajectories that reached no cycle are followed for `n_periods` more by `lyapunov_exponents`.
+    The counts are lower bounds, as in `sample_attractors`; `certified` is a theorem: where it says
+    True there is one response. An activation without bounds is certified nowhere.
+
+    The exponent of a cycle is the logarithm of its largest multiplier's modulus per step; up to
+    three trajectories that reached no cycle are followed for `n_periods` more by
+    `lyapunov_exponents`. The largest of them all is reported.
 
     References
     ----------
@@ -125,9 +127,9 @@ def sweep(
     check_count("n_initial_states", n_initial_states)
     if certificate is not None:
         check_choice("certificate", certificate, ("range", "cycle"))
-    if certificate == "cycle" and feedback is not None:
-        raise ValueError('certificate="cycle" takes no feedback: use certificate="range", or None.')
-    family = reservoir if _is_family(reservoir) else _Family(as_reservoir(reservoir), grid)
+    family: Any = reservoir if _is_family(reservoir) else None
+    if family is None:
+        family = _Family(as_reservoir(reservoir), grid)
     point = _Point(
         family,
         inputs,
@@ -246,13 +248,21 @@ class _Point:
     def _certified(self, reservoir: Reservoir) -> bool:
         if self.certificate is None:
             return False
-        drive = read_drive_series(reservoir, "inputs", self.inputs, self.options["feedback"])
+        feedback = self.options["feedback"]
         try:
             if self.certificate == "cycle":
-                return bool(certify_cycle(reservoir, drive.X).holds)
-            p = drive.projected() - drive.reservoir.bias
-            # what the bias took and gave back by rounding
-            margin = 4 * np.finfo(float).eps * (np.abs(p) + np.abs(drive.reservoir.bias)).max(0)
+                return bool(certify_cycle(reservoir, self.inputs, feedback=feedback).holds)
+            p = periodic_drive(reservoir, self.inputs, feedback)
+            margin = self._rounding(reservoir)
             return bool(certify(reservoir, p.min(axis=0) - margin, p.max(axis=0) + margin).holds)
         except UnboundedActivationError:
             return False
+
+    def _rounding(self, reservoir: Reservoir) -> Array:
+        """Return what rounding may do to the sums in W_in u and W_fb y."""
+        size = abs(reservoir.W_in) @ np.abs(np.asarray(self.inputs, dtype=float)).max(axis=0)
+        if reservoir.W_fb is not None:
+            given = np.asarray(self.options["feedback"], dtype=float)
+            size = size + np.abs(reservoir.W_fb) @ np.abs(given).max(axis=0)
+        n_terms = reservoir.n_features + reservoir.n_outputs + 4
+        return n_terms * np.finfo(float).eps * size
