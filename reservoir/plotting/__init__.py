@@ -5,8 +5,27 @@ it each raises an ImportError that says what to install. Every picture reads in 
 what differs, differs by line style, marker or grey.
 """
 
+from reservoir.plotting._bounds import bias_region, bias_surface
+from reservoir.plotting._certificate import certificate
+from reservoir.plotting._cobweb import cobweb
+from reservoir.plotting._maps import bifurcation, parameter_map
+from reservoir.plotting._portraits import phase_portrait
 from reservoir.plotting._readout import memory_profile, penalty_path
 from reservoir.plotting._series import forecast, states
-from reservoir.plotting._spectrum import spectrum
+from reservoir.plotting._spectrum import multipliers, spectrum
 
-__all__ = ["forecast", "memory_profile", "penalty_path", "spectrum", "states"]
+__all__ = [
+    "bias_region",
+    "bias_surface",
+    "bifurcation",
+    "certificate",
+    "cobweb",
+    "forecast",
+    "memory_profile",
+    "multipliers",
+    "parameter_map",
+    "penalty_path",
+    "phase_portrait",
+    "spectrum",
+    "states",
+]

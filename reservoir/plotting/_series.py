@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reservoir._typing import ArrayLike
-from reservoir._validation import check_count
 from reservoir.plotting._common import (
     GUESS,
     LINE,
     MARK,
     TRUTH,
+    choose_units,
     columns,
     finish,
     label_bands,
@@ -146,14 +146,7 @@ def states(
     H = np.asarray(H, dtype=float)
     if H.ndim != 2 or H.size == 0:
         raise ValueError(f"H has shape {H.shape}; it must be (n_samples, n_units), and not empty.")
-    n_units = H.shape[1]
-    if isinstance(units, (int, np.integer)):
-        count = min(check_count("units", units), n_units)
-        chosen = np.linspace(0, n_units - 1, count).round().astype(int)
-    else:
-        chosen = np.asarray(units, dtype=int)
-        if chosen.size == 0 or chosen.min() < 0 or chosen.max() >= n_units:
-            raise ValueError(f"units={units!r} must name at least one unit in [0, {n_units - 1}].")
+    chosen = choose_units(units, H.shape[1])
     times = times_of(index, len(H))
     height = 2 * np.max(np.abs(H[:, chosen])) / 0.9 or 1.0
     ax = new_axes(ax)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir.plotting._common import GUESS, new_axes
+from reservoir.plotting._common import GUESS, legend_outside, new_axes, refuse_nonfinite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,52 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     >>> ax.get_legend_handles_labels()[1]
     ['unit circle', 'spectral radius 0.8', 'eigenvalues']
     """
-    values = _eigenvalues(W)
+    return _complex_plane(_eigenvalues(W), "spectral radius", "eigenvalues", "o", ax)
+
+
+def multipliers(values: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the Floquet multipliers of a cycle in the complex plane, with the unit circle.
+
+    They are the eigenvalues of the Jacobian of one period: how much a small distance from the cycle
+    is multiplied by from one round to the next. All inside the unit circle: the cycle is stable.
+
+    Parameters
+    ----------
+    values : array of shape (n_multipliers,), or object with such an array as `multipliers`
+        For instance the result of `reservoir.stability.find_limit_cycle`.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there are no multipliers, not one row of them, or one is NaN or infinite.
+
+    Examples
+    --------
+    >>> from reservoir import plotting
+    >>> ax = plotting.multipliers([0.5 + 0.3j, 0.5 - 0.3j, -0.2])
+    >>> ax.get_legend_handles_labels()[1]
+    ['unit circle', 'largest modulus 0.5831', 'multipliers']
+    """
+    points = np.asarray(getattr(values, "multipliers", values))
+    if points.ndim != 1 or points.size == 0 or points.dtype == object:
+        raise ValueError(
+            f"values has shape {points.shape}; it must be the multipliers, (n_multipliers,) and "
+            "not empty, or have them as its attribute `multipliers`. For a matrix use `spectrum`."
+        )
+    points = refuse_nonfinite("values", points.astype(complex))
+    return _complex_plane(points, "largest modulus", "multipliers", "s", ax)
+
+
+def _complex_plane(
+    values: Array, radius_label: str, label: str, marker: str, ax: Axes | None
+) -> Axes:
+    """Draw points, the unit circle and the circle through the outermost point."""
     radius = np.max(np.abs(values))
     circle = np.exp(1j * np.linspace(0, 2 * np.pi, 361))
     ax = new_axes(ax)
@@ -73,11 +118,15 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color="0.85", linewidth=0.6, zorder=0)
     ax.plot(circle.real, circle.imag, color="black", linewidth=1.0, label="unit circle")
     ring = radius * circle
-    ax.plot(ring.real, ring.imag, **GUESS, label=f"spectral radius {radius:.4g}")
-    dots: dict[str, Any] = {"marker": "o", "s": 12, "facecolors": "none", "edgecolors": "tab:blue"}
-    ax.scatter(values.real, values.imag, **dots, linewidths=0.8, label="eigenvalues")
+    ax.plot(ring.real, ring.imag, **GUESS, label=f"{radius_label} {radius:.4g}")
+    dots: dict[str, Any] = {
+        "marker": marker,
+        "s": 12,
+        "facecolors": "none",
+        "edgecolors": "tab:blue",
+    }
+    ax.scatter(values.real, values.imag, **dots, linewidths=0.8, label=label)
     ax.set_aspect("equal", adjustable="box")
     ax.set_xlabel("real part")
     ax.set_ylabel("imaginary part")
-    ax.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), frameon=False, fontsize="small")
-    return ax
+    return legend_outside(ax)

@@ -1,0 +1,124 @@
+"""A certificate's box against the states that were seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir.plotting._common import choose_units, finite, inches, legend_strip, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0.9, "width": 0.7}
+_DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
+_NUMBER = 0.3  # inches that a unit's number takes
+_MOST_ROWS = 200  # of the states, spread evenly: more marks would run together
+
+
+def certificate(
+    certificate: Any,
+    states: ArrayLike | None = None,
+    *,
+    units: int | Sequence[int] = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the box that a certificate encloses the states in, and states that were seen.
+
+    A bar for each unit: the interval that holds its state in the end, of a cycle's certificate the
+    union over the period. Dashes are sampled states, and a line joins the least and the largest.
+    The title says the certified rate, rounded up, or that nothing is certified.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        From `reservoir.stability.certify` or `certify_cycle`: an object with `box`, of shape
+        (2, n_units) or (period, 2, n_units), and `rate`, true if it holds.
+    states : array of shape (n_samples, n_units), default=None
+        States of the network under admissible inputs, without the transient: the box holds every
+        trajectory in the end, not from the start.
+    units : int or list of int, default=20
+        Which units, or how many of them (spread evenly over all).
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    TypeError
+        If `certificate` has no box.
+    ValueError
+        If shapes disagree, a state or a bound is NaN or infinite, or a unit does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> from reservoir.dynamics import Reservoir, run
+    >>> from reservoir.stability import certify
+    >>> res = Reservoir(0.5 * np.eye(2), np.ones((2, 1)), np.zeros(2))
+    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (200, 1))
+    >>> ax = plotting.certificate(certify(res, -1.0, 1.0), run(res, inputs)[100:])
+    >>> ax.get_title(loc="left"), ax.get_legend_handles_labels()[1]
+    ('certified rate 0.5001 per step', ['states', 'certified box'])
+    """
+    if not hasattr(certificate, "box"):
+        raise TypeError(f"certificate={certificate!r} has no box; give the result of `certify`.")
+    box = np.asarray(certificate.box, dtype=float)
+    if box.ndim not in (2, 3) or box.shape[-2] != 2 or box.size == 0:
+        raise ValueError(
+            f"certificate.box has shape {box.shape}; it must be (2, n_units) or "
+            "(period, 2, n_units)."
+        )
+    box = finite("certificate.box", box.reshape(-1, *box.shape[-2:]), "period", "2", "n_units")
+    low, high = box[:, 0].min(axis=0), box[:, 1].max(axis=0)
+    chosen = choose_units(units, len(low))
+    H = None if states is None else finite("states", states, "n_samples", "n_units")
+    if H is not None and H.shape[1] != len(low):
+        raise ValueError(f"states has {H.shape[1]} columns; the box has n_units={len(low)}.")
+    ax = new_axes(ax)
+    places = np.arange(len(chosen))
+    name = "certified box" if certificate else "box, not certified"
+    style = _BOX | {"linestyle": "-" if certificate else "--"}
+    ax.use_sticky_edges = False  # room below the lowest bar
+    ax.bar(places, (high - low)[chosen], bottom=low[chosen], **style, label=name)
+    if H is not None:
+        _draw_states(ax, places, H[:, chosen])
+    ax.set_title(_verdict(certificate), loc="left", fontsize="medium")
+    _name_units(ax, places, chosen)
+    ax.set_ylabel("state")
+    return legend_strip(ax)
+
+
+def _draw_states(ax: Axes, places: Array, H: Array) -> None:
+    """Draw a dash for each of some rows, and a line over the range of all of them."""
+    rows = np.unique(np.linspace(0, len(H) - 1, _MOST_ROWS).round().astype(int))
+    at = np.broadcast_to(places, (len(rows), len(places)))
+    size = float(np.clip(60 / len(places), 3, 12))
+    ax.plot(at.ravel(), H[rows].ravel(), **_DASHES, markersize=size, alpha=0.35, label="_states")
+    ax.vlines(
+        places, H.min(axis=0), H.max(axis=0), color="firebrick", linewidth=1.4, label="states"
+    )
+
+
+def _verdict(certificate: Any) -> str:
+    """Return the title. The rate is rounded up, with as many digits as keep it below 1."""
+    if not certificate:
+        return "not certified"
+    rate = float(certificate.rate)
+    digits = 4 if rate < 0.999 else int(np.ceil(-np.log10(max(1 - rate, 1e-15)))) + 1
+    return f"certified rate {np.ceil(rate * 10**digits) / 10**digits:.{digits}g} per step"
+
+
+def _name_units(ax: Axes, places: Array, chosen: Array) -> None:
+    """Write the numbers of the units, of many only some."""
+    every = int(np.ceil(len(places) * _NUMBER / inches(ax)[0]))
+    ax.set_xticks(places[::every], labels=[str(unit) for unit in chosen[::every]])
+    ax.set_xlim(-0.7, len(places) - 0.3)
+    ax.set_xlabel("unit")

@@ -1,0 +1,234 @@
+"""One unit: its map, the diagonal, and the staircase between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_count, check_number
+from reservoir.activations import Activation, get_activation
+from reservoir.plotting._common import DASHES, MARK, START, finite, legend_strip, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_STAIRS: dict[str, Any] = {"color": "firebrick", "linewidth": 0.8}
+_FIXED: dict[str, Any] = {
+    "marker": "o",
+    "markersize": 6,
+    "linestyle": "none",
+    "markeredgecolor": "black",
+}
+_MAPS = ("tab:blue", "black", "0.45")  # of the phases; with DASHES twelve that differ
+_FEW_PHASES = 4  # that the legend names one by one
+_GRID = 4001  # points on which roots are bracketed
+_ZERO = 1e-13  # |F(x) - x| below it is rounding: the point is fixed
+
+Map = Callable[[Any], Any]
+
+
+def cobweb(
+    gain: float,
+    drive: ArrayLike,
+    *,
+    leak_rate: float = 1.0,
+    initial_state: ArrayLike = 0.0,
+    n_steps: int = 50,
+    activation: str | Activation = "tanh",
+    tangents: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how one unit finds its fixed point or its cycle: the map, the diagonal, the staircase.
+
+    The unit is ``x[t] = (1 - a) x[t-1] + a f(gain x[t-1] + c[t])``. Under a constant drive filled
+    dots are stable fixed points and hollow ones unstable; under a periodic drive the dots are the
+    steps of the cycles, one on the map of each phase: fixed points of the *composed* map, which
+    are not those of the phases.
+
+    Parameters
+    ----------
+    gain : float
+        The unit's weight to itself.
+    drive : float or array of shape (period,)
+        c, bias plus drive: constant, or one value for each phase; step t takes phase (t - 1) modulo
+        the period.
+    leak_rate : float in (0, 1], per step, default=1.0
+        The leak rate a.
+    initial_state : float or array of shape (n_initial_states,), default=0.0
+        Where the staircases start.
+    n_steps : int, default=50
+        Steps of each staircase.
+    activation : {"tanh", "logistic"} or Activation, default="tanh"
+        A bounded activation with an enclosure: fixed points are looked for in its whole range.
+    tangents : bool, default=False
+        Whether to draw the maps of the two critical drives, plus and minus
+        `reservoir.stability.critical_bias`, too, that touch the diagonal. For tanh and gains above
+        1.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite, the leak rate leaves (0, 1], the activation is not bounded,
+        or tangents are asked for where there are none.
+
+    References
+    ----------
+    .. [1] Bay (2017), figures 3.1 to 3.5.
+
+    Examples
+    --------
+    Three fixed points, and one once the bias has left the critical range:
+
+    >>> from reservoir import plotting
+    >>> ax = plotting.cobweb(3.78, -0.68, initial_state=[-0.5, 0.5])
+    >>> ax.get_legend_handles_labels()[1][-2:]
+    ['2 stable fixed points', '1 unstable fixed point']
+    >>> ax = plotting.cobweb(3.78, -2.97, tangents=True)
+    >>> ax.get_legend_handles_labels()[1][:2]
+    ['map', 'critical drives ±1.958']
+    """
+    weight = check_number("gain", gain)
+    leak = check_number("leak_rate", leak_rate, low=0, high=1, low_open=True)
+    drives = finite("drive", np.atleast_1d(drive), "period")
+    starts = finite("initial_state", np.atleast_1d(initial_state), "n_initial_states")
+    count = check_count("n_steps", n_steps)
+    f = get_activation(activation)
+    if f.enclosure is None:
+        raise ValueError(
+            f"activation={f.name!r} has no bounded range in which all fixed points could be "
+            'found. Use "tanh" or "logistic".'
+        )
+    critical = _critical(weight, f.name) if tangents else 0.0
+    low, high = f.enclosure.low, f.enclosure.high
+    maps = [_map(f, weight, c, leak) for c in drives]
+    cycles = _cycles(maps, [_slope(f, weight, c, leak) for c in drives], low, high)
+    ax = new_axes(ax)
+    ends = np.array([min(low, *starts), max(high, *starts)])
+    ends += np.array([-0.04, 0.04]) * np.ptp(ends)
+    grid = np.linspace(ends[0], ends[1], 801)
+    ax.plot(ends, ends, color="0.6", linewidth=1.0, label="_diagonal")
+    _draw_maps(ax, grid, maps)
+    if tangents:
+        _draw_tangents(ax, grid, f, weight, leak, critical)
+    for k, start in enumerate(starts):
+        _draw_stairs(ax, maps, start, count, k)
+    _draw_cycles(ax, cycles)
+    ax.set_xlim(*ends)
+    ax.set_ylim(*ends)
+    ax.set_xlabel("state")
+    ax.set_ylabel("next state")
+    return legend_strip(ax)
+
+
+def _map(f: Activation, gain: float, c: float, leak: float) -> Map:
+    return lambda x: (1 - leak) * x + leak * f.function(np.asarray(gain * x + c))
+
+
+def _slope(f: Activation, gain: float, c: float, leak: float) -> Map:
+    return lambda x: 1 - leak + leak * gain * f.derivative(np.asarray(gain * x + c))
+
+
+def _critical(gain: float, activation: str) -> float:
+    """Return the drive at which the map touches the diagonal."""
+    from reservoir.stability import critical_bias
+
+    if activation != "tanh" or gain <= 1:
+        raise ValueError(
+            f"tangents=True with gain={gain:g}, activation={activation!r}: only the maps of tanh "
+            "with a gain above 1 touch the diagonal. Leave tangents out."
+        )
+    return float(critical_bias(gain))
+
+
+def _cycles(
+    maps: list[Map], slopes: list[Map], low: float, high: float
+) -> list[tuple[Array, bool]]:
+    """Return each cycle of the drive's period as its states, the first one twice; and if stable.
+
+    Every cycle lies in the range of the activation. There F(x) - x, F the composed map, is cut at
+    its turning points into pieces that cross zero once at most: two fixed points that are closer
+    than the grid are told apart.
+    """
+
+    def trace(x: Any) -> tuple[list[Any], Any]:
+        states, slope = [x], 1.0
+        for step, derivative in zip(maps, slopes, strict=True):
+            slope = slope * derivative(states[-1])
+            states.append(step(states[-1]))
+        return states, slope
+
+    def gap(x: Any) -> Any:
+        return trace(x)[0][-1] - x
+
+    def growth(x: Any) -> Any:
+        return trace(x)[1] - 1
+
+    grid = np.linspace(low, high, _GRID)
+    nodes = np.unique(np.concatenate([grid, _roots(growth, grid, 0.0)]))
+    found = _roots(gap, nodes, _ZERO)
+    return [(np.array(trace(x)[0]), bool(abs(growth(x) + 1) < 1)) for x in found]
+
+
+def _roots(function: Map, nodes: Array, zero: float) -> Array:
+    """Return one root in each interval whose ends differ in sign, and the nodes that are roots."""
+    values = function(nodes)
+    signs = np.where(np.abs(values) <= zero, 0, np.sign(values))
+    at = np.flatnonzero(signs == 0)
+    flat = [
+        nodes[run].mean() for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(run)
+    ]
+    crossing = np.flatnonzero(signs[:-1] * signs[1:] < 0)
+    return np.sort(flat + [brentq(function, nodes[i], nodes[i + 1]) for i in crossing])
+
+
+def _draw_maps(ax: Axes, grid: Array, maps: list[Map]) -> None:
+    for k, step in enumerate(maps):
+        name = "map" if len(maps) == 1 else f"map of phase {k}"
+        if len(maps) > _FEW_PHASES:
+            name = f"maps of {len(maps)} phases" if k == 0 else f"_{name}"
+        style = {"color": _MAPS[k % 3], "linestyle": DASHES[k % 4], "linewidth": 1.6}
+        ax.plot(grid, step(grid), **style, label=name)
+
+
+def _draw_tangents(
+    ax: Axes, grid: Array, f: Activation, gain: float, leak: float, critical: float
+) -> None:
+    touch = np.sqrt(1 - 1 / gain)
+    for c, h in ((-critical, touch), (critical, -touch)):
+        name = f"critical drives \N{PLUS-MINUS SIGN}{critical:.4g}" if c < 0 else "_tangent"
+        ax.plot(grid, _map(f, gain, c, leak)(grid), **MARK, label=name)
+        ax.plot(h, h, marker="|", markersize=11, color="black", linestyle="none", label="_touch")
+
+
+def _draw_stairs(ax: Axes, maps: list[Map], start: float, n_steps: int, k: int) -> None:
+    """Draw the path (x, x) -> (x, x') -> (x', x') -> ..., and a cross where it starts."""
+    states = [start]
+    for t in range(n_steps):
+        states.append(float(maps[t % len(maps)](states[-1])))
+    corners = np.repeat(states, 2)
+    style = START | _STAIRS | {"linestyle": DASHES[k % 4], "label": "_steps" if k else "steps"}
+    ax.plot(corners[:-1], corners[1:], **style, markeredgecolor="black", markevery=[0], zorder=3)
+
+
+def _draw_cycles(ax: Axes, cycles: list[tuple[Array, bool]]) -> None:
+    for stable, word, color in ((True, "stable", "black"), (False, "unstable", "white")):
+        chosen = [states for states, is_stable in cycles if is_stable == stable]
+        if not chosen:
+            continue
+        period = len(chosen[0]) - 1
+        what = "fixed point" if period == 1 else f"cycle of period {period}"
+        if len(chosen) > 1:
+            what = what.replace("point", "points").replace("cycle", "cycles")
+        places = np.concatenate([np.column_stack([x[:-1], x[1:]]) for x in chosen])
+        name = f"{len(chosen)} {word} {what}"
+        ax.plot(*places.T, **_FIXED, markerfacecolor=color, zorder=5, label=name)

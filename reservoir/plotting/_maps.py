@@ -1,0 +1,263 @@
+"""What becomes of a network over its parameters: maps over two of them, attractors over one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
+from reservoir.plotting._common import (
+    HATCHED,
+    cell_edges,
+    finite,
+    inches,
+    legend_strip,
+    new_axes,
+    refuse_nonfinite,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
+
+# From light to dark with a jump of hue at 0: the sign reads in colour, the size in print.
+_SHADES = ("#f7fbff", "#c6dbef", "#8ab6d6", "#f4a582", "#d6604d", "#67001f")
+_FEW_COUNTS = 8  # that the colour bar numbers one by one
+_DOTS: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": ".", "markersize": 2.5}
+_CERTIFIED: dict[str, Any] = {"color": "black", "linewidth": 2.2}
+
+
+def parameter_map(
+    x: ArrayLike,
+    y: ArrayLike,
+    values: ArrayLike,
+    *,
+    certified: ArrayLike | None = None,
+    labels: Sequence[str] = ("spectral radius", "bias factor"),
+    quantity: str = EXPONENT,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a quantity over two parameters, with the region that is certified.
+
+    Exponents are blue below 0 and red above, darker the larger they are, with a white-edged line
+    where they change sign; counts are steps of grey. The certified region is hatched, in a bold
+    outline along the edges of its cells.
+
+    Parameters
+    ----------
+    x : array of shape (n_x,)
+        Values of the horizontal parameter, increasing.
+    y : array of shape (n_y,)
+        Values of the vertical parameter, increasing.
+    values : array of shape (n_y, n_x)
+        The quantity: rows belong to `y`. Of a sweep over (x, y) it is the transpose.
+    certified : bool array of shape (n_y, n_x), default=None
+        Where a certificate holds.
+    labels : pair of str, default=("spectral radius", "bias factor")
+        The parameters' names.
+    quantity : {"largest Lyapunov exponent", "number of attractors"}, \
+default="largest Lyapunov exponent"
+        What `values` are: exponents per step, or counts.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches. A colour bar is put beside it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, parameters do not increase, a value is NaN or infinite, or a count is
+        no whole number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> radius, bias = np.linspace(0.5, 1.5, 5), np.linspace(0, 2, 4)
+    >>> exponents = np.log(radius) - 0.2 * bias[:, None]
+    >>> ax = plotting.parameter_map(radius, bias, exponents, certified=exponents < -0.3)
+    >>> ax.get_legend_handles_labels()[1]
+    ['exponent 0', 'certified']
+    """
+    check_choice("quantity", quantity, (EXPONENT, COUNT))
+    columns, rows = _increasing("x", x), _increasing("y", y)
+    table = finite("values", values, "n_y", "n_x")
+    if table.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"values has shape {table.shape}; with {len(rows)} values of y and {len(columns)} of x "
+            f"it must be ({len(rows)}, {len(columns)}). Transpose it if its rows belong to x."
+        )
+    if quantity == COUNT and not (np.equal(np.mod(table, 1), 0) & (table >= 0)).all():
+        raise ValueError(f"values holds {_not_a_count(table)}, which is no number of attractors.")
+    mask = None if certified is None else _mask(certified, table.shape)
+    if isinstance(labels, str) or len(labels) != 2:
+        raise ValueError(f"labels={labels!r} must be two names, of x and of y.")
+    ax = new_axes(ax)
+    edges = cell_edges(columns), cell_edges(rows)
+    if quantity == COUNT:
+        _draw_counts(ax, edges, table)
+    else:
+        _draw_exponents(ax, edges, columns, rows, table)
+    if mask is not None and mask.any():
+        _draw_certified(ax, edges, mask)
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    if ax.get_legend_handles_labels()[0]:
+        # above the map: every cell of it is wanted. Side by side only where the map is as wide.
+        place: dict[str, Any] = {
+            "loc": "lower left",
+            "bbox_to_anchor": (0, 1.0),
+            "borderaxespad": 0.1,
+        }
+        n_columns = 2 if inches(ax)[0] > 3 else 1
+        ax.legend(**place, ncols=n_columns, frameon=False, fontsize="small", handlelength=2.4)
+    return ax
+
+
+def _increasing(name: str, values: ArrayLike) -> Array:
+    row = finite(name, values, f"n_{name}")
+    if not (np.diff(row) > 0).all():
+        raise ValueError(f"{name} must increase strictly; sort it, and the values with it.")
+    return row
+
+
+def _mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
+    mask = np.asarray(certified)
+    if mask.dtype != bool or mask.shape != shape:
+        raise ValueError(
+            f"certified is of shape {mask.shape} and dtype {mask.dtype}; it must be {shape} and "
+            "bool, one entry for each value."
+        )
+    return mask
+
+
+def _not_a_count(table: Array) -> float:
+    bad = (np.mod(table, 1) != 0) | (table < 0)
+    return float(table[bad][0])
+
+
+def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, table: Array) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    third = 1 / 2 / (len(_SHADES) // 2 - 1)
+    stops = [0.0, third, 0.5, 0.5, 1 - third, 1.0]
+    shades = LinearSegmentedColormap.from_list("sign", list(zip(stops, _SHADES, strict=True)))
+    reach = float(np.abs(table).max()) or 1.0
+    mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=-reach, vmax=reach, rasterized=True)
+    ax.figure.colorbar(mesh, ax=ax, label=f"{EXPONENT}\nper step")
+    if table.min() < 0 < table.max() and min(table.shape) > 1:
+        ax.contour(x, y, table, levels=[0.0], colors="white", linewidths=3.0)
+        ax.contour(x, y, table, levels=[0.0], colors="black", linewidths=1.2, linestyles="--")
+        ax.plot([], [], color="black", linewidth=1.2, linestyle="--", label="exponent 0")
+
+
+def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    least, most = int(table.min()), int(table.max())
+    n_levels = most - least + 1
+    greys = ListedColormap(colormaps["Greys"](np.linspace(0.05, 0.85, n_levels)))
+    bounds = np.arange(least, most + 2) - 0.5
+    mesh = ax.pcolormesh(*edges, table, cmap=greys, norm=BoundaryNorm(bounds, n_levels))
+    bar = ax.figure.colorbar(mesh, ax=ax, label=COUNT)
+    bar.set_ticks(list(range(least, most + 1, -(-n_levels // _FEW_COUNTS))))
+    bar.minorticks_off()
+
+
+def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
+    """Hatch the cells and draw the edges between one of them and one that is none."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    x, y = edges
+    cells = [
+        Path([(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1]), (x[j], y[i])])
+        for i, j in np.argwhere(mask)
+    ]
+    style = {"facecolor": "none", "edgecolor": "0.35", "hatch": "///", "linewidth": 0}
+    ax.add_patch(PathPatch(Path.make_compound_path(*cells), **style, label="certified"))
+    padded = np.pad(mask, 1)
+    across = np.argwhere(padded[1:-1, 1:] != padded[1:-1, :-1])
+    along = np.argwhere(padded[1:, 1:-1] != padded[:-1, 1:-1])
+    outline = [[(x[j], y[i]), (x[j], y[i + 1])] for i, j in across]
+    outline += [[(x[j], y[i]), (x[j + 1], y[i])] for i, j in along]
+    ax.add_collection(
+        LineCollection(outline, **_CERTIFIED, capstyle="projecting", clip_on=False, zorder=3)
+    )
+
+
+def bifurcation(
+    values: ArrayLike,
+    points: Sequence[ArrayLike] | Array,
+    *,
+    certified: ArrayLike | None = None,
+    label: str = "bias",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the states of one unit on its attractors, over a parameter.
+
+    Parameters
+    ----------
+    values : array of shape (n_values,)
+        Values of the parameter, increasing.
+    points : sequence of n_values arrays of shape (n_points,)
+        At each value the states of one unit on all the attractors that were found; their numbers
+        may differ.
+    certified : bool array of shape (n_values,), default=None
+        Where a certificate holds: hatched.
+    label : str, default="bias"
+        The parameter's name.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, the parameter does not increase, or a state is NaN or infinite.
+
+    Examples
+    --------
+    >>> from reservoir import plotting
+    >>> ax = plotting.bifurcation(
+    ...     [0.0, 1.0, 2.0], [[-0.9, 0.9], [-0.8, 0.95], [0.99]], certified=[False, False, True]
+    ... )
+    >>> ax.get_legend_handles_labels()[1]
+    ['certified', 'attractors']
+    """
+    row = _increasing("values", values)
+    if len(points) != len(row):
+        raise ValueError(f"points has {len(points)} entries for {len(row)} values: one array each.")
+    clouds = [np.asarray(cloud, dtype=float) for cloud in points]
+    for i, cloud in enumerate(clouds):
+        if cloud.ndim != 1:
+            raise ValueError(
+                f"points[{i}] has shape {cloud.shape}; it must be (n_points,): the states of one "
+                "unit."
+            )
+        refuse_nonfinite(f"points[{i}]", cloud)
+    mask = None if certified is None else _mask(certified, row.shape)
+    ax = new_axes(ax)
+    edges = cell_edges(row)
+    if mask is not None:
+        turns = np.flatnonzero(np.diff(np.pad(mask, 1).astype(int)))
+        for k, (first, last) in enumerate(turns.reshape(-1, 2)):
+            name = "certified" if k == 0 else "_certified"
+            ax.axvspan(edges[first], edges[last], **HATCHED, zorder=0, label=name)
+    places = np.repeat(row, [len(cloud) for cloud in clouds])
+    ax.plot(places, np.concatenate(clouds), **_DOTS, label="attractors")
+    ax.set_xlim(edges[0], edges[-1])
+    ax.set_xlabel(label)
+    ax.set_ylabel("state")
+    return legend_strip(ax)
