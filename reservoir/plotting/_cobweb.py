@@ -26,6 +26,7 @@ _FIXED: dict[str, Any] = {
 _MAPS = ("tab:blue", "black", "0.45")  # of the phases; with DASHES twelve that differ
 _FEW_PHASES = 4  # that the legend names one by one
 _GRID = 4001  # points on which roots are bracketed
+_MARGIN = 1e-9  # a slope this close to 1 is not called stable
 _ZERO = 1e-13  # |F(x) - x| below it is rounding: the point is fixed
 
 Map = Callable[[Any], Any]
@@ -45,9 +46,9 @@ def cobweb(
     """Draw how one unit finds its fixed point or its cycle: the map, the diagonal, the staircase.
 
     The unit is ``x[t] = (1 - a) x[t-1] + a f(gain x[t-1] + c[t])``. Under a constant drive filled
-    dots are stable fixed points and hollow ones unstable; under a periodic drive the dots are the
-    steps of the cycles, one on the map of each phase: fixed points of the *composed* map, which
-    are not those of the phases.
+    dots are stable fixed points, hollow ones unstable or marginal. Under a periodic drive the dots
+    are the steps of the cycles, one on the map of each phase: fixed points of the *composed* map,
+    which are not those of the phases.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def _cycles(
     grid = np.linspace(low, high, _GRID)
     nodes = np.unique(np.concatenate([grid, _roots(growth, grid, 0.0)]))
     found = _roots(gap, nodes, _ZERO)
-    return [(np.array(trace(x)[0]), bool(abs(growth(x) + 1) < 1)) for x in found]
+    return [(np.array(trace(x)[0]), bool(abs(growth(x) + 1) < 1 - _MARGIN)) for x in found]
 
 
 def _roots(function: Map, nodes: Array, zero: float) -> Array:

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
 
-# From light to dark with a jump of hue at 0: the sign reads in colour, the size in print.
-_SHADES = ("#f7fbff", "#c6dbef", "#8ab6d6", "#f4a582", "#d6604d", "#67001f")
+_BELOW, _ABOVE = ("#f7fbff", "#c6dbef", "#8ab6d6"), ("#f4a582", "#d6604d", "#67001f")
 _FEW_COUNTS = 8  # that the colour bar numbers one by one
 _DOTS: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": ".", "markersize": 2.5}
 _CERTIFIED: dict[str, Any] = {"color": "black", "linewidth": 2.2}
@@ -43,8 +42,8 @@ def parameter_map(
 ) -> Axes:
     """Draw a quantity over two parameters, with the region that is certified.
 
-    Exponents are blue below 0 and red above, darker the larger they are, with a white-edged line
-    where they change sign; counts are steps of grey. The certified region is hatched, in a bold
+    Exponents are blue below 0 and red above, darker the larger they are, with a broken line where
+    they change sign; counts are steps of grey. The certified region is hatched, in a bold
     outline along the edges of its cells.
 
     Parameters
@@ -143,18 +142,28 @@ def _not_a_count(table: Array) -> float:
 
 
 def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, table: Array) -> None:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    third = 1 / 2 / (len(_SHADES) // 2 - 1)
-    stops = [0.0, third, 0.5, 0.5, 1 - third, 1.0]
-    shades = LinearSegmentedColormap.from_list("sign", list(zip(stops, _SHADES, strict=True)))
-    reach = float(np.abs(table).max()) or 1.0
-    mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=-reach, vmax=reach, rasterized=True)
+    low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
+    if low == high:
+        low, high = -1.0, 1.0
+    shades = _shades(-low / (high - low))
+    mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=low, vmax=high, rasterized=True)
     ax.figure.colorbar(mesh, ax=ax, label=f"{EXPONENT}\nper step")
     if table.min() < 0 < table.max() and min(table.shape) > 1:
         ax.contour(x, y, table, levels=[0.0], colors="white", linewidths=3.0)
         ax.contour(x, y, table, levels=[0.0], colors="black", linewidths=1.2, linestyles="--")
         ax.plot([], [], color="black", linewidth=1.2, linestyle="--", label="exponent 0")
+
+
+def _shades(zero: float) -> Any:
+    """Return a colour map whose hue changes at `zero`, in [0, 1]; each side takes all its shades.
+
+    From light to dark throughout: the sign reads in colour, the order in print too.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    below = zip(np.linspace(0, zero, 3), _BELOW, strict=True) if zero > 0 else ()
+    above = zip(np.linspace(zero, 1, 3), _ABOVE, strict=True) if zero < 1 else ()
+    return LinearSegmentedColormap.from_list("sign", [*below, *above])
 
 
 def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
@@ -189,9 +198,7 @@ def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
     along = np.argwhere(padded[1:, 1:-1] != padded[:-1, 1:-1])
     outline = [[(x[j], y[i]), (x[j], y[i + 1])] for i, j in across]
     outline += [[(x[j], y[i]), (x[j + 1], y[i])] for i, j in along]
-    ax.add_collection(
-        LineCollection(outline, **_CERTIFIED, capstyle="projecting", clip_on=False, zorder=3)
-    )
+    ax.add_collection(LineCollection(outline, **_CERTIFIED, capstyle="projecting", zorder=3))
 
 
 def bifurcation(

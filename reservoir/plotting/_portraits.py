@@ -54,7 +54,8 @@ def phase_portrait(
         How many rows of each trajectory are drawn as transient. By default, if `cycle` is given,
         those before it stays within 1 % of the range of the cycles' states, else the first half.
     field : Reservoir, default=None
-        A network of two units: a grey arrow at each point shows the direction of the next step.
+        A network of two units: a grey arrow at each point shows the direction of the next step,
+        its length nothing. Output feedback, if there is any, is 0.
     inputs : array of shape (n_features,), default=None
         The input row of the step that `field` shows.
     ax : matplotlib Axes, default=None
@@ -126,7 +127,7 @@ def _tables(name: str, holder: Any) -> list[Array]:
             f"got {type(given).__name__}."
         )
     parts: list[Any] = [getattr(part, "states", part) for part in given]
-    if all(np.ndim(part) == 1 for part in parts):  # the rows of one array
+    if all(np.ndim(part) < 2 for part in parts):  # the rows of one array
         return [finite(name, given, "n_samples", "n_units")]
     return [finite(f"{name}[{i}]", p, "n_samples", "n_units") for i, p in enumerate(parts)]
 
@@ -274,7 +275,9 @@ def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     order = [1, 0] if swapped else [0, 1]
     starts = grid[:, order].astype(field.dtype)
-    new = run_many(field, [row[None]] * len(starts), initial_states=starts)
+    one = [row[None]] * len(starts)
+    silent = None if field.W_fb is None else [np.zeros((1, field.n_outputs))] * len(starts)
+    new = run_many(field, one, initial_states=starts, feedback=silent)
     steps = np.concatenate(new)[:, order] - grid
     # Directions only: steps of a map are long, and would cross each other. Lengths as seen.
     seen = np.hypot(*(steps / np.ptp(grid, axis=0)).T)

@@ -1,0 +1,563 @@
+"""Pictures of stability: what is drawn equals what was given or what theory says; refusals."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+plt = pytest.importorskip("matplotlib.pyplot")
+from matplotlib.colors import to_rgb  # noqa: E402
+
+from reservoir import plotting  # noqa: E402
+from reservoir.dynamics import Reservoir, run, step  # noqa: E402
+from reservoir.stability import certify, certify_cycle, critical_bias  # noqa: E402
+
+RNG = np.random.default_rng(0)
+STARTS = ([-0.9, 0.9], [0.9, -0.9], [0.2, 0.95])
+RESERVOIR = Reservoir([[0.7, -0.9], [0.9, 0.6]], [[1.0], [0.5]], [0.4, 0.1])
+INPUTS = np.cos(2 * np.pi * np.arange(200) / 5)[:, None]
+PATHS = [np.vstack([x, run(RESERVOIR, INPUTS, initial_state=x)]) for x in STARTS]
+CYCLE = PATHS[0][-5:]
+COUNT = "number of attractors"
+RADII, BIASES = np.linspace(0.5, 1.5, 6), np.linspace(0.0, 2.0, 4)
+EXPONENTS = np.log(RADII) - 0.2 * BIASES[:, None]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def labels(ax):
+    return ax.get_legend_handles_labels()[1]
+
+
+def line(ax, label):
+    return next(drawn for drawn in ax.get_lines() if drawn.get_label() == label)
+
+
+def grey(colour):
+    return np.dot(to_rgb(colour), (0.299, 0.587, 0.114))
+
+
+def box(holds=True, rate=0.5, shape=(2, 3)):
+    """Stand in for a certificate: intervals [-0.5, 0.5]."""
+    ends = np.broadcast_to(np.array([[-0.5], [0.5]]), shape)
+    kind = type("Stub", (SimpleNamespace,), {"__bool__": lambda self: self.holds})
+    return kind(holds=holds, rate=rate, box=ends)
+
+
+DRAWINGS = {
+    "phase_portrait": lambda ax: plotting.phase_portrait(
+        PATHS, cycle=CYCLE, field=RESERVOIR, inputs=INPUTS[0], ax=ax
+    ),
+    "phase_portrait of late states": lambda ax: plotting.phase_portrait(PATHS, ax=ax),
+    "phase_portrait of components": lambda ax: plotting.phase_portrait(
+        PATHS, cycle=CYCLE, units="pca", ax=ax
+    ),
+    "cobweb": lambda ax: plotting.cobweb(3.78, -0.68, tangents=True, ax=ax),
+    "cobweb of a cycle": lambda ax: plotting.cobweb(0.19, np.arange(7) / 9, ax=ax),
+    "bias_region": lambda ax: plotting.bias_region(
+        np.linspace(-3, 3, 31), 0, 2, leak_rate=0.6, printed=True, ax=ax
+    ),
+    "parameter_map": lambda ax: plotting.parameter_map(
+        RADII, BIASES, EXPONENTS, certified=EXPONENTS < -0.3, ax=ax
+    ),
+    "parameter_map of counts": lambda ax: plotting.parameter_map(
+        RADII, BIASES, np.arange(24).reshape(4, 6), quantity=COUNT, ax=ax
+    ),
+    "bifurcation": lambda ax: plotting.bifurcation(
+        [0.0, 1.0], [[0.5, -0.5], [0.9]], certified=[False, True], ax=ax
+    ),
+    "multipliers": lambda ax: plotting.multipliers([0.5, -0.8], ax=ax),
+    "certificate": lambda ax: plotting.certificate(box(), np.zeros((5, 3)), ax=ax),
+}
+
+
+@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
+def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
+    given = plt.figure(figsize=(3, 3), layout="constrained").subplots()
+    assert draw(given) is given
+    given.figure.canvas.draw()  # without a warning: nothing collapses on the small figure
+    fresh = draw(None)
+    assert fresh is not given
+    assert tuple(fresh.figure.get_size_inches()) == (7, 3)
+    assert fresh.get_xlabel()
+    assert fresh.get_ylabel()
+    fresh.figure.canvas.draw()
+
+
+# Phase portraits
+
+
+def test_portrait_draws_the_rows_and_the_closed_cycle():
+    ax = plotting.phase_portrait(PATHS, cycle=CYCLE, n_transient=30)
+    transients = [d for d in ax.get_lines() if d.get_label().endswith("transient")]
+    assert len(transients) == len(PATHS)
+    for drawn, path in zip(transients, PATHS, strict=True):
+        np.testing.assert_array_equal(drawn.get_xydata(), path[:30])
+    closed = np.vstack([CYCLE, CYCLE[:1]])
+    np.testing.assert_array_equal(line(ax, "cycle of period 5").get_xydata(), closed)
+    assert labels(ax) == ["initial state", "transient", "cycle of period 5"]
+    starts = [d for d in ax.get_lines() if d.get_label().endswith("initial state")]
+    np.testing.assert_array_equal([d.get_xydata()[0] for d in starts], STARTS)
+    assert ax.get_xlabel() == "state of unit 0"
+
+
+def test_portrait_stops_a_transient_where_it_meets_the_cycle():
+    ax = plotting.phase_portrait(PATHS, cycle=CYCLE)
+    reach = 0.01 * np.ptp(np.vstack(PATHS), axis=0).max()
+    for drawn in (d for d in ax.get_lines() if d.get_label().endswith("transient")):
+        rows = drawn.get_xydata()
+        gap = np.abs(rows[:, None] - CYCLE).max(axis=2).min(axis=1)
+        assert len(rows) < 100
+        assert gap[-2] > 0.5 * reach
+        assert gap[-1] <= reach
+    on_it = plotting.phase_portrait(CYCLE, cycle=CYCLE)
+    assert labels(on_it) == ["initial state", "cycle of period 5"]
+
+
+def test_portrait_without_a_cycle_takes_the_late_rows():
+    ax = plotting.phase_portrait(PATHS[0], n_transient=120)
+    np.testing.assert_array_equal(line(ax, "from step 120 on").get_xydata(), PATHS[0][120:])
+    np.testing.assert_array_equal(line(ax, "transient").get_xydata(), PATHS[0][:121])
+    assert "from step 100 on" in labels(plotting.phase_portrait(PATHS))
+    mixed = plotting.phase_portrait([PATHS[0], PATHS[1][:50]])
+    assert "second half" in labels(mixed)
+
+
+def test_portrait_takes_objects_and_several_cycles():
+    whole = SimpleNamespace(states=CYCLE)
+    assert "cycle of period 5" in labels(plotting.phase_portrait(PATHS, cycle=whole))
+    two = SimpleNamespace(states=[CYCLE, CYCLE[:1] + 0.1])
+    for cycles in (two, two.states, [whole, SimpleNamespace(states=two.states[1])]):
+        ax = plotting.phase_portrait(PATHS, cycle=cycles)
+        assert labels(ax)[2:] == ["cycle of period 5, no. 1", "fixed point, no. 2"]
+        first, second = (line(ax, name) for name in labels(ax)[2:])
+        assert first.get_marker() != second.get_marker()
+        assert first.get_markerfacecolor() != second.get_markerfacecolor()
+    many = plotting.phase_portrait(PATHS, cycle=[CYCLE + 0.01 * k for k in range(9)])
+    assert labels(many)[2:] == ["9 cycles"]
+
+
+def test_portrait_reads_in_black_and_white():
+    ax = plotting.phase_portrait(PATHS, cycle=CYCLE)
+    transient, cycle = line(ax, "transient"), line(ax, "cycle of period 5")
+    assert transient.get_linestyle() != cycle.get_linestyle()
+    assert cycle.get_linewidth() > 1.5 * transient.get_linewidth()
+    assert cycle.get_marker() != transient.get_marker()
+
+
+def test_arrows_point_forwards():
+    ax = plotting.phase_portrait(PATHS[:1], cycle=CYCLE)
+    quivers = [q for q in ax.collections if hasattr(q, "U")]
+    assert len(quivers) == 2
+    closed = np.vstack([CYCLE, CYCLE[:1]])
+    for quiver, path in zip(quivers, (PATHS[0], closed), strict=True):
+        steps = np.diff(path, axis=0)
+        middles = path[:-1] + steps / 2
+        for place, arrow in zip(quiver.get_offsets(), np.c_[quiver.U, quiver.V], strict=True):
+            k = np.argmin(np.abs(middles - place).max(axis=1))
+            np.testing.assert_allclose(place, middles[k])
+            np.testing.assert_allclose(arrow, steps[k] / np.hypot(*steps[k]))
+
+
+@pytest.mark.parametrize("units", [(0, 1), (1, 0)])
+def test_field_points_to_the_next_step(units):
+    feeding = Reservoir(RESERVOIR.W, RESERVOIR.W_in, RESERVOIR.bias, W_fb=np.ones((2, 1)))
+    for reservoir in (RESERVOIR, feeding):
+        ax = plotting.phase_portrait(
+            PATHS, cycle=CYCLE, units=units, field=reservoir, inputs=INPUTS[1]
+        )
+        quiver = [q for q in ax.collections if hasattr(q, "U")][-1]
+        assert "next step" in labels(ax)
+        for k in (0, 100, 288):
+            here = np.asarray(quiver.get_offsets()[k])
+            there = step(reservoir, here[list(units)], INPUTS[1])[list(units)]
+            arrow = np.array([quiver.U[k], quiver.V[k]])
+            cosine = arrow @ (there - here) / np.hypot(*arrow) / np.hypot(*(there - here))
+            assert cosine == pytest.approx(1)
+
+
+def test_components_hold_the_variance_of_the_cycle():
+    angle = 2 * np.pi * np.arange(12) / 12
+    basis = np.linalg.qr(RNG.normal(size=(20, 2)))[0].T
+    circle = np.c_[3 * np.cos(angle), np.sin(angle)] @ basis
+    ax = plotting.phase_portrait(circle, cycle=circle, units="pca")
+    assert ax.get_xlabel() == "component 1 (90%)"
+    assert ax.get_ylabel() == "component 2 (10%)"
+    shown = line(ax, "cycle of period 12").get_xydata()
+    np.testing.assert_allclose(np.abs(shown).max(axis=0), [3, 1], rtol=1e-9)
+    # a fixed point spans no plane: the trajectories do
+    point = plotting.phase_portrait(circle, cycle=circle[:1], units="pca")
+    assert point.get_xlabel().startswith("component 1 (")
+    assert "nan" not in point.get_xlabel()
+
+
+# Cobwebs
+
+
+@pytest.mark.parametrize(
+    ("gain", "drive", "stable", "unstable"),
+    [
+        (0.19, -0.68, 1, 0),  # Bay 2017, figure 3.1
+        (3.78, -0.68, 2, 1),  # 3.3
+        (3.78, -2.97, 1, 0),  # 3.5
+        (-0.5, 0.3, 1, 0),
+        (-3.78, 0.1, 0, 1),
+        (60.0, 0.0, 2, 1),
+        (1.0, 0.0, 0, 1),  # marginal: the slope is 1
+    ],
+)
+def test_cobweb_finds_all_fixed_points(gain, drive, stable, unstable):
+    ax = plotting.cobweb(gain, drive)
+    drawn = {}
+    for name in labels(ax):
+        if "fixed point" in name:
+            drawn["unstable" if "unstable" in name else "stable"] = line(ax, name)
+    counts = [len(drawn[k].get_xdata()) if k in drawn else 0 for k in ("stable", "unstable")]
+    assert counts == [stable, unstable]
+    for name, points in drawn.items():
+        x, y = points.get_data()
+        np.testing.assert_allclose(x, np.tanh(gain * x + drive), atol=1e-9)
+        np.testing.assert_allclose(x, y, atol=1e-9)
+        slope = np.abs(gain * (1 - np.tanh(gain * x + drive) ** 2))
+        assert ((slope < 1) == (name == "stable")).all()
+    if len(drawn) == 2:
+        faces = [grey(drawn[k].get_markerfacecolor()) for k in ("stable", "unstable")]
+        assert faces == [0, pytest.approx(1)]
+
+
+@pytest.mark.parametrize("leak_rate", [1.0, 0.4])
+@pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0])
+def test_cobweb_counts_change_at_the_critical_bias(gain, leak_rate):
+    # 1e-8 from the tangency two of the fixed points are 1e-4 apart or less, below the grid's step
+    for sign in (1, -1):
+        for factor, n_points in ((1 - 1e-8, 3), (1 + 1e-8, 1)):
+            ax = plotting.cobweb(gain, sign * factor * critical_bias(gain), leak_rate=leak_rate)
+            points = [d for d in ax.get_lines() if "fixed" in d.get_label()]
+            assert sum(len(d.get_xdata()) for d in points) == n_points
+
+
+@pytest.mark.parametrize("leak_rate", [1.0, 0.4])
+@pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0, 200.0])
+def test_a_tangent_map_has_one_stable_and_one_marginal_point(gain, leak_rate):
+    for drive in (critical_bias(gain), -critical_bias(gain)):
+        ax = plotting.cobweb(gain, drive, leak_rate=leak_rate)
+        assert labels(ax)[-2:] == ["1 stable fixed point", "1 unstable fixed point"]
+        touch = line(ax, "1 unstable fixed point").get_xdata()
+        np.testing.assert_allclose(touch, -np.sign(drive) * np.sqrt(1 - 1 / gain), atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "logistic"])
+def test_cobweb_of_a_periodic_drive_shows_the_cycle_not_the_fixed_points_of_phases(activation):
+    drive = np.sin(2 / 3 * np.pi * np.arange(3)) - 0.68  # Bay 2017, figure 3.2
+    ax = plotting.cobweb(0.19, drive, initial_state=[0.9, 0.1], activation=activation)
+    assert labels(ax)[:3] == ["map of phase 0", "map of phase 1", "map of phase 2"]
+    styles = {line(ax, name).get_linestyle() for name in labels(ax)[:3]}
+    assert len(styles) == 3
+    cycle = line(ax, "1 stable cycle of period 3").get_xydata()
+    res = Reservoir([[0.19]], [[1.0]], [0.0], activation=activation)
+    states = run(res, np.tile(drive, 40)[:, None])[:, 0]
+    np.testing.assert_allclose(cycle[:, 1], states[-3:], atol=1e-12)
+    np.testing.assert_allclose(cycle[:, 0], np.roll(states[-3:], 1), atol=1e-12)
+    assert np.abs(cycle[:, 0] - cycle[:, 1]).min() > 1e-3
+
+
+def test_cobweb_steps_go_between_the_map_and_the_diagonal():
+    drive = np.array([0.3, -0.2])
+    ax = plotting.cobweb(2.0, drive, leak_rate=0.5, initial_state=[1.4, -0.2], n_steps=7)
+    res = Reservoir([[2.0]], [[1.0]], [0.0], leak_rate=0.5)
+    inputs = np.resize(drive, 7)[:, None]
+    for label, start in (("steps", 1.4), ("_steps", -0.2)):
+        states = np.r_[start, run(res, inputs, initial_state=[start])[:, 0]]
+        x, y = line(ax, label).get_data()
+        np.testing.assert_allclose(x, np.repeat(states, 2)[:-1])
+        np.testing.assert_allclose(y, np.repeat(states, 2)[1:])
+    assert line(ax, "steps").get_linestyle() != line(ax, "_steps").get_linestyle()
+    assert ax.get_xlim()[1] > 1.4
+
+
+@pytest.mark.parametrize("leak_rate", [1.0, 0.3])
+def test_tangents_touch_the_diagonal(leak_rate):
+    ax = plotting.cobweb(3.78, -2.97, leak_rate=leak_rate, tangents=True)
+    assert "critical drives ±1.958" in labels(ax)
+    for name, side in (("critical drives ±1.958", 1), ("_tangent", -1)):
+        x, y = line(ax, name).get_data()
+        inner = side * x > 0.5
+        gap = side * (x - y)[inner]
+        assert gap.min() == pytest.approx(0, abs=1e-4)
+        assert gap.min() >= 0
+        near = line(ax, "_touch").get_xdata()[0] if side > 0 else None
+        assert near is None or abs(x[inner][gap.argmin()] - near) < 0.01
+
+
+# Bounds of the bias
+
+
+def test_region_draws_the_bounds_and_all_where_none_is_needed():
+    gains = np.linspace(-3, 4, 57)
+    ax = plotting.bias_region(gains, 0.0, 2.0, printed=True)
+    x, lower = line(ax, "bounds").get_data()
+    upper = line(ax, "_upper").get_ydata()
+    free = np.abs(x) <= 1
+    assert np.isnan(lower[free]).all()
+    np.testing.assert_allclose(lower[~free], critical_bias(x[~free]))
+    np.testing.assert_allclose(upper[~free], -critical_bias(x[~free]) - 2)
+    assert {-1.0, 1.0} < set(x)
+    printed = line(ax, "as printed")
+    np.testing.assert_allclose(printed.get_ydata(), -critical_bias(printed.get_xdata()))
+    assert printed.get_xdata().min() > 1
+    assert printed.get_linestyle() != line(ax, "bounds").get_linestyle()
+    assert all(area.get_hatch() for area in ax.collections)
+
+
+def test_region_hatches_what_is_proved():
+    """A point is hatched exactly if `bias_bounds` allows it."""
+    from reservoir.stability import bias_bounds
+
+    gains = np.linspace(-5, 5, 41)
+    ax = plotting.bias_region(gains, -0.5, 1.0, leak_rate=0.5)
+    areas = [area.get_paths()[0] for area in ax.collections]
+    bottom, top = -6.0, 6.0
+    for gain in gains[3:-3:4] + 0.01:
+        allowed = bias_bounds(gain, -0.5, 1.0, leak_rate=0.5)
+        for bias in np.linspace(bottom, top, 30):
+            edge = min(abs(bias - allowed.upper[0]), abs(bias - allowed.lower[0]))
+            if edge > 0.1:  # bounds are joined by straight lines
+                inside = any(path.contains_point((gain, bias)) for path in areas)
+                assert inside == allowed.allow(bias)
+
+
+def test_surface_and_its_tangent_planes():
+    weights, bias = np.array([2.0, 1.5]), 1.0
+    ax = plotting.bias_surface(weights, bias)
+    assert ax.name == "3d"
+    assert ax.get_zlabel() == "next state"
+    ax.figure.canvas.draw()
+    norm = np.hypot(*weights)
+    x, y = np.meshgrid(*2 * [np.linspace(-1, 1, 401)])
+    z = np.tanh(weights[0] * x + weights[1] * y + bias)
+    heights = [float(name.split()[-1]) for name in labels(ax) if "plane" in name]
+    exact = (bias + np.array([-1, 1]) * critical_bias(norm)) / norm
+    np.testing.assert_allclose(heights, exact, atol=6e-4)
+    for side, height in zip((1, -1), exact, strict=True):
+        # each plane touches the surface where the slope of the surface is the plane's
+        plane = (weights[0] * x + weights[1] * y) / norm + height
+        steep = norm * (1 - z**2)
+        at = np.unravel_index(np.argmin(np.abs(steep - 1) + np.abs(np.sign(z) + side)), steep.shape)
+        assert plane[at] == pytest.approx(z[at], abs=2e-3)
+    flat = plotting.bias_surface([0.5, 0.5], 0.0)
+    assert labels(flat) == ["next state", "origin"]
+    given = plt.figure(figsize=(3, 3), layout="constrained").add_subplot(projection="3d")
+    assert plotting.bias_surface([2.0, -1.5], 0.0, ax=given) is given
+    given.figure.canvas.draw()
+
+
+# Maps
+
+
+def test_map_draws_each_value_in_its_cell():
+    ax = plotting.parameter_map(RADII, BIASES, EXPONENTS, labels=("radius", "bias"))
+    mesh = ax.collections[0]
+    np.testing.assert_array_equal(np.ravel(mesh.get_array()), EXPONENTS.ravel())
+    assert (mesh.norm.vmin, mesh.norm.vmax) == (EXPONENTS.min(), EXPONENTS.max())
+    corners = mesh.get_coordinates()
+    np.testing.assert_allclose(corners[0, :, 0], np.linspace(0.4, 1.6, 7))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("radius", "bias")
+    assert labels(ax) == ["exponent 0"]
+    assert "per step" in ax.figure.axes[1].get_ylabel()
+
+
+def test_shades_of_exponents_darken_with_them():
+    mesh = plotting.parameter_map(RADII, BIASES, EXPONENTS).collections[0]
+    below, above = (
+        mesh.cmap(mesh.norm(np.linspace(*ends, 30)))
+        for ends in ((EXPONENTS.min(), -0.02), (0.02, EXPONENTS.max()))
+    )
+    for half in (below, above):
+        assert (np.diff([grey(c[:3]) for c in half]) < 0).all()
+    assert (below[:, 2] >= below[:, 0]).all()
+    assert (above[:, 0] > above[:, 2]).all()
+
+
+def test_one_sign_has_no_line_of_zero():
+    for table in (EXPONENTS - 9, EXPONENTS + 9):
+        ax = plotting.parameter_map(RADII, BIASES, table)
+        assert labels(ax) == []
+        ends = ax.collections[0].norm.vmin, ax.collections[0].norm.vmax
+        assert ends == (min(table.min(), 0), max(table.max(), 0))
+    plotting.parameter_map([1.0], [0.0], [[0.0]]).figure.canvas.draw()
+
+
+def test_counts_are_numbered_steps_of_grey():
+    counts = RNG.integers(1, 4, size=(4, 6))
+    counts[0, :3] = 1, 2, 3
+    ax = plotting.parameter_map(RADII, BIASES, counts, quantity=COUNT)
+    bar = ax.figure.axes[1]
+    assert list(bar.get_yticks()) == [1, 2, 3]
+    assert bar.get_ylabel() == COUNT
+    mesh = ax.collections[0]
+    shades = [mesh.cmap(mesh.norm(k)) for k in (1, 2, 3)]
+    assert all(len(set(shade[:3])) == 1 for shade in shades)
+    assert (np.diff([shade[0] for shade in shades]) < -0.2).all()
+
+
+def test_the_outline_runs_along_the_certified_cells():
+    mask = np.zeros((4, 6), dtype=bool)
+    mask[1:3, 0:2] = True
+    mask[1, 2] = True
+    ax = plotting.parameter_map(RADII, BIASES, EXPONENTS, certified=mask)
+    assert "certified" in labels(ax)
+    outline = ax.collections[-1].get_segments()
+    length = sum(np.abs(np.diff(s, axis=0)) for s in outline).ravel()
+    np.testing.assert_allclose(length, [2 * 3 * 0.2, 2 * 2 * 2 / 3])
+    hatched = ax.patches[-1]
+    assert hatched.get_hatch()
+    for i, j in np.ndindex(mask.shape):
+        assert hatched.get_path().contains_point((RADII[j], BIASES[i])) == mask[i, j]
+    nowhere = plotting.parameter_map(RADII, BIASES, EXPONENTS, certified=np.zeros_like(mask))
+    assert not nowhere.patches
+
+
+def test_bifurcation_draws_all_points_and_hatches_runs():
+    values = [0.0, 1.0, 2.0, 3.0]
+    points = [[0.9], [0.5, -0.5, 0.1], [], [-0.9]]
+    ax = plotting.bifurcation(values, points, certified=[True, False, False, True], label="b")
+    dots = line(ax, "attractors").get_xydata()
+    np.testing.assert_array_equal(dots, [(0, 0.9), (1, 0.5), (1, -0.5), (1, 0.1), (3, -0.9)])
+    spans = [(p.get_x(), p.get_x() + p.get_width()) for p in ax.patches]
+    assert spans == [(-0.5, 0.5), (2.5, 3.5)]
+    assert all(p.get_hatch() for p in ax.patches)
+    assert labels(ax) == ["certified", "attractors"]
+    assert ax.get_xlabel() == "b"
+
+
+# Multipliers and certificates
+
+
+def test_multipliers_lie_in_the_unit_circle():
+    found = np.array([0.5 + 0.3j, 0.5 - 0.3j, -0.2])
+    for values in (found, SimpleNamespace(multipliers=found)):
+        ax = plotting.multipliers(values)
+        points = np.asarray(ax.collections[0].get_offsets())
+        np.testing.assert_allclose(points, np.c_[found.real, found.imag])
+        assert labels(ax) == ["unit circle", "largest modulus 0.5831", "multipliers"]
+        circle = line(ax, "unit circle")
+        np.testing.assert_allclose(np.hypot(*circle.get_data()), 1)
+
+
+def test_certificate_draws_box_states_and_rate():
+    reservoir = Reservoir(0.5 * np.eye(30), RNG.uniform(-1, 1, (30, 1)), np.zeros(30))
+    reach = np.abs(reservoir.W_in[:, 0])
+    proof = certify(reservoir, -reach, reach)
+    H = run(reservoir, RNG.uniform(-1, 1, (500, 1)))[100:]
+    ax = plotting.certificate(proof, H, units=[3, 7])
+    bars = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches]
+    np.testing.assert_allclose(bars, proof.box[:, [3, 7]].T)
+    ranges = next(c for c in ax.collections if c.get_label() == "states").get_segments()
+    for segment, unit in zip(ranges, (3, 7), strict=True):
+        np.testing.assert_array_equal(segment[:, 1], [H[:, unit].min(), H[:, unit].max()])
+        assert proof.box[0, unit] <= segment[0, 1]
+        assert segment[1, 1] <= proof.box[1, unit]
+    marks = line(ax, "_states").get_ydata()
+    assert set(marks) <= set(H[:, [3, 7]].ravel())
+    assert len(marks) == 400
+    assert [t.get_text() for t in ax.get_xticklabels()] == ["3", "7"]
+    assert ax.get_title(loc="left").startswith("certified rate 0.5")
+    assert len(plotting.certificate(proof).patches) == 20
+
+
+def test_certificate_of_a_cycle_takes_the_union():
+    reservoir = Reservoir(0.4 * np.eye(2), np.ones((2, 1)), np.zeros(2))
+    proof = certify_cycle(reservoir, [[0.5], [-1.0], [0.2]])
+    ax = plotting.certificate(proof)
+    bars = [(bar.get_y(), bar.get_y() + bar.get_height()) for bar in ax.patches]
+    np.testing.assert_allclose(bars, np.c_[proof.box[:, 0].min(0), proof.box[:, 1].max(0)])
+
+
+@pytest.mark.parametrize(
+    ("rate", "shown"),
+    [(0.97, "0.97"), (0.35271, "0.3528"), (0.99999, "0.99999"), (1 - 3e-7, "0.9999997"), (0, "0")],
+)
+def test_the_rate_is_never_shown_smaller_nor_as_one(rate, shown):
+    assert plotting.certificate(box(rate=rate)).get_title(loc="left").split()[2] == shown
+
+
+def test_what_is_not_certified_says_so():
+    ax = plotting.certificate(box(holds=False, rate=np.inf))
+    assert ax.get_title(loc="left") == "not certified"
+    assert labels(ax) == ["box, not certified"]
+    assert ax.patches[0].get_linestyle() != plotting.certificate(box()).patches[0].get_linestyle()
+
+
+NAN = [[np.nan, 0.0], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plotting.phase_portrait([1.0, 2.0]), r"trajectories has shape \(2,\)"),
+        (lambda: plotting.phase_portrait([]), "trajectories must be an array of shape"),
+        (lambda: plotting.phase_portrait(NAN), r"trajectories is nan at index \(0, 0\)"),
+        (lambda: plotting.phase_portrait(PATHS, cycle=NAN), "cycle is nan"),
+        (lambda: plotting.phase_portrait(PATHS, cycle=np.ones((2, 3))), "cycle: every array.*=2"),
+        (lambda: plotting.phase_portrait(PATHS, units=(0, 2)), r"units=\(0, 2\).*in \[0, 1\]"),
+        (lambda: plotting.phase_portrait(PATHS, units=(1, 1)), "two different units"),
+        (lambda: plotting.phase_portrait(PATHS, units="ica"), "units='ica' must be"),
+        (lambda: plotting.phase_portrait(PATHS, n_transient=201), "n_transient=201 leaves nothing"),
+        (lambda: plotting.phase_portrait(np.ones((9, 3)), units="pca"), "states that differ"),
+        (lambda: plotting.phase_portrait(PATHS, field=RESERVOIR), "field= needs inputs="),
+        (
+            lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0, 2.0]),
+            "inputs has 2 features; field has 1",
+        ),
+        (
+            lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0], units="pca"),
+            "networks of two units",
+        ),
+        (lambda: plotting.cobweb(np.nan, 0.0), "gain=nan must be finite"),
+        (lambda: plotting.cobweb(1.0, [np.inf]), "drive is inf at index"),
+        (lambda: plotting.cobweb(1.0, []), r"drive has shape \(0,\)"),
+        (lambda: plotting.cobweb(1.0, 0.0, leak_rate=0.0), r"leak_rate=0.0 .* in \(0, 1\]"),
+        (lambda: plotting.cobweb(1.0, 0.0, n_steps=0), "n_steps=0 must be at least 1"),
+        (lambda: plotting.cobweb(1.0, 0.0, activation="relu"), "'relu' has no bounded range"),
+        (lambda: plotting.cobweb(0.5, 0.0, tangents=True), "gain=0.5.*Leave tangents out"),
+        (lambda: plotting.bias_region([1.0], 2.0, 1.0), "drive_min=2 must not exceed drive_max=1"),
+        (lambda: plotting.bias_region([[1.0]], 0.0, 1.0), r"gains has shape \(1, 1\)"),
+        (lambda: plotting.bias_surface([1.0, 2.0, 3.0], 0.0), "weights has 3 entries"),
+        (lambda: plotting.parameter_map([1, 2], [1], [[1.0], [2.0]]), "Transpose it"),
+        (lambda: plotting.parameter_map([2, 1], [1], [[1.0, 2.0]]), "x must increase strictly"),
+        (lambda: plotting.parameter_map([1, 2], [1], [[1.0, np.nan]]), "values is nan at index"),
+        (lambda: plotting.parameter_map([1], [1], [[1.5]], quantity=COUNT), "values holds 1.5"),
+        (lambda: plotting.parameter_map([1], [1], [[1]], quantity="counts"), "quantity='counts'"),
+        (lambda: plotting.parameter_map([1], [1], [[1]], labels="ab"), "labels='ab' must be two"),
+        (lambda: plotting.parameter_map([1], [1], [[1]], certified=[[1]]), "and dtype int64"),
+        (lambda: plotting.bifurcation([1.0], []), "points has 0 entries for 1 values"),
+        (lambda: plotting.bifurcation([1.0], [[[1.0]]]), r"points\[0\] has shape \(1, 1\)"),
+        (lambda: plotting.bifurcation([1.0], [[np.nan]]), r"points\[0\] is nan"),
+        (lambda: plotting.bifurcation([1.0], [[1.0]], certified=[True, True]), "certified is of"),
+        (lambda: plotting.multipliers(np.eye(2)), r"values has shape \(2, 2\).*use `spectrum`"),
+        (lambda: plotting.multipliers([np.nan]), "values is .*nan.* at index"),
+        (lambda: plotting.certificate(box(shape=(1, 4, 2, 3))), r"box has shape \(1, 4, 2, 3\)"),
+        (lambda: plotting.certificate(box(), np.ones((4, 2))), "states has 2 columns.*n_units=3"),
+        (lambda: plotting.certificate(box(), np.full((4, 3), np.nan)), "states is nan"),
+        (lambda: plotting.certificate(box(), units=[3]), r"units=\[3\] .* in \[0, 2\]"),
+    ],
+)
+def test_refusals_say_value_and_bound(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+    assert not plt.get_fignums()  # nothing half drawn is left behind
+
+
+def test_wrong_types_are_named():
+    with pytest.raises(TypeError, match="three-dimensional"):
+        plotting.bias_surface([1.0, 2.0], 0.0, ax=plt.figure().subplots())
+    with pytest.raises(TypeError, match="has no box"):
+        plotting.certificate(np.ones((2, 3)))
+    with pytest.raises(TypeError, match="must be a Reservoir"):
+        plotting.phase_portrait(PATHS, inputs=[1.0])
+    with pytest.raises(TypeError, match="trajectories is complex"):
+        plotting.phase_portrait(1j * np.ones((3, 2)))
