@@ -23,6 +23,9 @@ from reservoir.stability._stepping import Drive, read_drive_series, spread_state
 
 _NEAR = 1e-2  # how far a trajectory may still be from the cycle that it is said to approach
 _NUDGE = 1e-4  # what moves a trajectory off an unstable cycle
+_AT_REST = 1e-8  # who is nearer to an unstable cycle would not leave it in time
+# rounding moves a cycle by up to SAME where its multiplier is 1, and the multiplier by its square
+_ATTRACTS = 1 - 10 * SAME**2
 _ROUND = 25  # periods between two looks, at least
 
 
@@ -102,7 +105,8 @@ def sample_attractors(
         Longest cycle that counts as one.
     tol : float, default=1e-6
         A trajectory has settled once its states at a distance of k periods differ by no more, in
-        any unit; cycles that differ by no more are one.
+        any unit (in units of the largest state, if that exceeds 1); cycles that differ by no more
+        are one.
     feedback : array of shape (period, n_outputs), optional
         What is fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
@@ -204,7 +208,7 @@ class _Sample:
         known = self._known(point, max(self.tol, SAME) * scale)
         if known < 0:
             known = self._add(point, multiple)
-        if known < 0:
+        if known < 0 and np.abs(point - tail[-1]).max() <= _AT_REST * scale:
             kick = self.generator.uniform(-_NUDGE, _NUDGE, len(point))
             self.ends[i] = tail[-1] + scale * kick
         self.labels[i] = known
@@ -223,7 +227,7 @@ class _Sample:
         whole = self.drive.repeated(multiple)
         values = floquet_multipliers(whole.tangent(cycle[-1], cycle), leading=True)
         modulus = float(abs(values[0]))
-        if not modulus < 1 - 1e-12:
+        if not modulus < _ATTRACTS:
             return -1
         self.cycles.append(cycle)
         self.multiples.append(multiple)

@@ -122,6 +122,9 @@ def _orthonormal(V: Array) -> tuple[Array, Array, Array]:
     if size == 0:
         return V[:, :0], np.empty(0), kept[:0]
     V = V / size  # squares must not underflow
+    if V.shape[1] == 1:
+        norm = np.linalg.norm(V)
+        return V / norm, np.array([size * norm]), kept
     while True:
         Q, R = np.linalg.qr(V)
         factors = np.abs(np.diag(R))

@@ -191,7 +191,9 @@ def _root(drive: Drive, x: Array) -> Array:
 
     if len(x) > _NEWTON_UNITS:
         # the inner Jacobian-vector products are differences here; polish has analytic ones
-        return optimize.root(gap, x, method="krylov", tol=1e-6, options={"maxiter": 50}).x
+        solver = {"method": "gmres", "inner_maxiter": 100}  # less leaves the steps too inexact
+        options = {"maxiter": 25, "jac_options": solver}
+        return optimize.root(gap, x, method="krylov", tol=1e-6, options=options).x
 
     def jacobian(x: Array) -> Array:
         return drive.tangent(x, drive.states(x)).matrix() - np.eye(len(x))

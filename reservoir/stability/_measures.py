@@ -16,7 +16,7 @@ from reservoir.stability._stepping import (
     spread_states,
 )
 
-_EPS = float(np.finfo(float).eps)
+_FLAT = 1e-10  # what varies by less than this share of its size is constant
 _FIRST_ROWS = 32
 _MERGED = 1e-13  # differences of this size, relative to the states, are rounding
 
@@ -123,9 +123,10 @@ def consistency(
 
     Notes
     -----
-    Where a unit does not vary in one of two responses there is no correlation: it counts as 1 if
-    the two are equal to 1e-10, else as 0. Correlation ignores offsets: responses that follow
-    the drive alike around different levels are consistent, and `echo_state_index` tells them apart.
+    Where a unit does not vary (by more than 1e-10 of its size) in one of two responses there is no
+    correlation: it counts as 1 if it is the same constant in both, else as 0. Correlation ignores
+    offsets: responses that follow the drive alike around different levels are consistent, and
+    `echo_state_index` tells them apart.
 
     References
     ----------
@@ -154,7 +155,7 @@ def consistency(
     for begin, block in side_by_side(drive, starts):
         if begin + block.shape[1] > skip:
             moments.add(block[:, max(0, skip - begin) :])
-    return float(np.mean([moments.correlation(i, j) for i in range(n) for j in range(i)]))
+    return moments.correlation()
 
 
 class _Moments:
@@ -163,40 +164,34 @@ class _Moments:
     def __init__(self, n: int, n_units: int) -> None:
         self.shift: Array | None = None  # near the mean: what varies little must not cancel
         self.n_rows = 0
-        self.sums = np.zeros((n, n_units))
-        self.products = np.zeros((n, n, n_units))
-        self.apart = np.zeros((n, n, n_units))
+        self.sums = np.zeros((n_units, n))
+        self.products = np.zeros((n_units, n, n))
 
     def add(self, block: Array) -> None:
         """Add rows of all responses, of shape (n, rows, n_units)."""
         if self.shift is None:
             self.shift = block[:, :1].copy()
-        block = block.copy()
-        for i, response in enumerate(block):
-            gaps = np.abs(block[:i] - response).max(axis=1)
-            self.apart[i, :i] = np.maximum(self.apart[i, :i], gaps)
-        block -= self.shift
-        self.sums += block.sum(axis=1)
-        self.products += np.einsum("itn,jtn->ijn", block, block)
-        self.n_rows += block.shape[1]
+        block = np.ascontiguousarray((block - self.shift).transpose(2, 0, 1))
+        self.sums += block.sum(axis=2)
+        self.products += block @ block.transpose(0, 2, 1)
+        self.n_rows += block.shape[2]
 
-    def correlation(self, i: int, j: int) -> float:
-        """Return the mean over the units of the correlation of responses i and j."""
-        covariance = self._covariance(i, j)
-        spread = np.sqrt(self._covariance(i, i)) * np.sqrt(self._covariance(j, j))
-        varies = spread > 0
-        fallback = (self.apart[max(i, j), min(i, j)] <= 1e-10).astype(float)
-        ratio = np.divide(covariance, spread, out=fallback, where=varies)
-        return float(np.clip(ratio, -1.0, 1.0).mean())
-
-    def _covariance(self, i: int, j: int) -> Array:
-        products, n = self.products[i, j], self.n_rows
-        covariance = products - self.sums[i] * self.sums[j] / n
-        if i != j:
-            return covariance
-        # below rounding a response is constant
-        floor = (64 * _EPS * np.maximum(np.abs(self.shift[i, 0]), _EPS)) ** 2 * n  # type: ignore
-        return np.where(covariance > np.maximum(floor, 8 * _EPS * products), covariance, 0.0)
+    def correlation(self) -> float:
+        """Return the mean correlation over all pairs and units."""
+        assert self.shift is not None
+        n = self.n_rows
+        means = self.shift[:, 0].T + self.sums / n
+        covariance = self.products / n - self.sums[:, :, None] * self.sums[:, None, :] / n**2
+        spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+        flat = _FLAT * np.abs(means).max(axis=1, keepdims=True)
+        varies = spread > flat
+        both = varies[:, :, None] & varies[:, None, :]
+        neither = ~(varies[:, :, None] | varies[:, None, :])
+        equal = np.abs(means[:, :, None] - means[:, None, :]) <= 4 * flat[:, :, None]
+        scale = spread[:, :, None] * spread[:, None, :]
+        ratio = np.divide(covariance, scale, out=(neither & equal).astype(float), where=both)
+        first, second = np.triu_indices(ratio.shape[1], 1)
+        return float(np.clip(ratio[:, first, second], -1.0, 1.0).mean())
 
 
 def transient_length(
