@@ -313,6 +313,10 @@ def test_region_draws_the_bounds_and_all_where_none_is_needed():
     assert all(area.get_hatch() for area in ax.collections)
 
 
+def test_gains_that_need_no_bias_have_no_bounds():
+    assert labels(plotting.bias_region([-1.0, 0.2, 1.0], 0.0, 2.0, printed=True)) == ["proved"]
+
+
 def test_region_hatches_what_is_proved():
     """A point is hatched exactly if `bias_bounds` allows it."""
     from reservoir.stability import bias_bounds
@@ -427,8 +431,8 @@ def test_bifurcation_draws_all_points_and_hatches_runs():
     ax = plotting.bifurcation(values, points, certified=[True, False, False, True], label="b")
     dots = line(ax, "attractors").get_xydata()
     np.testing.assert_array_equal(dots, [(0, 0.9), (1, 0.5), (1, -0.5), (1, 0.1), (3, -0.9)])
-    spans = [(p.get_x(), p.get_x() + p.get_width()) for p in ax.patches]
-    assert spans == [(-0.5, 0.5), (2.5, 3.5)]
+    spans = [p.get_window_extent().transformed(ax.transData.inverted()) for p in ax.patches]
+    np.testing.assert_allclose([span.intervalx for span in spans], [(-0.5, 0.5), (2.5, 3.5)])
     assert all(p.get_hatch() for p in ax.patches)
     assert labels(ax) == ["certified", "attractors"]
     assert ax.get_xlabel() == "b"
@@ -525,6 +529,7 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.cobweb(1.0, 0.0, activation="relu"), "'relu' has no bounded range"),
         (lambda: plotting.cobweb(0.5, 0.0, tangents=True), "gain=0.5.*Leave tangents out"),
         (lambda: plotting.bias_region([1.0], 2.0, 1.0), "drive_min=2 must not exceed drive_max=1"),
+        (lambda: plotting.bias_region([1.0, 1.0], 0.0, 1.0), "gains holds only 1"),
         (lambda: plotting.bias_region([[1.0]], 0.0, 1.0), r"gains has shape \(1, 1\)"),
         (lambda: plotting.bias_surface([1.0, 2.0, 3.0], 0.0), "weights has 3 entries"),
         (lambda: plotting.parameter_map([1, 2], [1], [[1.0], [2.0]]), "Transpose it"),

@@ -56,8 +56,8 @@ def bias_region(
     Raises
     ------
     ValueError
-        If a number is NaN or infinite, the drive's bounds are crossed, or the leak rate leaves
-        (0, 1].
+        If a number is NaN or infinite, all gains are equal, the drive's bounds are crossed, or the
+        leak rate leaves (0, 1].
 
     References
     ----------
@@ -77,25 +77,27 @@ def bias_region(
     leak = check_number("leak_rate", leak_rate, low=0, high=1, low_open=True)
     if low > high:
         raise ValueError(f"drive_min={low:g} must not exceed drive_max={high:g}. Swap them.")
+    if len(grid) == 1:
+        raise ValueError(f"gains holds only {grid[0]:g}; a picture takes two different ones.")
     grid = _with_jumps(grid, leak)
     bounds = [bias_bounds(float(g), low, high, leak_rate=leak) for g in grid]
     lower, upper = np.array([(b.lower[0], b.upper[0]) for b in bounds]).T
     known = np.isfinite(lower)
-    ends = np.concatenate([lower[known], upper[known], [-low, -high]])
+    steep = grid[grid > 1] if printed else grid[:0]
+    critical = critical_bias(steep)
+    wrong = np.array([low - critical, high + critical])
+    ends = np.concatenate([lower[known], upper[known], [-low, -high], wrong.ravel()])
     margin = 0.25 * (np.ptp(ends) or 1.0)
     bottom, top = ends.min() - margin, ends.max() + margin
     ax = new_axes(ax)
     ax.fill_between(grid, np.maximum(lower, bottom), top, **HATCHED, label="proved")
     ax.fill_between(grid, bottom, np.where(known, upper, bottom), **HATCHED)
-    for values, label in ((lower, "bounds"), (upper, "_upper")):
+    for values, label in ((lower, "bounds" if known.any() else "_"), (upper, "_upper")):
         ax.plot(grid, np.where(known, values, np.nan), **_EDGE, label=label)
-    if printed and grid[-1] > 1:
-        steep = grid[grid > 1]
-        critical = critical_bias(steep)
-        style = MARK | {"linewidth": 1.8}
-        ax.plot(steep, low - critical, **style, label="as printed")
-        ax.plot(steep, high + critical, **style, label="_printed")
-    ax.set_xlim(grid[0], grid[-1] if len(grid) > 1 else grid[0] + 1)
+    if len(steep):
+        for values, label in zip(wrong, ("as printed", "_printed"), strict=True):
+            ax.plot(steep, values, **(MARK | {"linewidth": 1.8}), label=label)
+    ax.set_xlim(grid[0], grid[-1])
     ax.set_ylim(bottom, top)
     ax.set_xlabel("gain")
     ax.set_ylabel("bias")
