@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +19,7 @@ from reservoir.input_weights import bias as make_bias
 from reservoir.input_weights import feedback_weights
 from reservoir.input_weights import input_weights as make_input_weights
 from reservoir.scaling import scale_to_spectral_radius
+from reservoir.stability import certify, stable_bias
 from reservoir.topologies import TOPOLOGIES
 
 __all__ = ["build_reservoir", "clear_cache"]
@@ -37,6 +39,7 @@ def build_reservoir(
     input_scaling: float | ArrayLike = 1.0,
     bias: Any = "uniform",
     bias_scaling: float = 0.1,
+    drive_bounds: Any = None,
     n_outputs: int = 0,
     feedback_scaling: float | ArrayLike = 1.0,
     dtype: Any = "float64",
@@ -74,8 +77,14 @@ def build_reservoir(
     input_scaling : float or array of shape (n_features,), default=1.0
         Factor of each column of W_in.
     bias : str, frozen scipy.stats distribution or array of shape (n_units,), default="uniform"
-        Law of the bias, or the bias itself, taken as given.
+        Law of the bias, or the bias itself, taken as given. "stable": with which the reservoir is
+        certified to have the echo state property for every drive within `drive_bounds`: the uniform
+        one where it is, else that of `reservoir.stability.stable_bias`.
     bias_scaling : float, default=0.1
+    drive_bounds : (drive_min, drive_max) or callable, optional
+        Bounds of p = W_in u [+ W_fb y], numbers or arrays of shape (n_units,), for
+        ``bias="stable"``; or a function of the reservoir that returns them, such as
+        ``lambda res: drive_range(res, -1, 1)`` for inputs within 1.
     n_outputs : int, default=0
         Number of outputs that are fed back; 0 makes no feedback weights.
     feedback_scaling : float or array of shape (n_outputs,), default=1.0
@@ -90,7 +99,8 @@ def build_reservoir(
     ------
     ValueError
         If a name is not known (the close matches are named), a value is out of range, or a shape
-        does not fit; if W has radius 0 and is to be scaled to a positive one.
+        does not fit; if W has radius 0 and is to be scaled to a positive one; if
+        ``bias="stable"`` comes without drive_bounds, or with an activation that is not bounded.
 
     Examples
     --------
@@ -116,6 +126,7 @@ def build_reservoir(
         input_scaling=input_scaling,
         bias=bias,
         bias_scaling=bias_scaling,
+        drive_bounds=drive_bounds,
         n_outputs=n_outputs,
         feedback_scaling=feedback_scaling,
         dtype=dtype,
@@ -138,6 +149,7 @@ def assemble_reservoir(
     input_scaling: Any,
     bias: Any,
     bias_scaling: Any,
+    drive_bounds: Any,
     n_outputs: int,
     feedback_scaling: Any,
     dtype: Any,
@@ -159,20 +171,46 @@ def assemble_reservoir(
     W_in = make_input_weights(
         n_units, n_features, law=input_weights, scaling=input_scaling, random_state=of_input
     )
-    b = make_bias(n_units, law=_named_law("bias", bias), scaling=bias_scaling, random_state=of_bias)
+    stable = isinstance(bias, str) and bias == "stable"
+    law = "uniform" if stable else _named_law("bias", bias)
+    b = make_bias(n_units, law=law, scaling=bias_scaling, random_state=of_bias)
     W_fb = None
     if n_outputs:
         W_fb = feedback_weights(
             n_units, n_outputs, scaling=feedback_scaling, random_state=of_feedback
         )
     reservoir = Reservoir(W, W_in, b, leak_rate=leak_rate, activation=activation, W_fb=W_fb)
-    return reservoir if reservoir.dtype == np.dtype(dtype) else reservoir.astype(dtype)
+    reservoir = reservoir if reservoir.dtype == np.dtype(dtype) else reservoir.astype(dtype)
+    return _stabilised(reservoir, drive_bounds, of_bias) if stable else reservoir
 
 
 def _named_law(name: str, law: Any) -> Any:
     if isinstance(law, str):
-        check_choice(name, law, ("uniform", "normal", "bernoulli"))
+        check_choice(name, law, ("uniform", "normal", "bernoulli", "stable"))
     return law
+
+
+def _stabilised(
+    reservoir: Reservoir, drive_bounds: Any, generator: np.random.Generator
+) -> Reservoir:
+    """Return a reservoir that is certified, with the bias it has or another."""
+    if drive_bounds is None:
+        raise ValueError(
+            'bias="stable" needs drive_bounds, the range of the drive p = W_in u that it is to be '
+            "certified for: a pair (drive_min, drive_max), or a function of the reservoir."
+        )
+    low, high = drive_bounds(reservoir) if callable(drive_bounds) else drive_bounds
+    if certify(reservoir, low, high).holds:
+        return reservoir
+    bias = stable_bias(
+        reservoir.W,
+        low,
+        high,
+        leak_rate=reservoir.leak_rate,
+        activation=reservoir.activation,
+        random_state=generator,
+    )
+    return replace(reservoir, bias=bias)
 
 
 def scaled_weights(

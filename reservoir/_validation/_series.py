@@ -321,7 +321,9 @@ def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
     if isinstance(washout, str) and washout == "auto":
         return [min(100, n_samples // 10) for n_samples in lengths]
     if isinstance(washout, str):
-        raise ValueError(f'washout={washout!r} is not known. Give an integer or "auto".')
+        raise ValueError(
+            f'washout={washout!r} is not known. Give an integer, "auto" or "measured".'
+        )
     washout = check_count("washout", washout, minimum=0)
     for i, n_samples in enumerate(lengths):
         if washout >= n_samples and len(lengths) == 1:

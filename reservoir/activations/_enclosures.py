@@ -100,7 +100,7 @@ def _tanh_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
     """Return the chord, with what lies above and below it: at the ends or where f' is its slope."""
     width = high - low
     wide = width > 1e-9
-    least, largest = _tanh_slopes(low, high)
+    _, largest = _tanh_slopes(low, high)
     rise = np.tanh(high) - np.tanh(low)
     slope = np.where(wide, rise / np.where(wide, width, 1.0), largest)
     slope = np.clip(slope, _LEAST_CHORD, 1.0)

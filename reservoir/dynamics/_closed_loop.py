@@ -28,6 +28,7 @@ def run_closed_loop(
     initial_output: ArrayLike | None = None,
     exog: ArrayLike | None = None,
     include_input: bool = False,
+    clip: tuple[ArrayLike, ArrayLike] | None = None,
     engine: str = "auto",
 ) -> tuple[Array, Array]:
     """Let the reservoir run on its own outputs.
@@ -53,8 +54,12 @@ def run_closed_loop(
         Exogenous inputs, row k enters with the step that yields y[k].
     include_input : bool, default=False
         Whether the features hold the input behind the state.
+    clip : (low, high), optional
+        Bounds, numbers or arrays of shape (n_outputs,), that outputs are held to where they are fed
+        back; what is returned is not clipped. A reservoir that is certified for a range of inputs
+        then stays inside it.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. With a readout that is a function, "auto" takes NumPy.
+        As in `run`. With a readout that is a function, or with clipping, "auto" takes NumPy.
 
     Returns
     -------
@@ -65,7 +70,7 @@ def run_closed_loop(
     Raises
     ------
     ValueError
-        If the shapes of readout, exog and reservoir disagree.
+        If the shapes of readout, exog and reservoir disagree, or bounds of `clip` are crossed.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -111,15 +116,21 @@ def run_closed_loop(
     if initial_output is not None:
         output = _as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
-    compiled = uses_kernels(reservoir, n_steps, "numpy" if callable(readout) else engine)
+    limits = _as_limits(clip, n_outputs, dtype)
+    plain = not callable(readout) and limits is None  # what kernels know
+    compiled = uses_kernels(reservoir, n_steps, engine if plain else "numpy")
     with np.errstate(over="ignore", invalid="ignore"):
         if callable(readout):
-            return _loop(reservoir, readout, features, output, exog, n_fed)
+            return _loop(reservoir, readout, features, output, exog, n_fed, limits)
         coef, intercept = _as_coefficients(readout, n_outputs, features)
         state = features[: reservoir.n_units]
         extreme = may_overflow(reservoir, exog, output, state, 0.0)  # sums depend on order
         if not compiled or extreme or code_of(reservoir) is None:
-            return _loop(reservoir, lambda v: coef @ v + intercept, features, output, exog, n_fed)
+
+            def linear(v: Array) -> Array:
+                return coef @ v + intercept
+
+            return _loop(reservoir, linear, features, output, exog, n_fed, limits)
         return _compiled_loop(reservoir, coef, intercept, state, output, exog, n_fed)
 
 
@@ -135,6 +146,19 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
     if intercept.shape not in ((), (n_outputs,)):
         raise ValueError(f"intercept must have shape ({n_outputs},); got {intercept.shape}.")
     return coef, intercept
+
+
+def _as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
+    if clip is None:
+        return None
+    low, high = (np.array(end, dtype=dtype) for end in clip)
+    fits = all(end.shape in ((), (n_outputs,)) for end in (low, high))
+    if not fits or not (low <= high).all():
+        raise ValueError(
+            f"clip={clip!r} must be (low, high), numbers or arrays of shape ({n_outputs},), with "
+            "low <= high."
+        )
+    return low, high
 
 
 def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[Array, Array]:
@@ -208,6 +232,7 @@ def _loop(
     output: Array,
     exog: Array,
     n_fed: int,
+    limits: tuple[Array, Array] | None,
 ) -> tuple[Array, Array]:
     """Step through the closed loop; `features` holds the state first and is written in place."""
     n_units, n_outputs = reservoir.n_units, output.size
@@ -222,6 +247,8 @@ def _loop(
     z = np.empty(n_units, features.dtype)
     last_state = np.empty_like(z)
     for k, row in enumerate(exog):
+        if limits is not None:
+            output = np.clip(output, *limits)
         np.dot(from_output, output, out=z)
         z += reservoir.bias
         if row.size:
@@ -241,7 +268,7 @@ def _loop(
             raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
         if not sound or not (np.abs(new) < limit).all():
             _warn_of_divergence(k, limit)
-            outputs[k:] = output
+            outputs[k:] = outputs[k - 1] if k else output
             return outputs, last_state
         outputs[k] = new
         output = outputs[k]  # a copy of its own: a readout may hand out a view of the features

@@ -30,12 +30,13 @@ from reservoir.estimators._engine import (
     Readout,
     edges_of,
     initial_states,
-    iter_features,
     learn_all,
     open_loop_outputs,
 )
 from reservoir.estimators._pairing import Pairing
-from reservoir.estimators._recipe import build, estimator_dtype
+from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
+from reservoir.estimators._stored import stored_features
+from reservoir.estimators._washout import is_measured, measured_washouts
 from reservoir.readouts import GramAccumulator, ridge_path
 
 _SELECTIONS = ("gcv", "blocked", "holdout")
@@ -90,13 +91,20 @@ class BaseESN(BaseEstimator):
                     f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
                 )
 
-    def _start(self, sequences: Sequences, n_outputs: int) -> None:
+    def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         """Build the reservoir and forget everything learned."""
         self._check_parameters()
         generator = as_generator(self.random_state)
-        n_features = sequences.arrays[0].shape[1]
+        n_features, n_outputs = sequences.arrays[0].shape[1], targets[0].shape[1]
+        ranges = None
+        if is_stable(self.bias):
+            ranges = ranges_of(sequences.arrays, targets if self.feedback else None)
         self.reservoir_: Reservoir = build(
-            self, n_features, generator, n_outputs=n_outputs if self.feedback else 0
+            self,
+            n_features,
+            generator,
+            n_outputs=n_outputs if self.feedback else 0,
+            ranges=ranges,
         )
         self.n_outputs_ = n_outputs
         # what later calls rely on, whatever set_params makes of the constructor's parameters
@@ -118,14 +126,22 @@ class BaseESN(BaseEstimator):
         for name in ("coef_", "intercept_", "alpha_", "alpha_scores_", "readout_", "state_"):
             if hasattr(self, name):
                 delattr(self, name)
+        if ranges is not None:
+            self.certificate_ = ranges.certify(self.reservoir_)
+        elif hasattr(self, "certificate_"):
+            del self.certificate_
 
     def _fit(self, sequences: Sequences, targets: list[Array], weights: list[Array] | None) -> None:
-        skips = resolve_washout(self.washout, sequences.lengths)
-        self._start(sequences, targets[0].shape[1])
+        measured = is_measured(self.washout)
+        skips = [0] if measured else resolve_washout(self.washout, sequences.lengths)
+        self._start(sequences, targets)
         starts = initial_states(
             self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
         )
+        if measured:
+            skips = measured_washouts(self.reservoir_, sequences.arrays, targets, starts)
         self._washout = skips[0]
+        self.washout_ = np.array(skips)
         jobs = self._jobs(sequences, targets, weights, skips, starts, held=None)
         self._learn(jobs, partial=False)
         self._steps = sequences.lengths[-1]
@@ -257,32 +273,16 @@ class BaseESN(BaseEstimator):
         self.coef_ = coef[0] if self._one_dimensional else coef
         self.intercept_ = intercept[0] if self._one_dimensional else intercept
 
-    def _features(self, jobs: list[Job]) -> tuple[Array, Array, Array | None]:
-        """Features, targets and weights of every row behind the washout, states stored."""
-        features, targets, weights = [], [], []
-        for job in jobs:
-            blocks = iter_features(
-                self.reservoir_,
-                job,
-                noise=self.noise,
-                include_input=self._include_input,
-                engine=self._engine,
-            )
-            rows = np.concatenate([block.copy() for _, block in blocks])
-            self._state = rows[-1, : self.reservoir_.n_units].copy()
-            keep = np.arange(len(rows)) >= job.skip
-            if self.missing_targets == "skip":
-                keep &= ~np.isnan(job.Y).any(axis=1)
-            features.append(rows[keep])
-            targets.append(job.Y[keep])
-            if job.weights is not None:
-                weights.append(job.weights[keep])
-        self._noise_generator = jobs[-1].generator
-        stacked = np.concatenate(weights) if weights else None
-        return np.concatenate(features), np.concatenate(targets), stacked
-
     def _fit_readout(self, jobs: list[Job], *, partial: bool) -> None:
-        H, Y, weights = self._features(jobs)
+        H, Y, weights, self._state = stored_features(
+            self.reservoir_,
+            jobs,
+            noise=self.noise,
+            include_input=self._include_input,
+            engine=self._engine,
+            skip_missing=self.missing_targets == "skip",
+        )
+        self._noise_generator = jobs[-1].generator
         if len(H) == 0:
             if partial:
                 return
@@ -321,12 +321,8 @@ class BaseESN(BaseEstimator):
                 "such as SGDRegressor, or the built-in ridge (readout=None)."
             )
         if first:
-            self._start(sequences, n_outputs)
-            self._washout = resolve_washout(
-                self.washout if self.washout == "auto" else 0, [sequences.lengths[0]]
-            )[0]
-            if self.washout != "auto":
-                self._washout = check_count("washout", self.washout, minimum=0)
+            self._start(sequences, targets)
+            self._washout = self._first_washout(sequences, targets)
         if n_outputs != self.n_outputs_:
             raise ValueError(f"y has {n_outputs} outputs; earlier calls had {self.n_outputs_}.")
         goes_on = not first and self._goes_on(sequences, new_sequence)
@@ -349,6 +345,23 @@ class BaseESN(BaseEstimator):
         self._remember_ids(sequences)
         self._steps = before[-1] + sequences.lengths[-1]
         self._continues = True
+
+    def _first_washout(self, sequences: Sequences, targets: list[Array]) -> int:
+        """Return the washout that the first chunk decides for all that follow."""
+        if is_measured(self.washout):
+            starts = initial_states(
+                self.initial_state,
+                self.reservoir_,
+                sequences,
+                n_fed_back=self._n_fed_back,
+                last=None,
+            )
+            return measured_washouts(
+                self.reservoir_, sequences.arrays[:1], targets[:1], starts[:1]
+            )[0]
+        if isinstance(self.washout, str):
+            return resolve_washout(self.washout, [sequences.lengths[0]])[0]
+        return check_count("washout", self.washout, minimum=0)
 
     def _goes_on(self, sequences: Sequences, new_sequence: bool) -> bool:
         """Whether the first sequence of this chunk is the last one of the chunk before."""

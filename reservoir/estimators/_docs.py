@@ -31,8 +31,10 @@ activation : str or Activation, default="tanh"
     "tanh", "logistic", "relu", "leaky_relu", "softplus" or "identity".
 input_scaling : float or array of shape (n_features,), default=1.0
     Input weights are U(-1, 1) times this, per column; 1 suits standardised inputs.
-bias : "uniform" or array of shape (n_units,), default="uniform"
-    U(-1, 1) times `bias_scaling`, or the bias itself.
+bias : "uniform", "stable" or array of shape (n_units,), default="uniform"
+    U(-1, 1) times `bias_scaling`, or the bias itself. "stable": with which the reservoir is proved
+    to forget its start, also above spectral radius 1, for every input within the range of X in
+    fit, a tenth of its width added on both sides; `certificate_` says so.
 bias_scaling : float, default=0.1
     Without a bias a tanh reservoir computes odd functions of its input only.
 """
@@ -53,9 +55,10 @@ fit_intercept : bool, default=True
     The intercept is not penalised.
 include_input : bool, default=True
     Whether the readout sees the input beside the states.
-washout : int or "auto", default="auto"
+washout : int, "auto" or "measured", default="auto"
     Rows at the start of each sequence that the fit leaves out, because the states there still
-    remember the initial state. "auto" is ``min(100, n_samples // 10)``.
+    remember the initial state. "auto" is ``min(100, n_samples // 10)``; "measured": as many as it
+    takes states from different starts to agree (`reservoir.stability.transient_length`).
 initial_state : {"last", "zeros", "steady"} or array, default="last"
     Where a run starts. "last": `predict` goes on from the end of training (so TimeSeriesSplit
     scores what it should) if fit saw one sequence and X is one; otherwise, and in training,
@@ -106,6 +109,10 @@ alpha_scores_ : array of shape (n_alphas, n_outputs)
 readout_ : estimator
     The fitted `readout`, if one was given.
 reservoir_ : reservoir.dynamics.Reservoir
+certificate_ : reservoir.stability.Certificate
+    With ``bias="stable"``: what was proved, and for which range of inputs.
+washout_ : array of shape (n_sequences,)
+    Rows that fit left out of each sequence.
 state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
     The state at the end of training (of its last sequence), then the last target.
 n_outputs_ : int

@@ -234,6 +234,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         exog: Any = None,
         initial_state: Any = None,
         return_state: bool = False,
+        clip: bool = False,
     ) -> Any:
         """Forecast by feeding outputs back as inputs.
 
@@ -255,6 +256,11 @@ class ESNRegressor(RegressorMixin, BaseESN):
         initial_state : str or array, optional
             As in `predict`; without context, by default, the state at the end of training.
         return_state : bool, default=False
+        clip : bool, default=False
+            Hold what is fed back inside the range that `certificate_` covers (``bias="stable"``),
+            so that the proof covers the reservoir in the loop, too: its state follows from what
+            it was fed. The rows returned are not clipped. The loop as a whole may oscillate all
+            the same, and a generator must.
 
         Returns
         -------
@@ -265,7 +271,8 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Raises
         ------
         ValueError
-            If the network was not trained so, shapes do not fit, or n_steps < 1. Inside a
+            If the network was not trained so, shapes do not fit, n_steps < 1, or there is no
+            certificate to clip to. Inside a
             pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which walks it.
 
         Warns
@@ -276,7 +283,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         """
         self._check_fitted()
         rows, state = forecast_network(
-            self, n_steps, context=context, exog=exog, initial_state=initial_state
+            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
         )
         return (rows, state) if return_state else rows
 

@@ -16,7 +16,12 @@ __all__ = ["forecast"]
 
 
 def forecast(
-    model: Any, n_steps: int, *, context: ArrayLike | None = None, exog: ArrayLike | None = None
+    model: Any,
+    n_steps: int,
+    *,
+    context: ArrayLike | None = None,
+    exog: ArrayLike | None = None,
+    clip: bool = False,
 ) -> Array:
     """Forecast in closed loop with a network, alone or inside scikit-learn's wrappers.
 
@@ -35,6 +40,9 @@ def forecast(
         on from the end of training.
     exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         Exogenous inputs, the last columns of X, in the same units.
+    clip : bool, default=False
+        Hold what is fed back inside the range that the network's ``certificate_`` covers
+        (``bias="stable"``); the rows returned are not clipped.
 
     Returns
     -------
@@ -47,7 +55,7 @@ def forecast(
         If there is no network with a `forecast` at the end of the chain.
     ValueError
         If the model was not trained to predict its next input, a shape does not fit, a step has
-        memory of other rows, or n_steps < 1.
+        memory of other rows, n_steps < 1, or the network has no certificate to clip to.
 
     Examples
     --------
@@ -65,22 +73,23 @@ def forecast(
     check_is_fitted(model)
     chain = walk(model)
     chain.network._check_fitted()
-    return _forecast(chain, n_steps, context, exog, None)[0]
+    return _forecast(chain, n_steps, context, exog, None, clip)[0]
 
 
 def forecast_network(
-    network: Any, n_steps: int, *, context: Any, exog: Any, initial_state: Any
+    network: Any, n_steps: int, *, context: Any, exog: Any, initial_state: Any, clip: bool
 ) -> tuple[Array, Array]:
     """Forecast with a network that has nothing around it; return rows and end state."""
-    return _forecast(walk(network), n_steps, context, exog, initial_state)
+    return _forecast(walk(network), n_steps, context, exog, initial_state, clip)
 
 
 def _forecast(
-    chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any
+    chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any, clip: bool
 ) -> tuple[Array, Array]:
     """Find the first output and the state to go on from, then close the loop."""
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, _Layout(chain)
+    certified = _certified_range(network) if clip else None
     if network.reservoir_.W_fb is None:
         layout.check_trained_for_loop()
     n_rows = n_steps if context is None else n_steps - 1
@@ -94,9 +103,22 @@ def _forecast(
     rows = np.zeros((0, layout.n_outputs))
     if n_rows:
         close = _through_weights if network.reservoir_.W_fb is not None else _through_inputs
-        rows, state = close(layout, output, state, exog)
+        rows, state = close(layout, output, state, exog, certified)
     rows = layout.to_units(np.concatenate([head, rows])).astype(network.reservoir_.dtype)
     return (rows[:, 0] if chain.one_dimensional else rows), state
+
+
+def _certified_range(network: Any) -> Array:
+    """Return lower and upper ends of what the network is certified to be fed."""
+    certificate = getattr(network, "certificate_", None)
+    if certificate is None or not certificate.holds:
+        raise ValueError(
+            "clip=True holds what is fed back inside the certified range, and this network has no "
+            'certificate. Fit it with bias="stable", or use clip=False.'
+        )
+    if network.reservoir_.W_fb is not None:
+        return certificate.output_range
+    return certificate.input_range
 
 
 class _Layout:
@@ -255,11 +277,11 @@ def _with_names(step: Any, rows: Any) -> Any:
 
 
 def _through_inputs(
-    layout: _Layout, output: Array, state: Array, exog: Array
+    layout: _Layout, output: Array, state: Array, exog: Array, certified: Array | None
 ) -> tuple[Array, Array]:
     """Close the loop through the inputs; return network outputs and the end state."""
     if layout.inputs_map is None or layout.units_map is None:
-        return _row_by_row(layout, output, state, exog)
+        return _row_by_row(layout, output, state, exog, certified)
     network, q = layout.network, layout.n_outputs
     inputs_map = layout.inputs_map.columns(layout.columns)
     fed = inputs_map.columns(slice(0, q)).after(layout.units_map)
@@ -271,6 +293,7 @@ def _through_inputs(
         initial_output=fed(output),
         exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
         include_input=network._include_input,
+        clip=None if certified is None else tuple(certified[:, :q]),
         engine=network._engine,
     )
     return fed.inverse()(rows.astype(np.float64)), state
@@ -284,7 +307,9 @@ def _folded(fed: Affine, readout: Any) -> Any:
     return fed.scale[:, None] * coef, fed(intercept)
 
 
-def _row_by_row(layout: _Layout, output: Array, state: Array, exog: Array) -> tuple[Array, Array]:
+def _row_by_row(
+    layout: _Layout, output: Array, state: Array, exog: Array, certified: Array | None
+) -> tuple[Array, Array]:
     """Close the loop through transformers that are no affine maps, one row at a time."""
     network, outputs = layout.network, [output]
     readout = network._loop_readout()
@@ -306,6 +331,7 @@ def _row_by_row(layout: _Layout, output: Array, state: Array, exog: Array) -> tu
         initial_state=state,
         initial_output=following(),
         include_input=network._include_input,
+        clip=None if certified is None else tuple(certified),
         engine=network._engine,
     )
     rows = np.array(outputs[1:])
@@ -316,7 +342,7 @@ def _row_by_row(layout: _Layout, output: Array, state: Array, exog: Array) -> tu
 
 
 def _through_weights(
-    layout: _Layout, output: Array, state: Array, exog: Array
+    layout: _Layout, output: Array, state: Array, exog: Array, certified: Array | None
 ) -> tuple[Array, Array]:
     """Close the loop through feedback weights; all inputs are exogenous."""
     network, n_units = layout.network, layout.network.reservoir_.n_units
@@ -328,6 +354,7 @@ def _through_weights(
         initial_output=state[n_units:],
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
         include_input=network._include_input,
+        clip=None if certified is None else tuple(certified),
         engine=network._engine,
     )
     return rows.astype(np.float64), np.concatenate([end, rows[-1]])

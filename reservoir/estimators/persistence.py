@@ -20,12 +20,13 @@ from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
 from reservoir.estimators.transformer import ReservoirTransformer
 from reservoir.readouts import GramAccumulator
+from reservoir.stability import Certificate
 
 __all__ = ["load", "save"]
 
 _VERSION = 1
 _ESTIMATORS = {cls.__name__: cls for cls in (ESNClassifier, ESNRegressor, ReservoirTransformer)}
-_PARTS = {cls.__name__: cls for cls in (GramAccumulator, Pairing, Reservoir)}
+_PARTS = {cls.__name__: cls for cls in (Certificate, GramAccumulator, Pairing, Reservoir)}
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:

@@ -14,7 +14,7 @@ from reservoir.dynamics import run_many
 from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import initial_states
-from reservoir.estimators._recipe import build, estimator_dtype
+from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
 
 __all__ = ["ReservoirTransformer"]
 
@@ -41,6 +41,8 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     reservoir_ : reservoir.dynamics.Reservoir
     state_ : array of shape (n_units,)
         The state at the end of the (last) series that fit saw; with ``initial_state="last"``.
+    certificate_ : reservoir.stability.Certificate
+        With ``bias="stable"``.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
         If X had names.
@@ -147,7 +149,12 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def _build(self, X: Any) -> Sequences:
         sequences = self._read(X, reset=True)
         generator = as_generator(self.random_state)
-        self.reservoir_ = build(self, sequences.arrays[0].shape[1], generator)
+        ranges = ranges_of(sequences.arrays) if is_stable(self.bias) else None
+        self.reservoir_ = build(self, sequences.arrays[0].shape[1], generator, ranges=ranges)
+        if ranges is not None:
+            self.certificate_ = ranges.certify(self.reservoir_)
+        elif hasattr(self, "certificate_"):
+            del self.certificate_
         self._n_trained = sum(sequences.lengths)
         self._n_features_out = self.reservoir_.n_units
         self.state_ = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)

@@ -97,7 +97,7 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
     --------
     >>> from reservoir.stability import critical_bias
     >>> round(critical_bias(3.78), 4), round(critical_bias(-3.78), 4), critical_bias(0.9)
-    (1.9573, 4.5258, 0.0)
+    (1.9575, 4.5258, 0.0)
     """
     if np.iscomplexobj(gain) or np.iscomplexobj(leak_rate):
         raise TypeError("gain and leak_rate must be real; got complex numbers.")
@@ -176,7 +176,7 @@ def bias_bounds(
     >>> from reservoir.stability import bias_bounds
     >>> bounds = bias_bounds(3.78, 0.0, 2.0)
     >>> bounds.upper.round(4), bounds.lower.round(4), bounds.guaranteed
-    (array([-3.9573]), array([1.9573]), True)
+    (array([-3.9575]), array([1.9575]), True)
 
     Two units that meet the heuristic, and have two fixed points all the same:
 

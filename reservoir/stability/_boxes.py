@@ -10,7 +10,8 @@ from reservoir._typing import Array
 from reservoir.activations._enclosures import EPS
 from reservoir.stability._network import TINY, Network
 
-_CLOSE = 1e-9  # a box that shrinks by less is left as it is: stopping early is harmless
+# a box that shrinks by less is left as it is: stopping early is harmless
+_CLOSE = 1e-9
 _STILL = 1e-6  # the same for zonotopes, whose steps cost more
 MAX_GENERATORS = 6  # per unit; the smallest are put together
 
@@ -26,7 +27,7 @@ class Box(NamedTuple):
     largest_slope: Array
 
 
-def interval_box(network: Network, *, max_iter: int = 2000) -> Box:
+def interval_box(network: Network, *, tol: float = _CLOSE, max_iter: int = 2000) -> Box:
     """Iterate the interval image of the activation's range, without leak, intersecting.
 
     Whatever the leak, every trajectory's limits inferior and superior lie in every box so computed,
@@ -47,7 +48,7 @@ def interval_box(network: Network, *, max_iter: int = 2000) -> Box:
         below, above = np.maximum(low, below), np.minimum(high, above)
         change = max(np.max(below - low), np.max(high - above))
         low, high = below, above
-        if change < _CLOSE:
+        if change < tol:
             break
     # z is that of the box before the last intersection, which holds the last one
     return _boxed(network, low, high, z_low, z_high)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,6 +57,10 @@ class Certificate:
         Bounds of every unit's state in the end, lower then upper; for a cycle before each step.
     gains : array of shape (n_units,), of a cycle (period, n_units)
         Largest slope of the activation inside the box.
+    weights : array of shape (n_units,) or None
+        The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
+        inside the box (of a cycle: over every period that starts before step 0). two_norm:
+        ``||weights * e||_2`` does so if all leak rates are equal. series: None.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
         is fed back keeps the drive inside.
@@ -71,9 +74,9 @@ class Certificate:
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
     >>> from reservoir.stability import certify
-    >>> res = Reservoir([[3.78]], [[1.0]], [-3.2])
+    >>> res = Reservoir([[3.78]], [[1.0]], [-3.0])
     >>> certify(res, -1.0, 1.0)
-    Certificate(holds=True, rate=0.5..., method='max_norm', theorem='C2: contraction in ...')
+    Certificate(holds=True, rate=0..., method='max_norm', theorem='C2: contraction in ...')
     """
 
     holds: bool
@@ -82,6 +85,7 @@ class Certificate:
     theorem: str
     box: Array
     gains: Array
+    weights: Array | None
     drive_min: Array
     drive_max: Array
     input_range: Array | None = None
@@ -202,40 +206,49 @@ def _check_size(network: Network, method: str) -> None:
 
 
 def _attempt(network: Network, box: Box, method: str) -> Certificate:
-    """Try the methods in turn; return the first success, else the last failure of least rate."""
-    every = method in ("auto", "thorough")
-    gains = box.largest_slope
-    r, v = max_norm_rate(network, gains)
-    rates = {"max_norm": leaky_rate(r, network.leak)}
-    dense = network.n_units <= MAX_DENSE_UNITS
+    """Try the methods in turn; return the first success, else the failure of least rate."""
+    gains, leak = box.largest_slope, network.leak
 
-    def two_norm() -> float:
-        P = perron_scaling(scaled_rows(gains, network.A), v)
-        return leaky_rate(norm_rate(gains, network.W, P), network.leak)
+    def max_norm() -> tuple[float, Array | None]:
+        r, v = max_norm_rate(network, gains)
+        return leaky_rate(r, leak), v
 
-    def series() -> float:
-        return series_rate(network, box.least_slope, gains, v)
+    def two_norm() -> tuple[float, Array | None]:
+        P = perron_scaling(scaled_rows(gains, network.A), max_norm_rate(network, gains)[1])
+        return leaky_rate(norm_rate(gains, network.W, P), leak), P
 
-    further: dict[str, Callable[[], float]] = {"two_norm": two_norm, "series": series}
-    for name, compute in further.items():
-        if (every and dense and min(rates.values()) >= 1) or method == name:
-            rates[name] = compute()
-    if method in further:
-        rates = {method: rates[method]}
-    chosen = min(rates, key=lambda name: rates[name])
-    return _certificate(network, box, chosen, rates[chosen])
+    def series() -> tuple[float, Array | None]:
+        start = max_norm_rate(network, gains)[1]
+        return series_rate(network, box.least_slope, gains, start), None
+
+    ways = {"max_norm": max_norm, "two_norm": two_norm, "series": series}
+    names = [method] if method in ways else list(ways)
+    if network.n_units > MAX_DENSE_UNITS:
+        names = ["max_norm"]
+    best: Certificate | None = None
+    for name in names:
+        rate, weights = ways[name]()
+        if best is None or rate < best.rate:
+            best = _certificate(network, box, name, rate, weights)
+        if best.holds:
+            break
+    assert best is not None
+    return best
 
 
-def _certificate(network: Network, box: Box, method: str, rate: float) -> Certificate:
+def _certificate(
+    network: Network, box: Box, method: str, rate: float, weights: Array | None
+) -> Certificate:
     return Certificate(
-        bool(rate < 1),
-        float(rate),
-        method,
-        _THEOREMS[method],
-        np.array([box.low, box.high]),
-        box.largest_slope,
-        network.drive_min,
-        network.drive_max,
+        holds=bool(rate < 1),
+        rate=float(rate),
+        method=method,
+        theorem=_THEOREMS[method],
+        box=np.array([box.low, box.high]),
+        gains=box.largest_slope,
+        weights=weights if rate < 1 else None,
+        drive_min=network.drive_min,
+        drive_max=network.drive_max,
     )
 
 
@@ -245,14 +258,15 @@ def _no_certificate(network: Network) -> Certificate:
     box = np.repeat(ends[:, None], network.n_units, axis=1)
     slopes = network.enclosure.slopes(np.full(1, -1e300), np.full(1, 1e300))[1]
     return Certificate(
-        False,
-        np.inf,
-        "max_norm",
-        _THEOREMS["max_norm"],
-        box,
-        np.repeat(slopes, network.n_units),
-        network.drive_min,
-        network.drive_max,
+        holds=False,
+        rate=np.inf,
+        method="max_norm",
+        theorem=_THEOREMS["max_norm"],
+        box=box,
+        gains=np.repeat(slopes, network.n_units),
+        weights=None,
+        drive_min=network.drive_min,
+        drive_max=network.drive_max,
     )
 
 
@@ -327,14 +341,15 @@ def certify_cycle(
     if rate < 1:  # rounded up: a root is not exact
         rate = min(rate ** (1 / len(drives)) * (1 + 1e-14), 1.0)
     return Certificate(
-        bool(rates[chosen] < 1),
-        float(rate),
-        chosen,
-        _CYCLE_THEOREMS[chosen],
-        np.array([[box.low, box.high] for box in boxes]),
-        np.array([box.largest_slope for box in boxes]),
-        drives,
-        drives,
+        holds=bool(rates[chosen] < 1),
+        rate=float(rate),
+        method=chosen,
+        theorem=_CYCLE_THEOREMS[chosen],
+        box=np.array([[box.low, box.high] for box in boxes]),
+        gains=np.array([box.largest_slope for box in boxes]),
+        weights=v if chosen == "max_norm" and rate < 1 else None,
+        drive_min=drives,
+        drive_max=drives,
     )
 
 

@@ -211,11 +211,11 @@ def drive_range(
     >>> from reservoir.dynamics import Reservoir
     >>> from reservoir.stability import drive_range
     >>> res = Reservoir(np.zeros((2, 2)), [[1.0], [-2.0]], np.zeros(2))
-    >>> [bound.round(6) for bound in drive_range(res, 0.0, 1.0)]
-    [array([ 0., -2.]), array([1., 0.])]
+    >>> [bound.round(6) for bound in drive_range(res, 0.5, 1.0)]
+    [array([ 0.5, -2. ]), array([ 1., -1.])]
     """
     reservoir = as_reservoir(model)
-    least, largest = _image("low", "high", reservoir.W_in, low, high)
+    least, largest = _bounds("low", "high", reservoir.W_in, low, high)
     if (reservoir.W_fb is None) != (feedback_low is None and feedback_high is None):
         raise ValueError(
             "The reservoir has feedback weights: give feedback_low and feedback_high."
@@ -225,14 +225,14 @@ def drive_range(
     if reservoir.W_fb is not None:
         if feedback_low is None or feedback_high is None:
             raise ValueError("Give both feedback_low and feedback_high.")
-        more = _image("feedback_low", "feedback_high", reservoir.W_fb, feedback_low, feedback_high)
+        more = _bounds("feedback_low", "feedback_high", reservoir.W_fb, feedback_low, feedback_high)
         least, largest = least + more[0], largest + more[1]
         margin = EPS * (np.abs(least) + np.abs(largest)) + TINY
         least, largest = least - margin, largest + margin
     return least, largest
 
 
-def _image(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[Array, Array]:
+def _bounds(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[Array, Array]:
     """Return bounds of M u over a box, rounded outwards."""
     M = as_double(M)
     n_columns = M.shape[1]
@@ -247,11 +247,13 @@ def _image(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[A
     below, above = ends
     if (below > above).any():
         raise ValueError(f"{of_low}={low!r} exceeds {of_high}={high!r}. Swap them.")
-    size = abs(M) @ np.maximum(np.abs(below), np.abs(above))
-    # as sums over the positive and the negative weights: an end of each input, no rounding of its
-    # middle
-    positive, negative = (M + abs(M)) / 2, (M - abs(M)) / 2
-    margin = (2 * n_columns + 6) * EPS * size + TINY
-    least = positive @ below + negative @ above - margin
-    largest = positive @ above + negative @ below + margin
-    return np.asarray(least).ravel(), np.asarray(largest).ravel()
+    return image_of_box(M, below, above)
+
+
+def image_of_box(M: Matrix, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return bounds of M v for low <= v <= high, rounded outwards."""
+    positive, negative = (M + abs(M)) / 2, (M - abs(M)) / 2  # an end of each entry, no middle
+    size = abs(M) @ np.maximum(np.abs(low), np.abs(high))
+    error = (2 * M.shape[1] + 6) * EPS * size + TINY
+    least = positive @ low + negative @ high - error
+    return least, positive @ high + negative @ low + error

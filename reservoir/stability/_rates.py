@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import ArpackError, svds
 
 from reservoir._typing import Array, Matrix
 from reservoir.activations._enclosures import EPS
@@ -121,8 +121,11 @@ def _norm_estimate(B: Matrix) -> float:
     if B.shape[0] <= 300 or not sp.issparse(B):
         dense = B.toarray() if sp.issparse(B) else B
         return float(np.linalg.norm(dense, 2))
-    start = np.ones(B.shape[0])
-    return float(svds(B, k=1, v0=start, tol=1e-4, return_singular_vectors=False)[0])
+    start = np.random.default_rng(0).standard_normal(B.shape[0])
+    try:
+        return float(svds(B, k=1, ncv=30, v0=start, tol=1e-4, return_singular_vectors=False)[0])
+    except ArpackError:  # values that lie too close together
+        return float(np.linalg.norm(B.toarray(), 2))
 
 
 def scaled_matrix(d: Array, W: Matrix, P: Array) -> Matrix:

@@ -1,0 +1,47 @@
+"""The washout that a reservoir needs on the series at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.dynamics import Reservoir
+from reservoir.stability import transient_length
+
+
+def is_measured(washout: Any) -> bool:
+    """Whether the washout is to be measured."""
+    return isinstance(washout, str) and washout == "measured"
+
+
+def measured_washouts(
+    reservoir: Reservoir,
+    arrays: Sequence[Array],
+    targets: Sequence[Array],
+    starts: Sequence[Array],
+) -> list[int]:
+    """Return, for each sequence, the steps until states from different starts agree."""
+    washouts = []
+    for i, (X, Y, start) in enumerate(zip(arrays, targets, starts, strict=True)):
+        feedback = None
+        if reservoir.n_outputs:
+            given = start[reservoir.n_units :]
+            first = given if given.size else np.zeros(reservoir.n_outputs)
+            feedback = np.vstack([first, Y[:-1]])
+        try:
+            steps = transient_length(reservoir, X, feedback=feedback, random_state=0)
+        except ValueError as error:
+            raise ValueError(
+                f'washout="measured": in sequence {i} (n_samples={len(X)}) {error}'
+            ) from error
+        if steps >= len(X):
+            raise ValueError(
+                f'washout="measured" leaves nothing to fit: states from different starts agree '
+                f"only after {steps} steps; sequence {i} has n_samples={len(X)}. Give a longer "
+                "series, or an integer."
+            )
+        washouts.append(steps)
+    return washouts
