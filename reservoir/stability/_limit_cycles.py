@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from reservoir.stability._stepping import (
 DENSE_UNITS = 1000  # up to here all multipliers, from the dense product of Jacobians
 _NEWTON_UNITS = 200  # up to here Newton's matrix is formed
 _N_LEADING = 10
-_N_RESTARTS = 5
+_N_RESTARTS = 4
 _ACCEPTED = 1e-10  # residual, relative to the largest state
 # Two cycles a distance d apart, just after they split, have a multiplier 1 - O(d^2), so that
 # rounding moves each by eps / d^2: below d = eps^(1/3) they cannot be told apart.
@@ -76,7 +77,8 @@ def find_limit_cycle(
 
     The cycle is a fixed point of the map over `multiple` periods of the drive. After the transient
     it is solved for by Newton's method with analytic Jacobians (Powell's hybrid method up to 200
-    units, Newton-Krylov above), then refined until rounding ends it.
+    units, Newton-Krylov above), then refined until rounding ends it. Where that fails, the cycle
+    is followed from weights of zero up to W [2]_, and then other initial states are tried.
 
     Parameters
     ----------
@@ -113,7 +115,9 @@ def find_limit_cycle(
     -----
     A cycle that is found is one of possibly many (`sample_attractors` looks for others), and it
     may be unstable: look at `stable`. From zeros an autonomous network without bias stays at
-    zero, stable or not; give another `initial_state`.
+    zero, stable or not; give another `initial_state`. With a bounded activation there is always a
+    cycle of multiple 1 (Brouwer's theorem), but in a strongly chaotic network, where all cycles
+    are unstable, it may not be found.
 
     Up to 1000 units all multipliers are computed, above the ten of largest modulus (Arnoldi). A
     subharmonic cycle nearer than 6e-6 to one of fewer periods is taken for that: in double
@@ -123,6 +127,7 @@ def find_limit_cycle(
     ----------
     .. [1] Y. A. Kuznetsov, "Elements of Applied Bifurcation Theory", 3rd ed., Springer 2004,
        sections 1.5 and 10.2.
+    .. [2] E. L. Allgower and K. Georg, "Numerical Continuation Methods", Springer 1990, chapter 2.
 
     Examples
     --------
@@ -144,25 +149,37 @@ def find_limit_cycle(
     generator = as_generator(random_state)
     n_rounds = -(-n_transient // multiple)
     whole = drive.repeated(multiple)
-    starts = [start]
-    if initial_state is None:
-        starts += list(spread_states(drive.reservoir, _N_RESTARTS + 1, generator)[1:])
-    least = np.inf
-    for x in starts:
-        point, residual = _search(whole, x, n_rounds)
+    least, n_starts = np.inf, 0
+    for x, n in _starts(whole, start, n_rounds, None if initial_state is not None else generator):
+        point, residual = _search(whole, x, n)
         if accepted(point, residual):
             states, multiple, residual = closed_cycle(drive, point, multiple)
             tangent = drive.repeated(multiple).tangent(states[-1], states)
             multipliers = floquet_multipliers(tangent)
             stable = bool(abs(multipliers[0]) < 1)
             return LimitCycle(states, multipliers, stable, residual, multiple)
-        least = min(least, residual)
+        least, n_starts = min(least, residual), n_starts + 1
     raise LimitCycleError(
         f"No cycle of multiple={multiple} times {len(drive)} steps was found: the least residual "
-        f"was {least:.2g} from {len(starts)} initial state(s), {_ACCEPTED:g} is required. Give an "
+        f"was {least:.2g} from {n_starts} initial state(s), {_ACCEPTED:g} is required. Give an "
         "initial_state nearer to the cycle, raise n_transient (for an unstable cycle: 0), or try "
         "another multiple; a chaotic or diverging response has no stable cycle."
     )
+
+
+def _starts(
+    drive: Drive, start: Array, n_rounds: int, generator: np.random.Generator | None
+) -> Iterator[tuple[Array, int]]:
+    """Yield where to search from, and how many rounds of transient to play before.
+
+    With a generator, where the search may leave the start: after it the cycle that weaker and
+    weaker weights lead to, then chance.
+    """
+    yield start, n_rounds
+    if generator is not None:
+        yield _continued(drive), 0
+        for x in spread_states(drive.reservoir, _N_RESTARTS + 1, generator)[1:]:
+            yield x, n_rounds
 
 
 def accepted(point: Array, residual: float) -> bool:
@@ -199,6 +216,30 @@ def _root(drive: Drive, x: Array) -> Array:
         return drive.tangent(x, drive.states(x)).matrix() - np.eye(len(x))
 
     return optimize.root(gap, x, method="hybr", jac=jacobian, tol=1e-9).x
+
+
+def _continued(drive: Drive) -> Array:
+    """Follow the cycle from W = 0, where it is explicit, as far towards W as it goes.
+
+    Continuation in the gain, with a secant for the next guess; it ends at a fold.
+    """
+    reservoir = drive.reservoir
+    x = np.zeros(reservoir.n_units)
+    gain, step, speed = 0.0, 0.25, np.zeros(reservoir.n_units)
+    while gain < 1 and step > 1e-3:
+        new = min(1.0, gain + step)
+        scaled = Drive(replace(reservoir, W=reservoir.W * new), drive.X, drive.feedback)
+        guess = x + speed * (new - gain) if gain > 0 else scaled.states(x)[-1]
+        try:
+            point, residual = polish(scaled, guess, n_iter=10)
+        except ValueError:  # the states left the range of floats
+            residual = np.inf
+        if residual < np.inf and accepted(point, residual):
+            speed = (point - x) / (new - gain) if gain > 0 else speed
+            x, gain, step = point, new, 1.5 * step
+        else:
+            step /= 2
+    return x
 
 
 def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
