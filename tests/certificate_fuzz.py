@@ -9,12 +9,13 @@ norm is certified to shrink, it is measured at every step.
 
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
 
-from reservoir.dynamics import Reservoir
-from reservoir.stability import certify
+from reservoir.dynamics import Reservoir, run_many
+from reservoir.stability import certify, certify_cycle, drive_range
 
 METHODS = ("auto", "max_norm", "two_norm", "series", "thorough")
 N_STATES, N_STEPS, BATCH = 10, 400, 250
@@ -42,7 +43,11 @@ def random_weights(rng, n):
 
 
 def random_network(rng, n):
-    """Return a reservoir and the range of its drive; every second one may just be certified."""
+    """Return a reservoir, the middle of its drive and the generators of its range.
+
+    The drive is middle + G u with every |u_k| <= 1: a range for each unit, or inputs that the units
+    share.
+    """
     W = random_weights(rng, n)
     logistic = rng.random() < 0.25
     if logistic:
@@ -56,10 +61,22 @@ def random_network(rng, n):
         bias = np.zeros(n)
     if logistic:  # the shift that makes its centre tanh's
         bias = bias - W.sum(axis=1) / 2
+    G = np.diag(half)
+    if rng.random() < 0.5:
+        G = np.zeros((n, n))
+        G[:, : 1 + n // 3] = rng.standard_normal((n, 1 + n // 3)) * half[:, None]
     reservoir = Reservoir(
-        W, np.eye(n), bias, leak_rate=leak, activation="logistic" if logistic else "tanh"
+        W, G, bias + middle, leak_rate=leak, activation="logistic" if logistic else "tanh"
     )
-    return reservoir, middle - half, middle + half
+    return reservoir, G
+
+
+def certified(rng, reservoir, G):
+    """Return the certificate by a method drawn at random."""
+    method = METHODS[rng.integers(len(METHODS))]
+    low, high = drive_range(reservoir, -1.0, 1.0)
+    shared = (-1.0, 1.0) if rng.random() < 0.7 else None
+    return certify(reservoir, low, high, method=method, input_range=shared)
 
 
 def attack(batch):
@@ -71,8 +88,9 @@ def attack(batch):
     W = np.stack([res.W for res, *_ in batch])[:, None]
     b = np.stack([res.bias for res, *_ in batch])[:, None]
     a = np.stack([np.broadcast_to(res.leak_rate, n) for res, *_ in batch])[:, None, None]
-    low, high = (np.stack([item[k] for item in batch])[:, None] for k in (1, 2))
-    certificates = [item[3] for item in batch]
+    G = np.stack([G for _, G, _ in batch])[:, None]
+    sizes = (G * G).sum(axis=-2) + 1e-300
+    certificates = [certificate for *_, certificate in batch]
     logistic = np.array([res.activation == "logistic" for res, *_ in batch])[:, None, None, None]
     box = np.stack([certificate.box for certificate in certificates])
     rng = np.random.default_rng(len(batch))
@@ -90,17 +108,17 @@ def attack(batch):
     before = _lengths(X[:, :, inside], norm, scaled)
     for t in range(N_STEPS):
         Z = X @ np.swapaxes(W, -1, -2) + b[:, :, None]
-        steep = np.clip(-Z[:, 4:].mean(axis=2), low, high)  # slopes as large as they can be
-        switch = np.where(rng.random((len(batch), 1, n)) < 0.5, low, high)
-        still = np.where(rng.random((len(batch), 1, 1)) < 0.5, low, high)
-        drive = np.concatenate(
-            [low, high, high if t % 2 else low, switch if t % 5 else still, steep], axis=1
-        )
-        Z += drive[:, :, None]
+        # slopes as large as they can be: inputs that bring z near zero
+        near = -(Z[:, 4:].mean(axis=2)[:, :, None] @ G)[:, :, 0] / sizes
+        one = np.ones((len(batch), 1, n))
+        switch = rng.choice([-1.0, 1.0], (len(batch), 1, n if t % 5 else 1)) * one
+        alternating = one if t % 2 else -one
+        u = np.concatenate([-one, one, alternating, switch, np.clip(near, -1, 1)], axis=1)
+        Z += u[:, :, None] @ np.swapaxes(G, -1, -2)
         X = (1 - a) * X + a * np.where(logistic, expit(Z), np.tanh(Z))
         after = _lengths(X[:, :, inside], norm, scaled)
-        big = before > 1e-6  # below, rounding decides
-        ratio = np.where(big, after / np.where(big, before, 1.0), 0.0)
+        big = before > 1e-6  # below, the rounding of the states decides: 1e-15 of the larger ones
+        ratio = np.where(big, (after - 1e-14) / np.where(big, before, 1.0), 0.0)
         worst = np.maximum(worst, ratio.max(axis=(1, 2)))
         before = after
     spread = np.ptp(X, axis=2).max(axis=(1, 2))
@@ -151,25 +169,61 @@ def fuzz(n_networks, seed=0):
     messages, counts, closest = [], Counter(), 0.0
     for start in range(0, n_networks, BATCH):
         n = int(rng.integers(1, 7))
-        certified = []
+        batch = []
         for _ in range(min(BATCH, n_networks - start)):
-            reservoir, low, high = random_network(rng, n)
-            certificate = certify(reservoir, low, high, method=METHODS[rng.integers(len(METHODS))])
+            reservoir, G = random_network(rng, n)
+            certificate = certified(rng, reservoir, G)
             counts[certificate.method if certificate else "not certified"] += 1
             if certificate:
                 equal = np.ptp(np.atleast_1d(reservoir.leak_rate)) == 0
-                certified.append((reservoir, low, high, _Certified(certificate, equal)))
-        if certified:
-            found, ratios = attack(certified)
+                batch.append((reservoir, G, _Certified(certificate, equal)))
+        if batch:
+            found, ratios = attack(batch)
             messages += found
             closest = max(closest, float(ratios.max()))
     return messages, counts, closest
+
+
+def fuzz_cycles(n_networks, seed=0):
+    """The same for one periodic drive: all starts must meet, at the certified rate per period."""
+    rng = np.random.default_rng([seed, 1])
+    messages, counts = [], Counter()
+    for _ in range(n_networks):
+        n, period = int(rng.integers(1, 6)), int(rng.integers(1, 7))
+        reservoir, _ = random_network(rng, n)
+        reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
+        inputs = rng.choice([-1.0, 1.0, 0.3], (period, n))
+        method = ("auto", "max_norm", "series", "thorough")[rng.integers(4)]
+        certificate = certify_cycle(reservoir, inputs, method=method)
+        counts[certificate.method if certificate else "not certified"] += 1
+        if not certificate:
+            continue
+        n_steps = np.log(1e-10) / np.log(certificate.rate)
+        if n_steps > 5000:
+            continue
+        coming_in = 40 / np.min(reservoir.leak_rate)  # the rate counts from inside the tube
+        n_periods = int((n_steps + coming_in) / period) + 2
+        starts = rng.uniform(-1, 1, (12, n))
+        starts[:6] = np.sign(starts[:6])
+        drive = np.tile(inputs, (n_periods, 1))
+        ends = [x[-period:] for x in run_many(reservoir, [drive] * 12, initial_states=starts)]
+        spread = np.ptp(ends, axis=0).max()
+        states = ends[0][np.arange(-1, period - 1)]  # the state before each step
+        outside = max(
+            np.max(certificate.box[:, 0] - states), np.max(states - certificate.box[:, 1])
+        )
+        if spread > 1e-3 or outside > 1e-6:
+            messages.append(f"{certificate}: {spread} apart, {outside} outside: {reservoir.W!r}")
+    return messages, counts
 
 
 if __name__ == "__main__":
     n_networks = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     messages, counts, closest = fuzz(n_networks, seed)
+    cycle_messages, cycle_counts = fuzz_cycles(n_networks // 10, seed)
+    print(f"cycles: {dict(cycle_counts)}; {len(cycle_messages)} violations")
+    messages += cycle_messages
     print("\n".join(messages[:20]))
     print(f"{n_networks} networks from seed {seed}: {dict(counts)}")
     print(f"{len(messages)} violations; observed / certified contraction at most {closest:.6f}")

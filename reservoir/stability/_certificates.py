@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.dynamics._open_loop import as_feedback, as_series
-from reservoir.stability._boxes import Box, interval_box, tube, zonotope_box
-from reservoir.stability._cycle_rates import cycle_rate, series_cycle_rate
-from reservoir.stability._network import Network, as_reservoir, read_network
+from reservoir.stability._boxes import Box, interval_box, tube
+from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
+from reservoir.stability._network import Network, as_reservoir, read_network, shared_inputs
 from reservoir.stability._rates import (
     MAX_DENSE_UNITS,
     is_small,
@@ -23,6 +23,7 @@ from reservoir.stability._rates import (
     scaled_rows,
     series_rate,
 )
+from reservoir.stability._zonotopes import zonotope_box, zonotope_tube
 
 METHODS = ("auto", "thorough", "max_norm", "two_norm", "series")
 _THEOREMS = {
@@ -118,7 +119,13 @@ class Certificate:
 
 
 def certify(
-    reservoir: Any, drive_min: ArrayLike, drive_max: ArrayLike, *, method: str = "auto"
+    reservoir: Any,
+    drive_min: ArrayLike,
+    drive_max: ArrayLike,
+    *,
+    method: str = "auto",
+    input_range: tuple[ArrayLike, ArrayLike] | None = None,
+    output_range: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Certificate:
     """Prove that a network has the echo state property for all inputs in a range.
 
@@ -136,8 +143,12 @@ def certify(
     method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
         "auto" takes the first that succeeds of a weighted maximum norm, a weighted Euclidean norm
         and the series of the linearisation, the last two up to 3000 units. "thorough" follows
-        zonotopes for a tighter box, also up to 3000 units: some six matrices of memory, and about
-        five times as long.
+        zonotopes for a tighter box, also up to 3000 units: some twelve matrices of memory, and
+        about five times as long.
+    input_range, output_range : (low, high), optional
+        Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
+        back through W_fb. With them "thorough" knows that the units share their inputs; the
+        certificate then covers the drives of such inputs only.
 
     Returns
     -------
@@ -181,10 +192,18 @@ def certify(
     """
     check_choice("method", method, METHODS)
     network = read_network(reservoir, drive_min, drive_max)
-    return certify_network(network, method)
+    if input_range is None and output_range is None:
+        return certify_network(network, method)
+    of_inputs, of_outputs, shared = shared_inputs(
+        as_reservoir(reservoir), input_range, output_range
+    )
+    found = certify_network(network, method, shared)
+    return replace(found, input_range=of_inputs, output_range=of_outputs)
 
 
-def certify_network(network: Network, method: str = "auto") -> Certificate:
+def certify_network(
+    network: Network, method: str = "auto", inputs: tuple[Array, Array] | None = None
+) -> Certificate:
     """`certify` on what has been checked."""
     _check_size(network, method)
     if not is_small(network.A) or not np.isfinite(network.rounding(network.drive_max)).all():
@@ -192,7 +211,7 @@ def certify_network(network: Network, method: str = "auto") -> Certificate:
     box = interval_box(network)
     best = _attempt(network, box, method)
     if method == "thorough" and not best.holds:
-        narrow = zonotope_box(network, box)
+        narrow = zonotope_box(network, box, inputs)
         best = max(best, _attempt(network, narrow, method), key=lambda found: -found.rate)
     return best
 
@@ -290,8 +309,9 @@ def certify_cycle(
     feedback : array of shape (period, n_outputs), optional
         What each step receives as previous output; required with feedback weights.
     method : {"auto", "thorough", "max_norm", "series"}, default="auto"
-        "auto" multiplies bounds of the Jacobians' moduli over the period; "thorough" also tries
-        the series about the mean slopes, within windows of a few steps, up to 500 units.
+        "auto" multiplies bounds of the Jacobians' moduli over the period; "thorough" also follows
+        zonotopes and tries the series about the mean slopes, within windows of a few steps, up to
+        500 units.
 
     Returns
     -------
@@ -332,10 +352,13 @@ def certify_cycle(
     boxes = tube(network, drives)
     r, v = cycle_rate(network, boxes)
     rates = {"max_norm": r}
-    if method == "series" or (method == "thorough" and r >= 1):
-        rates["series"] = series_cycle_rate(network, boxes, v)
     if method == "series":
-        del rates["max_norm"]
+        rates = {"series": series_cycle_rate(network, boxes, v)}
+    elif method == "thorough" and r >= 1:
+        _check_cycle_size(network)
+        boxes = zonotope_tube(network, boxes, drives)
+        rates["max_norm"], v = cycle_rate(network, boxes)
+        rates["series"] = series_cycle_rate(network, boxes, v)
     chosen = min(rates, key=lambda name: rates[name])
     rate = rates[chosen]
     if rate < 1:  # rounded up: a root is not exact
@@ -351,6 +374,14 @@ def certify_cycle(
         drive_min=drives,
         drive_max=drives,
     )
+
+
+def _check_cycle_size(network: Network) -> None:
+    if network.n_units > MAX_SERIES_UNITS:
+        raise ValueError(
+            f'method="thorough" over a cycle forms dense products: n_units={network.n_units} '
+            f'exceeds {MAX_SERIES_UNITS}. Use method="max_norm".'
+        )
 
 
 def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:

@@ -232,10 +232,48 @@ def drive_range(
     return least, largest
 
 
+def shared_inputs(
+    reservoir: Reservoir, input_range: Any, output_range: Any
+) -> tuple[Array, Array | None, tuple[Array, Array]]:
+    """Return the checked ranges, each (2, n_columns), and the drive's centre and generators.
+
+    The units share the generators: the drive is the centre plus their combinations.
+    """
+    if input_range is None or (output_range is None) != (reservoir.W_fb is None):
+        raise ValueError(
+            "input_range is needed, and output_range if and only if the reservoir has feedback "
+            "weights."
+        )
+    checked: list[Array] = []
+    given = [("input_range", input_range, reservoir.W_in)]
+    if reservoir.W_fb is not None:
+        given.append(("output_range", output_range, reservoir.W_fb))
+    centre, generators = np.zeros(reservoir.n_units), []
+    for name, (low, high), M in given:
+        M = as_double(M)
+        M = M.toarray() if sp.issparse(M) else M
+        below, above = _ends(f"{name}[0]", f"{name}[1]", M.shape[1], low, high)
+        checked.append(np.array([below, above]))
+        # the half widths rounded up: they must reach both ends from the rounded middle
+        half = 0.5 * above - 0.5 * below + 2 * EPS * (np.abs(below) + np.abs(above))
+        centre = centre + M @ (0.5 * below + 0.5 * above)
+        # the products' rounding, as one more share of every generator
+        generators.append(M * (half * (1 + 8 * EPS)))
+        generators.append(
+            np.diag(EPS * (M.shape[1] + 8) * (abs(M) @ np.abs(checked[-1]).max(axis=0)))
+        )
+    outputs = checked[1] if len(checked) > 1 else None
+    return checked[0], outputs, (centre, np.hstack(generators))
+
+
 def _bounds(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[Array, Array]:
     """Return bounds of M u over a box, rounded outwards."""
     M = as_double(M)
-    n_columns = M.shape[1]
+    return image_of_box(M, *_ends(of_low, of_high, M.shape[1], low, high))
+
+
+def _ends(of_low: str, of_high: str, n_columns: int, low: Any, high: Any) -> tuple[Array, Array]:
+    """Return the checked ends of a box."""
     ends = []
     for name, value in ((of_low, low), (of_high, high)):
         end = np.asarray(value, dtype=float)
@@ -247,7 +285,7 @@ def _bounds(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[
     below, above = ends
     if (below > above).any():
         raise ValueError(f"{of_low}={low!r} exceeds {of_high}={high!r}. Swap them.")
-    return image_of_box(M, below, above)
+    return below, above
 
 
 def image_of_box(M: Matrix, low: Array, high: Array) -> tuple[Array, Array]:
