@@ -14,6 +14,7 @@ from reservoir.stability._boxes import Box, interval_box, tube
 from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
 from reservoir.stability._network import Network, as_reservoir, read_network, shared_inputs
 from reservoir.stability._rates import (
+    LARGEST,
     MAX_DENSE_UNITS,
     is_small,
     leaky_rate,
@@ -206,7 +207,7 @@ def certify_network(
 ) -> Certificate:
     """`certify` on what has been checked."""
     _check_size(network, method)
-    if not is_small(network.A) or not np.isfinite(network.rounding(network.drive_max)).all():
+    if not _is_manageable(network):
         return _no_certificate(network)
     box = interval_box(network)
     best = _attempt(network, box, method)
@@ -214,6 +215,12 @@ def certify_network(
         narrow = zonotope_box(network, box, inputs)
         best = max(best, _attempt(network, narrow, method), key=lambda found: -found.rate)
     return best
+
+
+def _is_manageable(network: Network) -> bool:
+    """Whether weights, drive and bias are far from where sums and products overflow."""
+    vectors = network.drive_min, network.drive_max, network.bias
+    return is_small(network.A) and all((np.abs(v) < LARGEST).all() for v in vectors)
 
 
 def _check_size(network: Network, method: str) -> None:
@@ -347,7 +354,7 @@ def certify_cycle(
     reservoir = as_reservoir(reservoir)
     drives = periodic_drive(reservoir, inputs, feedback)
     network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
-    if not is_small(network.A) or not np.isfinite(drives).all():
+    if not _is_manageable(network):
         return _no_certificate(network)
     boxes = tube(network, drives)
     r, v = cycle_rate(network, boxes)

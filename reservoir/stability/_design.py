@@ -25,6 +25,7 @@ from reservoir.stability._network import (
     row_sums,
 )
 from reservoir.stability._rates import (
+    LARGEST,
     is_small,
     leaky_rate,
     max_norm_rate,
@@ -119,8 +120,11 @@ def stable_bias(
     leak = read_leak(leak_rate, n_units)
     bias = np.zeros(n_units)
     network = Network(W, abs(W), low, high, bias, leak, enclosure_of(activation))
-    if not is_small(network.A) or not np.isfinite(network.rounding(abs(low) + abs(high))).all():
-        raise ValueError("The sums over the rows of |W| or the drive overflow; scale W down.")
+    if not is_small(network.A) or max(np.abs(low).max(), np.abs(high).max()) >= LARGEST:
+        raise ValueError(
+            f"The sums over the rows of |W| and the drive must be below {LARGEST:g}, beyond which "
+            "nothing is certified. Scale W or the inputs down."
+        )
     if _rate(network) <= RATE:
         return bias
     search = _Search(network, get_activation(activation), as_generator(random_state))

@@ -18,6 +18,7 @@ from reservoir.activations._enclosures import EPS
 from reservoir.stability._network import TINY, Network, row_sums
 
 MAX_DENSE_UNITS = 3000  # dense factorisations and N x N series: 72 MB a matrix
+LARGEST = 1e100  # weights and drives beyond are not certified: their products might overflow
 _FLOOR = 1e-280  # keeps vectors positive where a power iteration would underflow
 
 
@@ -247,6 +248,7 @@ def leaky_rate(r: float, leak: Array) -> float:
     return float(1 - a * (1 - r)) + 4 * EPS if np.isfinite(r) else np.inf
 
 
-def is_small(M: Matrix) -> bool:
-    """Whether sums over the rows of a matrix are finite."""
-    return bool(np.isfinite(row_sums(M)).all())
+def is_small(A: Matrix) -> bool:
+    """Whether the moduli of a matrix leave room for products of their sums."""
+    sums = row_sums(A)
+    return bool((sums < LARGEST).all())
