@@ -210,10 +210,11 @@ def test_the_series_proves_no_more_than_the_whole_series_says(seed, leak):
     net = read_network(res, low, high)
     box = interval_box(net)
     rate = series_rate(net, box.least_slope, box.largest_slope, np.ones(30))
+    decisive = naive_series(res.W.toarray(), box.least_slope, box.largest_slope, leak, 1.0)
+    assert np.isfinite(rate) == (decisive < 1)  # no seed lies within rounding of the boundary
     if np.isfinite(rate):
         W = res.W.toarray()
-        radius = naive_series(W, box.least_slope, box.largest_slope, leak, rate)
-        assert 0.9 < radius <= 1.0  # and not much less: the finite form is nearly as good
+        assert naive_series(W, box.least_slope, box.largest_slope, leak, rate) <= 1.0
 
 
 def test_with_slopes_of_one_the_conditions_on_the_weights_are_what_is_left():
@@ -410,7 +411,7 @@ def test_feedback_weights_count_as_drive():
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["auto", "thorough", "series"])
 def test_certified_cycles_have_the_drives_period_and_attract_from_anywhere(seed, method):
-    res, low, high = network(seed, n=20, leak_rate=[1.0, 0.5][seed % 2])
+    res, *_ = network(seed, n=20, leak_rate=[1.0, 0.5][seed % 2])
     period = 2 + seed
     inputs = np.random.default_rng(seed).uniform(-1, 1, (period, 1))
     found = certify_cycle(res, inputs, method=method)
@@ -497,12 +498,12 @@ def test_certified_loops_come_to_rest_at_one_point(include_input, through_weight
         rng, ends = np.random.default_rng(seed), []
         if not found.holds:
             continue
-        rows = np.full((3000, 1), 0.3) if through_weights else None
-        for _ in range(6):
+        rows = np.full((800, 1), 0.3) if through_weights else None
+        for _ in range(3):
             y, x = run_closed_loop(
                 res,
                 readout,
-                3000,
+                800,
                 initial_state=rng.choice([-1.0, 1.0], 6),
                 initial_output=rng.uniform(-5, 5, 2),
                 exog=rows,
@@ -619,7 +620,7 @@ def test_bad_input(low, high, options, kind, message):
 
 def test_more_bad_input():
     res = Reservoir(np.eye(2), np.eye(2), [0, 0])
-    with pytest.raises(TypeError, match="must be a reservoir.dynamics.Reservoir"):
+    with pytest.raises(TypeError, match=r"must be a reservoir\.dynamics\.Reservoir"):
         certify(np.eye(2), -1, 1)
     with pytest.raises(ValueError, match=r"inputs must have shape \(n_samples, 2\)"):
         certify_cycle(res, [[1.0]])
