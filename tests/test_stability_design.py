@@ -1,0 +1,500 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer, forecast, load, save
+from reservoir.building import build_reservoir
+from reservoir.datasets import mackey_glass, narma
+from reservoir.dynamics import Reservoir, run_closed_loop, run_many
+from reservoir.metrics import memory_capacity
+from reservoir.scaling import scale_to_norm, scale_to_spectral_radius
+from reservoir.stability import (
+    certify,
+    critical_bias,
+    drive_range,
+    echo_state_conditions,
+    largest_certified,
+    stable_bias,
+    transient_length,
+)
+from reservoir.topologies import delay_line, orthogonal, random_sparse, ring
+
+# --- conditions on the weights ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("leak", [1.0, 0.3])
+def test_conditions_against_dense_computations(seed, leak):
+    rng = np.random.default_rng(seed)
+    W = rng.standard_normal((12, 12))
+    W *= rng.uniform(0.3, 1.5) / np.abs(np.linalg.eigvals(W)).max()
+    found = echo_state_conditions(W, leak)
+    leaky = (1 - leak) * np.eye(12) + leak * W
+    assert found.spectral_radius == pytest.approx(np.abs(np.linalg.eigvals(leaky)).max())
+    assert found.spectral_norm == pytest.approx(np.linalg.norm(W, 2))
+    assert found.abs_radius == pytest.approx(np.abs(np.linalg.eigvals(abs(W))).max())
+    assert found.necessary == (found.spectral_radius < 1)
+    smallest = min(found.spectral_norm, found.abs_radius, found.diagonal_schur)
+    assert found.sufficient == (smallest < 1)
+    assert found.diagonal_schur == smallest
+    assert found.margins["abs_radius"] == pytest.approx(1 - found.abs_radius)
+    assert "Yildiz" in str(found)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_search_for_the_scaling_finds_what_another_optimiser_finds(seed):
+    W = np.random.default_rng(seed).standard_normal((5, 5))
+
+    def norm(log_p):
+        P = np.exp(np.append(log_p, 0.0))
+        return np.linalg.norm(P[:, None] * W / P, 2)
+
+    options = {"maxiter": 20000, "maxfev": 20000, "xatol": 1e-9, "fatol": 1e-12}
+    best = min(
+        minimize(norm, start, method="Nelder-Mead", options=options).fun
+        for start in (np.zeros(4), np.ones(4))
+    )
+    found = echo_state_conditions(W).diagonal_schur
+    assert best * (1 - 1e-9) <= found <= best * 1.005
+    assert found >= np.abs(np.linalg.eigvals(W)).max() * (1 - 1e-9)  # what no scaling beats
+
+
+def test_conditions_of_known_matrices():
+    for W in (0.95 * ring(300).toarray(), 0.95 * ring(300), 0.95 * orthogonal(60, random_state=0)):
+        found = echo_state_conditions(W)
+        assert found.diagonal_schur == pytest.approx(0.95, rel=1e-6)
+        assert found.sufficient
+        assert found.necessary
+    line = echo_state_conditions(5.0 * delay_line(50))  # nilpotent: stable at any weight
+    assert line.spectral_norm == pytest.approx(5.0)
+    assert line.abs_radius == 0.0
+    assert line.sufficient
+    swap = echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]]), 0.3)
+    assert not swap.sufficient
+    assert swap.necessary  # with a leak the rotation loses its length: |0.7 + 0.45 i| < 1
+    assert not echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]])).necessary
+    one = echo_state_conditions(-0.9)
+    assert one.sufficient
+    zero = echo_state_conditions(np.zeros((3, 3)))
+    assert zero.sufficient
+    assert zero.diagonal_schur == 0.0
+
+
+def test_diagonal_schur_stability_is_proved_where_norm_and_moduli_fail():
+    W = scale_to_spectral_radius(random_sparse(100, random_state=0), 0.6)
+    found = echo_state_conditions(W)
+    assert found.spectral_norm > 1
+    assert found.abs_radius > 1
+    assert found.diagonal_schur < 1
+    assert found.sufficient
+    # the proof does not depend on how W is stored
+    dense = echo_state_conditions(W.toarray())
+    assert dense.diagonal_schur == pytest.approx(found.diagonal_schur, rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [3001, 10_000])
+def test_conditions_of_large_sparse_networks(n):
+    rotation = echo_state_conditions(0.99 * ring(n))
+    assert rotation.sufficient
+    W = random_sparse(n, random_state=0)
+    W = W * (0.3 / np.sqrt(10))
+    small = echo_state_conditions(W, 0.5)
+    assert small.sufficient
+    assert small.diagonal_schur <= small.spectral_norm
+    assert not echo_state_conditions(3 * W).sufficient
+
+
+@pytest.mark.parametrize(
+    "W, leak, kind, message",
+    [
+        (np.ones((2, 3)), 1.0, ValueError, r"square.*\(2, 3\)"),
+        (np.full((2, 2), np.inf), 1.0, ValueError, "NaN or infinity"),
+        (np.eye(2), 0.0, ValueError, r"leak_rate=0 must be in \(0, 1\]"),
+        (np.eye(2), 1.5, ValueError, r"leak_rate=1.5 must be in \(0, 1\]"),
+        (np.eye(2), [0.5] * 3, ValueError, r"\(2,\); got shape \(3,\)"),
+        (1j * np.eye(2), 1.0, TypeError, "real"),
+        (Reservoir([[0.5]], [[1.0]], [0.0]), 1.0, TypeError, "Pass its W"),
+    ],
+)
+def test_bad_input_of_conditions(W, leak, kind, message):
+    with pytest.raises(kind, match=message):
+        echo_state_conditions(W, leak)
+
+
+# --- designed biases ----------------------------------------------------------------------------
+
+
+def weights(seed, n=40, radius=1.3):
+    res = build_reservoir(n, 1, spectral_radius=radius, input_scaling=0.2, random_state=seed)
+    return replace(res, bias=np.zeros(n)), *drive_range(res, -1.0, 1.0)
+
+
+@pytest.mark.parametrize("objective", ["slope", "magnitude"])
+@pytest.mark.parametrize("method", ["auto", "max_norm", "two_norm", "series", "thorough"])
+@pytest.mark.parametrize("seed", range(2))
+def test_designed_biases_are_certified_by_the_method_asked_for(objective, method, seed):
+    res, low, high = weights(seed)
+    bias = stable_bias(
+        res.W, low, high, objective=objective, method=method, random_state=seed, leak_rate=0.5
+    )
+    assert not certify(replace(res, leak_rate=0.5), low, high).holds
+    found = certify(replace(res, bias=bias, leak_rate=0.5), low, high, method=method)
+    assert found.holds
+    assert found.rate < 0.995  # some margin, not a bare one
+    again = stable_bias(
+        res.W, low, high, objective=objective, method=method, random_state=seed, leak_rate=0.5
+    )
+    assert np.array_equal(bias, again)
+
+
+def mean_slope(res):
+    x = np.zeros(res.n_units)
+    for _ in range(500):
+        x = np.tanh(res.W @ x + res.bias)
+    return np.mean(1 - x**2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_objective_is_better_at_what_it_says(seed):
+    res, low, high = weights(seed)
+    steep = stable_bias(res.W, low, high, random_state=seed)
+    small = stable_bias(res.W, low, high, objective="magnitude", random_state=seed)
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], res.n_units)
+    ray = signs * np.asarray(abs(res.W).sum(axis=1)).ravel()
+    factor = next(
+        t for t in np.arange(0.3, 3, 0.02) if certify(replace(res, bias=t * ray), low, high).holds
+    )
+    assert np.mean(np.abs(small)) < 0.8 * np.mean(np.abs(factor * ray))
+    assert np.mean(np.abs(small)) < np.mean(np.abs(steep))
+    assert mean_slope(replace(res, bias=steep)) > 1.3 * mean_slope(replace(res, bias=factor * ray))
+    assert mean_slope(replace(res, bias=steep)) > mean_slope(replace(res, bias=small))
+
+
+def test_one_unit_needs_the_critical_bias():
+    bias = stable_bias([[3.0]], -0.1, 0.3, objective="magnitude", method="max_norm", random_state=0)
+    assert abs(bias[0]) < critical_bias(3.0) + 0.4
+    assert certify(Reservoir([[3.0]], [[1.0]], bias), -0.1, 0.3).holds
+    assert not certify(Reservoir([[3.0]], [[1.0]], 0.9 * bias), -0.1, 0.3).holds
+
+
+def test_no_bias_where_none_is_needed():
+    W = 0.4 * np.array([[0.5, 1.0], [-1.0, 0.5]])
+    for objective in ("slope", "magnitude"):
+        assert (stable_bias(W, -1.0, 1.0, objective=objective) == 0).all()
+
+
+def test_an_offset_of_the_drive_does_what_a_bias_does():
+    res, low, high = weights(0)
+    bias = stable_bias(res.W, low, high, objective="magnitude", random_state=0)
+    shifted = stable_bias(res.W, low + bias, high + bias, objective="magnitude", random_state=0)
+    assert np.mean(np.abs(shifted)) < 0.5 * np.mean(np.abs(bias))
+    assert certify(replace(res, bias=shifted), low + bias, high + bias).holds
+
+
+def test_the_margin_widens_the_drive():
+    res, low, high = weights(1)
+    bias = stable_bias(res.W, low, high, margin=0.25, random_state=0)
+    assert certify(replace(res, bias=bias), 1.5 * low, 1.5 * high).holds
+    bare = stable_bias(res.W, low, high, random_state=0)
+    assert not certify(replace(res, bias=bare), 1.5 * low, 1.5 * high, method="max_norm").holds
+
+
+@pytest.mark.parametrize("scale", [1e-3, 30.0, 1e6])
+def test_drives_and_weights_of_any_size_find_a_bias(scale):
+    res, low, high = weights(2, n=15)
+    for W, drive in ((res.W, scale), (res.W * max(scale, 1.0), 1.0)):
+        bias = stable_bias(W, drive * low, drive * high, random_state=0)
+        assert certify(replace(res, W=W, bias=bias), drive * low, drive * high).holds
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_certified_reservoir_of_radius_15_remembers_more_than_one_without_bias(seed):
+    res = build_reservoir(100, 1, spectral_radius=1.5, input_scaling=0.2, random_state=seed)
+    low, high = drive_range(res, -1.0, 1.0)
+    u = np.random.default_rng(0).uniform(-1, 1, 9000)
+    bias = stable_bias(res.W, low, high, random_state=0)
+    unbiased = memory_capacity(replace(res, bias=np.zeros(100)), X=u)
+    assert memory_capacity(replace(res, bias=bias), X=u) > 1.2 * unbiased
+
+
+@pytest.mark.parametrize(
+    "args, options, kind, message",
+    [
+        ((np.ones((2, 3)), 0, 1), {}, ValueError, "square"),
+        ((np.eye(2), 1, 0), {}, ValueError, "exceeds"),
+        ((np.eye(2), np.nan, 0), {}, ValueError, "NaN"),
+        ((np.eye(2), 0, 1), {"objective": "size"}, ValueError, "objective='size' is not known"),
+        ((np.eye(2), 0, 1), {"method": "norm"}, ValueError, "method='norm' is not known"),
+        ((np.eye(2), 0, 1), {"margin": -0.1}, ValueError, "margin=-0.1"),
+        ((np.eye(2), 0, 1), {"leak_rate": 2.0}, ValueError, "leak_rate=2"),
+        ((1e200 * np.eye(2), 0, 1), {}, ValueError, "Scale W"),
+    ],
+)
+def test_bad_input_of_stable_bias(args, options, kind, message):
+    with pytest.raises(kind, match=message):
+        stable_bias(*args, **options)
+
+
+# --- the largest certified value ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["max_norm", "auto"])
+def test_the_largest_certified_radius(method):
+    res, low, high = weights(0)
+    res = replace(res, bias=stable_bias(res.W, low, high, method="max_norm", random_state=0))
+    value, certificate = largest_certified(res, low, high, method=method)
+    assert certificate.holds
+    assert value >= 1.3
+    at = replace(res, W=res.W * (value / 1.3))
+    assert certify(at, low, high, method=method).holds
+    assert not certify(replace(res, W=at.W * 1.01), low, high, method=method).holds
+
+
+def test_the_largest_certified_input_scaling():
+    res, low, high = weights(0)
+    res = replace(res, bias=stable_bias(res.W, low, high, method="max_norm", random_state=0))
+    value, certificate = largest_certified(res, low, high, parameter="input_scaling")
+    assert value >= 1.0
+    assert np.allclose(certificate.drive_max, value * high)
+    assert not certify(res, 1.01 * value * low, 1.01 * value * high).holds
+
+
+def test_largest_certified_of_one_unit_and_at_the_ends():
+    for leak in (1.0, 0.2):
+        unit = Reservoir([[1.0]], [[1.0]], [2.5], leak_rate=leak)
+        value, _ = largest_certified(unit, -0.5, 0.5, tol=1e-5)
+        assert critical_bias(value) == pytest.approx(2.0, rel=1e-3)
+    contraction = Reservoir([[0.5]], [[1.0]], [0.0])
+    everything = largest_certified(contraction, -1, 1, parameter="input_scaling")
+    assert everything.value == np.inf
+    assert everything.certificate.holds
+    unstable = Reservoir([[2.0]], [[1.0]], [0.0])
+    nothing = largest_certified(unstable, -1, 1, parameter="input_scaling")
+    assert nothing.value == 0.0
+    assert not nothing.certificate.holds
+    with pytest.raises(ValueError, match="spectral radius of W is 0"):
+        largest_certified(Reservoir(np.eye(3, k=1), np.eye(3), np.zeros(3)), -1, 1)
+    with pytest.raises(ValueError, match="parameter='bias' is not known"):
+        largest_certified(unstable, -1, 1, parameter="bias")
+
+
+# --- the recipe and the estimators --------------------------------------------------------------
+
+
+def test_build_reservoir_makes_stable_biases():
+    options = {"spectral_radius": 1.4, "bias": "stable", "random_state": 3}
+    res = build_reservoir(40, 2, drive_bounds=(-0.3, 0.3), **options)
+    assert certify(res, -0.3, 0.3).holds
+    by_inputs = build_reservoir(
+        40, 2, drive_bounds=lambda made: drive_range(made, -1.0, 1.0), **options
+    )
+    assert certify(by_inputs, *drive_range(by_inputs, -1.0, 1.0)).holds
+    assert (res.W != by_inputs.W).nnz == 0
+    # the uniform bias stays where it is certified
+    tame = build_reservoir(40, 2, spectral_radius=0.2, drive_bounds=(-1, 1), bias="stable",
+                           random_state=3)  # fmt: skip
+    uniform = build_reservoir(40, 2, spectral_radius=0.2, random_state=3)
+    assert np.array_equal(tame.bias, uniform.bias)
+    assert np.array_equal(tame.bias != 0, np.ones(40, dtype=bool))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("activation", ["tanh", "logistic"])
+def test_stable_estimators_forget_their_start(dtype, activation):
+    X, y = narma(600, random_state=0)
+    radius = 1.4 if activation == "tanh" else 5.6
+    esn = ESNRegressor(
+        60, bias="stable", spectral_radius=radius, activation=activation, dtype=dtype,
+        leak_rate=np.linspace(0.3, 1, 60), random_state=0,
+    ).fit(X, y)  # fmt: skip
+    assert esn.certificate_.holds
+    assert esn.certificate_.rate < 1
+    width = np.ptp(X)
+    assert esn.certificate_.input_range == pytest.approx(
+        np.array([[X.min() - 0.1 * width], [X.max() + 0.1 * width]]), rel=1e-6
+    )
+    assert esn.certificate_.output_range is None
+    rng = np.random.default_rng(0)
+    extremes = rng.choice(esn.certificate_.input_range[:, 0], (300, 1))
+    starts = rng.uniform(-1, 1, (5, 60))
+    ends = [H[-1] for H in run_many(esn.reservoir_, [extremes] * 5, initial_states=starts)]
+    assert np.ptp(ends, axis=0).max() < 1e-5
+    assert clone(esn).get_params()["bias"] == "stable"
+    assert np.array_equal(esn.predict(X), clone(esn).fit(X, y).predict(X))
+
+
+def test_every_estimator_takes_the_stable_bias(tmp_path):
+    X, y = narma(400, random_state=0)
+    models = [
+        ESNRegressor(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X, y),
+        ESNClassifier(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X, y > 0.5),
+        ReservoirTransformer(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X),
+    ]
+    for model in models:
+        assert model.certificate_.holds
+        save(model, tmp_path / "model.npz")
+        again = load(tmp_path / "model.npz")
+        assert again.certificate_.rate == model.certificate_.rate
+        assert np.array_equal(again.certificate_.box, model.certificate_.box)
+        model.set_params(bias="uniform").fit(X, *([] if model is models[2] else [y > 0.5]))
+        assert not hasattr(model, "certificate_")
+
+
+def test_the_certificate_covers_the_teachers_outputs():
+    X, y = narma(500, random_state=0)
+    esn = ESNRegressor(40, bias="stable", feedback=True, spectral_radius=1.2, random_state=0)
+    esn.fit(X, y)
+    assert esn.certificate_.holds
+    low, high = esn.certificate_.output_range[:, 0]
+    assert low < y.min() < y.max() < high
+    res = esn.reservoir_
+    drives = X[1:] @ res.W_in.T + y[:-1, None] @ res.W_fb.T
+    assert esn.certificate_.covers(drives)
+
+
+def test_stable_biases_in_a_search_and_in_chunks():
+    X, y = narma(600, random_state=0)
+    esn = ESNRegressor(30, bias="stable", random_state=0)
+    grid = {"spectral_radius": [0.9, 1.3], "leak_rate": [0.5, 1.0]}
+    search = GridSearchCV(esn, grid, cv=TimeSeriesSplit(2)).fit(X, y)
+    assert search.best_estimator_.certificate_.holds
+    chunks = clone(esn).partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
+    first = clone(esn).fit(X[:300], y[:300])
+    assert np.array_equal(chunks.certificate_.input_range, first.certificate_.input_range)
+    sequences = [X[:300], 2 * X[300:]]
+    both = clone(esn).fit(sequences, [y[:300], y[300:]])
+    assert both.certificate_.input_range[1, 0] > 2 * X[300:].max()
+
+
+def test_a_failed_fit_leaves_the_certificate_alone():
+    X, y = narma(300, random_state=0)
+    esn = ESNRegressor(30, bias="stable", spectral_radius=1.2, random_state=0).fit(X, y)
+    before = esn.certificate_
+    with pytest.raises(ValueError, match="unbounded"):
+        esn.set_params(activation="relu").fit(X, y)
+    assert esn.certificate_ is before
+
+
+# --- the measured washout -----------------------------------------------------------------------
+
+
+def test_the_measured_washout_is_the_transients_length():
+    X, y = narma(1500, random_state=0)
+    esn = ESNRegressor(50, washout="measured", leak_rate=0.5, random_state=0).fit(X, y)
+    steps = transient_length(esn.reservoir_, X, random_state=0)
+    assert esn.washout_.tolist() == [steps]
+    assert 5 < steps < 500
+    assert np.allclose(esn.coef_, clone(esn).set_params(washout=steps).fit(X, y).coef_)
+    listed = clone(esn).fit([X[:700], X[700:]], [y[:700], y[700:]])
+    assert listed.washout_.tolist() == [
+        transient_length(esn.reservoir_, part, random_state=0) for part in (X[:700], X[700:])
+    ]
+    chunks = clone(esn).partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])
+    assert chunks._washout == listed.washout_[0]
+
+
+def test_the_measured_washout_under_teacher_forcing_and_where_there_is_none():
+    X, y = narma(800, random_state=0)
+    esn = ESNRegressor(50, washout="measured", feedback=True, random_state=0).fit(X, y)
+    F = np.vstack([[0.0], y[:-1, None]])
+    expected = transient_length(esn.reservoir_, X, feedback=F, random_state=0)
+    assert esn.washout_.tolist() == [expected]
+    wild = ESNRegressor(50, washout="measured", spectral_radius=3.0, random_state=0)
+    with pytest.raises(ValueError, match=r'washout="measured": in sequence 0 \(n_samples=800\)'):
+        wild.fit(X, y)
+
+
+# --- clipping -----------------------------------------------------------------------------------
+
+
+def test_clipping_holds_what_is_fed_back_and_returns_what_came_out():
+    res = Reservoir([[0.5]], [[1.0]], [0.0], activation="identity")
+    readout = (np.array([[2.0]]), np.zeros(1))
+    rows, _ = run_closed_loop(res, readout, 4, initial_output=[1.0], clip=(-0.5, 0.5))
+    x, fed, expected = 0.0, 0.5, []
+    for _ in range(4):
+        x = 0.5 * x + fed
+        expected.append(2 * x)
+        fed = np.clip(2 * x, -0.5, 0.5)
+    assert rows[:, 0] == pytest.approx(expected)
+    for bad in ((1.0, 0.0), (np.nan, 1.0), ([0.0, 0.0], 1.0)):
+        with pytest.raises(ValueError, match="clip="):
+            run_closed_loop(res, readout, 4, initial_output=[1.0], clip=bad)
+
+
+def test_clipped_forecasts_stay_where_the_certificate_holds():
+    series = mackey_glass(1200, random_state=0).ravel()
+    esn = ESNRegressor(80, bias="stable", spectral_radius=1.2, leak_rate=0.3, random_state=0)
+    esn.fit(series[:999, None], series[1:1000])
+    plain, clipped = esn.forecast(150), esn.forecast(150, clip=True)
+    low, high = esn.certificate_.input_range[:, 0]
+    if ((plain >= low) & (plain <= high)).all():
+        assert np.allclose(plain, clipped, rtol=1e-9, atol=1e-9)  # it never left the range
+    # a readout that drives the loop out of the range
+    esn.intercept_ = esn.intercept_ + 0.5
+    fed = np.clip(esn.forecast(150, clip=True), low, high)
+    assert np.isfinite(fed).all()
+    context = series[:300, None]
+    rows = esn.forecast(50, context=context, clip=True)
+    again, _ = run_closed_loop(
+        esn.reservoir_,
+        (np.atleast_2d(esn.coef_), np.atleast_1d(esn.intercept_)),
+        49,
+        initial_state=esn.predict(context, initial_state="zeros", return_state=True)[1],
+        initial_output=rows[:1],
+        include_input=True,
+        clip=(low, high),
+    )
+    zeros = esn.forecast(50, context=context, initial_state="zeros", clip=True)
+    assert zeros[1:] == pytest.approx(again[:, 0], rel=1e-6)
+
+
+@pytest.mark.parametrize("affine", [True, False])
+def test_clipping_through_a_pipeline_is_in_the_networks_units(affine):
+    series = 20 + 5 * np.sin(0.3 * np.arange(600))
+    scaler = StandardScaler()
+    if not affine:
+        scaler = FunctionTransformer(np.log, np.exp, check_inverse=False)
+    pipe = make_pipeline(scaler, ESNRegressor(60, bias="stable", random_state=0, alpha=1e-8))
+    pipe.fit(series[:-1, None], series[1:])
+    rows = forecast(pipe, 60, clip=True)
+    assert rows == pytest.approx(forecast(pipe, 60), rel=1e-6)
+    pipe[-1].intercept_ = pipe[-1].intercept_ + 100.0
+    wild = forecast(pipe, 5, clip=True)
+    assert np.isfinite(wild).all()
+    assert np.ptp(wild[1:]) < 60.0  # the loop cannot run away: what is fed back is held
+
+
+def test_clipping_needs_a_certificate():
+    series = mackey_glass(400, random_state=0).ravel()
+    esn = ESNRegressor(30, random_state=0).fit(series[:-1, None], series[1:])
+    with pytest.raises(ValueError, match='bias="stable"'):
+        esn.forecast(5, clip=True)
+    with pytest.raises(ValueError, match='bias="stable"'):
+        forecast(esn, 5, clip=True)
+
+
+def test_clipping_feedback_weights():
+    X, y = narma(500, random_state=0)
+    esn = ESNRegressor(40, bias="stable", feedback=True, random_state=0).fit(X, y)
+    exog = narma(60, random_state=1)[0]
+    rows = esn.forecast(60, exog=exog, clip=True)
+    low, high = esn.certificate_.output_range[:, 0]
+    free = esn.forecast(60, exog=exog)
+    if ((free >= low) & (free <= high)).all():
+        assert np.allclose(rows, free)
+    assert np.isfinite(rows).all()
+
+
+def test_sparse_formats_and_norm_scaling_are_taken():
+    W = scale_to_norm(random_sparse(20, in_degree=4, random_state=0), 3.78)
+    for form in (W, sp.coo_array(W), sp.csc_matrix(W), W.toarray(), W.toarray().tolist()):
+        bias = stable_bias(form, -0.1, 0.1, random_state=0)
+        assert certify(Reservoir(W, np.ones((20, 1)), bias), -0.1, 0.1).holds
