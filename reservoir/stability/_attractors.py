@@ -50,6 +50,14 @@ class Attractors:
         Share of the initial states that lead to each cycle.
     initial_states, final_states : arrays of shape (n_initial_states, n_units)
         Where the trajectories began, and where they were last, at the end of a period.
+
+    Examples
+    --------
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import sample_attractors
+    >>> found = sample_attractors(Reservoir([[2.0]], [[1.0]], [0.0]), [[0.0]], random_state=0)
+    >>> found.count, sorted(round(float(cycle[0, 0]), 4) for cycle in found.states)
+    (2, [-0.9575, 0.9575])
     """
 
     count: int

@@ -50,6 +50,12 @@ class EchoStateConditions:
        Networks 20, proposition 2.
     .. [2] Yildiz, Jaeger and Kiebel (2012), Neural Networks 35, theorem 4.1; with leak: definition
        2.1 there, and theorem C3 of the page on stability.
+
+    Examples
+    --------
+    >>> from reservoir.stability import echo_state_conditions
+    >>> echo_state_conditions([[0.5, 0.0], [0.0, -0.8]]).margins["spectral_norm"]
+    0.1999...
     """
 
     spectral_radius: float

@@ -337,7 +337,19 @@ def _fixed_point(step: Callable[[Array], Array], v: Array) -> Array:
 
 
 class LargestCertified(NamedTuple):
-    """The largest value that was certified, and its certificate."""
+    """The largest value that was certified, and its certificate.
+
+    Attributes
+    ----------
+    value : float
+    certificate : Certificate
+
+    Examples
+    --------
+    >>> from reservoir.stability import LargestCertified
+    >>> LargestCertified._fields
+    ('value', 'certificate')
+    """
 
     value: float
     certificate: Certificate

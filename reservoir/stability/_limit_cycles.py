@@ -54,6 +54,14 @@ class LimitCycle:
         Largest difference between the fixed point and its image.
     multiple : int
         How many periods of the drive the cycle takes: 1, or more for a subharmonic cycle.
+
+    Examples
+    --------
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import find_limit_cycle
+    >>> cycle = find_limit_cycle(Reservoir([[0.5]], [[1.0]], [0.0]), [[1.0], [-1.0]])
+    >>> cycle.states.shape, cycle.multiple, abs(cycle.multipliers).round(3)
+    ((2, 1), 1, array([0.101]))
     """
 
     states: Array

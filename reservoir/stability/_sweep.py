@@ -39,6 +39,15 @@ class Sweep:
         Largest conditional Lyapunov exponent among what was found, per step.
     certified : bool array
         Where a certificate proves that all initial states lead to one response.
+
+    Examples
+    --------
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import sweep
+    >>> grid = {"spectral_radius": [0.5, 2.0], "bias": [0.0, 1.0, 2.0]}
+    >>> sweep(Reservoir([[1.0]], [[1.0]], [1.0]), [[0.0]], grid, random_state=0).counts
+    array([[1, 1, 1],
+           [2, 1, 1]])
     """
 
     parameters: dict[str, Array]
