@@ -166,7 +166,7 @@ def certify(
     Notes
     -----
     Theorems C1 to C4 of the page on stability. In short: a box that every trajectory enters bounds
-    the slopes d of the activation, and the network contracts if diag(d)|W| has spectral radius
+    the slopes d of the activation, and the network contracts if ``diag(d)|W|`` has spectral radius
     below 1, if ``P diag(d) W P^-1`` has norm below 1 for a diagonal P, or if the series about the
     mean slopes converges. With slopes of 1 these are the known conditions on W alone [1]_, [2]_.
     Where two_norm proves it for unequal leak rates, differences need not shrink at each step.

@@ -33,7 +33,7 @@ class EchoStateConditions:
     spectral_norm : float
         Largest singular value of W [1]_.
     abs_radius : float
-        Spectral radius of |W|.
+        Spectral radius of ``|W|``.
     diagonal_schur : float
         Least ``||P W P^-1||_2`` over diagonal P that a search has found; below 1, W is diagonally
         Schur stable [2]_. Never above the two before.
@@ -174,7 +174,7 @@ def _proved_below_one(W: Matrix, P: Array, value: float) -> bool:
     rounding = 8 * EPS * float(np.sqrt((values * values).sum()))  # of the entries of B
     if W.shape[0] <= MAX_DENSE_UNITS:
         return norm_bound(B, below=1.0) + rounding < 1
-    # ||B||^2 = rho(B'B) <= rho(|B|'|B|'s signed sums) for B sparse: |B'B| entry by entry
+    # ||B||^2 = rho(B'B) <= rho(|B'B|), with what the rounding of the product may have lost
     gram = B.T @ B
     error = (float(np.diff(sp.csc_array(B).indptr).max()) + 8) * EPS
     size = abs(B).T @ abs(B) * error

@@ -66,7 +66,7 @@ def stable_bias(
         Bounds of the drive p = W_in u, the bias excluded.
     objective : {"slope", "magnitude"}, default="slope"
         "slope": the largest mean slope at the fixed point of the middle drive; "magnitude": the
-        smallest mean |bias|.
+        smallest mean modulus of the bias.
     margin : float, not negative, default=0.0
         Widens the range of the drive on both sides by this share of its width.
     method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
@@ -91,7 +91,7 @@ def stable_bias(
 
     Notes
     -----
-    A ray of signs times the rows' sums of |W| is certified far out; bisection finds where it
+    A ray of signs times the rows' sums of ``|W|`` is certified far out; bisection finds where it
     begins to be. From there the objective is ascended along the surface of constant rate, the
     gradients by the adjoints of the box's and of the fixed point's equations. Bisection assumes
     that a larger bias is certified where a smaller one is, which need not be so: the end point is

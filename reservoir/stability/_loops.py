@@ -69,8 +69,8 @@ def certify_loop(
 
     Notes
     -----
-    Theorem C6 of the page on stability. Without `clip` outputs are bounded only if |D| has spectral
-    radius below 1.
+    Theorem C6 of the page on stability. Without `clip` outputs are bounded only if ``|D|`` has
+    spectral radius below 1.
 
     Examples
     --------
