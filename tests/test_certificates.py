@@ -636,3 +636,13 @@ def test_more_bad_input():
     assert not certify(big, -1, 1).holds
     with pytest.raises(ValueError, match="exceeds 500"):
         certify_cycle(big, [[0.0]], method="thorough")
+
+
+def test_a_network_without_connections_is_certified_by_every_method():
+    res = Reservoir(np.zeros((3, 3)), np.eye(3), np.zeros(3), leak_rate=0.5)
+    for method in ("auto", "thorough", "max_norm", "two_norm", "series"):
+        found = certify(res, -1.0, 1.0, method=method)
+        assert found.holds
+        assert found.rate == pytest.approx(0.5, abs=1e-6)
+    for method in ("auto", "thorough", "series"):
+        assert certify_cycle(res, np.zeros((2, 3)), method=method).rate == pytest.approx(0.5)

@@ -66,7 +66,7 @@ def series_cycle_rate(network: Network, boxes: list[Box], start: Array) -> float
             v = window.advance(v)
         return v
 
-    return _best_ratio(over_period, np.maximum(start, 1e-100), 1.0)[0]
+    return _best_ratio(over_period, np.maximum(start, 1e-100), 1 + 8 * EPS)[0]
 
 
 class _Window:

@@ -100,6 +100,8 @@ def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
     estimate = _norm_estimate(B)
     if not estimate < below:
         return np.inf
+    if estimate == 0.0 and not abs(B).max():
+        return TINY
     dense = B.toarray() if sp.issparse(B) else B
     size = float((dense * dense).sum()) * (1 + (n * n + 4.0) * EPS)
     gram = dense.T @ dense
