@@ -3,8 +3,8 @@ Bifurcations: from chaos to one response, by the bias
 =====================================================
 
 A network of spectral radius 1.5 under a periodic drive, and every state that one of its units takes
-on the attractors that were found. From left to right the bias grows: what is a cloud or several
-cycles ends as five points, the states of one cycle. Where it is hatched, that is proved.
+on the attractors that were found. From left to right the bias grows: what is a cloud ends
+as five points, the states of one cycle. Where it is hatched, that is proved.
 """
 
 import matplotlib.pyplot as plt
@@ -51,8 +51,9 @@ unit = int(np.argmin(abs(bias)))  # the least saturated
 def states_of(attractors, factor):
     clouds = [states[:, unit] for states in attractors.states]
     moved = build_reservoir(40, 1, bias=factor * bias, **options)
-    for start in attractors.final_states[attractors.labels < 0]:
-        clouds.append(run(moved, np.tile(inputs, (20, 1)), initial_state=start)[:, unit])
+    starts = attractors.final_states[attractors.labels < 0]
+    series = np.tile(inputs, (20, 1))
+    clouds += [run(moved, series, initial_state=start)[:, unit] for start in starts]
     return np.concatenate(clouds)
 
 

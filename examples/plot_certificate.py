@@ -2,8 +2,8 @@
 Certificates: a box for all that can last
 =========================================
 
-The bars hold, unit by unit, every state that the network can have in the end, whatever the input does
-within its range. Above, with a certified bias, they are narrow, and inside them the network
+The bars hold, unit by unit, every state that the network can have in the end, whatever the input
+does within its range. Above, with a certified bias, they are narrow, and inside them the network
 contracts. Below, with a small bias, they say next to nothing, and nothing is certified: that is not
 to say that the network misbehaves.
 """
@@ -42,7 +42,8 @@ for name, network, ax in [("certified bias", stable, axes[0]), ("small bias", sm
     seen = np.ptp(states, axis=0)
     print(f"{name}: mean |b| {abs(network.bias).mean():.2f}, {certificate}")
     print(f"  mean width of the box {width.mean():.3f}, of the sampled states {seen.mean():.3f}")
-    assert (states >= certificate.box[0]).all() and (states <= certificate.box[1]).all()
+    assert (states >= certificate.box[0]).all()
+    assert (states <= certificate.box[1]).all()
     plotting.certificate(certificate, states, units=25, ax=ax)
     ax.set_title(f"{name}: {ax.get_title(loc='left')}", loc="left", fontsize="medium")
 plt.show()

@@ -2,9 +2,9 @@
 Cobwebs: one unit, and when it forgets its past
 ===============================================
 
-The map of one unit is an S, and the staircase between it and the diagonal is the unit's life. A flat
-S meets the diagonal once. A steep one meets it three times or once, and the bias decides which: the
-last row shows a steep unit that forgets its start all the same.
+The map of one unit is an S, and the staircase between it and the diagonal is the unit's life. A
+flat S meets the diagonal once. A steep one meets it three times or once, and the bias decides
+which: the last two panels show a steep unit that forgets its start all the same.
 """
 
 import matplotlib.pyplot as plt
@@ -18,11 +18,11 @@ flat, steep = 0.19, 3.78
 critical = critical_bias(steep)
 
 # %%
-# The unit is ``x[t] = tanh(w x[t-1] + b + p[t])``, with a drive p of which the bounds are known. For
-# a gain w up to 1 in modulus every bias will do (theorem T0). For w > 1, theorem T1: the unit
-# forgets its start under *every* drive in the range if and only if the sums b + p stay outside
-# [-k, k], where k = w q - atanh q with q = sqrt(1 - 1/w) is the critical bias. Outside, a periodic
-# drive leads to one limit cycle of its period, from any start.
+# The unit is ``x[t] = tanh(w x[t-1] + b + p[t])``, with a drive p of which the bounds are known.
+# For a gain w up to 1 in modulus every bias will do (theorem T0). For w > 1, theorem T1: the unit
+# forgets its start under *every* drive in the range if and only if the sums b + p stay outside [-k,
+# k], where k = w q - atanh q with q = sqrt(1 - 1/w) is the critical bias. Outside, a periodic drive
+# leads to one limit cycle of its period, from any start.
 bounds = bias_bounds(steep, phases.min(), phases.max())
 print(f"critical bias at gain {steep}: {critical:.4f}")
 print(f"drive within [{phases.min():.3f}, {phases.max():.3f}], by {bounds.basis}:")

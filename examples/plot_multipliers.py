@@ -3,9 +3,9 @@ Multipliers: outside the circle, and inside it
 ==============================================
 
 Left, the eigenvalues of the recurrent weights: the spectral radius is 1.2, and some lie outside the
-unit circle. By the usual rule of thumb this network would not do. Right, the multipliers of the cycle
-that it settles on: what a small distance from it is multiplied by in each period. All are inside,
-and for this network it is proved that there is no other response.
+unit circle. By the usual rule of thumb this network would not do. Right, the multipliers of the
+cycle that it settles on: what a small distance from it is multiplied by in each period. All are
+inside, and for this network it is proved that there is no other response.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ period = 3
 inputs = np.sin(2 * np.pi * np.arange(period) / period)[:, None]
 
 # %%
-# ``bias="stable"`` certifies the network for all inputs within [-1, 1]. The known conditions look at
-# the weights alone, and none of the sufficient ones holds.
+# ``bias="stable"`` certifies the network for all inputs within [-1, 1]. The known conditions look
+# at the weights alone, and none of the sufficient ones holds.
 network = build_reservoir(
     100,
     1,
