@@ -54,7 +54,7 @@ class Certificate:
     method : {"max_norm", "two_norm", "series"}
         What proved it; the last one tried where it does not hold.
     theorem : str
-        Its name in the documentation.
+        Its name in the documentation; "none" where it does not hold.
     box : array of shape (2, n_units), of a cycle (period, 2, n_units)
         Bounds of every unit's state in the end, lower then upper; for a cycle before each step.
     gains : array of shape (n_units,), of a cycle (period, n_units)
@@ -269,7 +269,7 @@ def _certificate(
         holds=bool(rate < 1),
         rate=float(rate),
         method=method,
-        theorem=_THEOREMS[method],
+        theorem=_THEOREMS[method] if rate < 1 else "none",
         box=np.array([box.low, box.high]),
         gains=box.largest_slope,
         weights=weights if rate < 1 else None,
@@ -287,7 +287,7 @@ def _no_certificate(network: Network) -> Certificate:
         holds=False,
         rate=np.inf,
         method="max_norm",
-        theorem=_THEOREMS["max_norm"],
+        theorem="none",
         box=box,
         gains=np.repeat(slopes, network.n_units),
         weights=None,
@@ -374,7 +374,7 @@ def certify_cycle(
         holds=bool(rates[chosen] < 1),
         rate=float(rate),
         method=chosen,
-        theorem=_CYCLE_THEOREMS[chosen],
+        theorem=_CYCLE_THEOREMS[chosen] if rates[chosen] < 1 else "none",
         box=np.array([[box.low, box.high] for box in boxes]),
         gains=np.array([box.largest_slope for box in boxes]),
         weights=v if chosen == "max_norm" and rate < 1 else None,

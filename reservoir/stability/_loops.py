@@ -188,7 +188,7 @@ class _Loop:
             holds=holds,
             rate=float(rate),
             method="max_norm",
-            theorem=_THEOREM,
+            theorem=_THEOREM if holds else "none",
             box=np.array([np.append(low, y_low), np.append(high, y_high)]),
             gains=gains,
             weights=weights if holds else None,
