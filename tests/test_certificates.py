@@ -362,6 +362,9 @@ def test_shared_inputs_are_in_the_certificate():
     assert found.covers(res.W_in[:, 0])
     assert not found.covers(1.01 * res.W_in[:, 0])
     assert not replace(found, holds=False).covers(res.W_in[:, 0])
+    assert found.covers_inputs([[-1.0], [1.0]])
+    assert not found.covers_inputs([[0.0], [1.001]])
+    assert not certify(res, low, high).covers_inputs([[0.0]])  # knows no range of inputs
     with pytest.raises(ValueError, match="output_range if and only if"):
         certify(res, low, high, input_range=(-1, 1), output_range=(0, 1))
     with pytest.raises(ValueError, match=r"input_range\[0\]=1 exceeds"):

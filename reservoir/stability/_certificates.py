@@ -118,6 +118,23 @@ class Certificate:
         p = np.asarray(drive, dtype=float)
         return self.holds and bool(((p >= self.drive_min) & (p <= self.drive_max)).all())
 
+    def covers_inputs(self, X: ArrayLike) -> bool:
+        """Whether every row of inputs lies in the range that the certificate was made for.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        bool
+            False if the certificate does not hold, or knows of no range of inputs.
+        """
+        u = np.asarray(X, dtype=float)
+        if not self.holds or self.input_range is None:
+            return False
+        return bool(((u >= self.input_range[0]) & (u <= self.input_range[1])).all())
+
 
 def certify(
     reservoir: Any,

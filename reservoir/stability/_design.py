@@ -37,6 +37,7 @@ RATE = 0.98  # of the norms without leak that a design aims at: a margin against
 _STEPS = 60
 _ROUNDS = 300  # of the fixed-point iterations for gradients, which contract
 _LOOSE = 1e-5  # where a search may stop narrowing a box: still a box
+_SATURATED = 3.0  # beyond what a unit can receive: a slope below .01 for tanh
 _STEP = 1e-5  # of central differences in z
 
 
@@ -228,6 +229,12 @@ class _Search:
 
         return on_ray(_bisected(lambda t: self.rate(on_ray(t)) <= RATE, 0.01, 4.0, 0.002))
 
+    def limited(self, bias: Array) -> Array:
+        """Hold biases where their unit is saturated whatever it receives: more changes nothing."""
+        reach = row_sums(self.network.A) + 0.5 * (self.network.drive_max - self.network.drive_min)
+        limit = reach + _SATURATED / self.activation.lipschitz
+        return np.clip(bias, -limit - self.offset, limit - self.offset)
+
     def ascend(self) -> Array:
         """Return a certified bias of large mean slope."""
         b = self.start(reinforcing=False)
@@ -241,7 +248,7 @@ class _Search:
             largest = np.max(np.abs(gradient))
             if not np.isfinite(largest) or largest == 0.0:
                 break
-            b = self.scaled(b + step * np.mean(np.abs(b)) / largest * gradient)
+            b = self.scaled(self.limited(b + step * np.mean(np.abs(b)) / largest * gradient))
             value = self.slope(b)[0]
             if value > best:
                 best, best_b = value, b
