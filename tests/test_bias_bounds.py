@@ -99,6 +99,24 @@ def test_a_gain_just_above_one_is_not_unrestricted():
     assert not bias_bounds(np.nextafter(1, 2), 0.0, 0.0).unrestricted
 
 
+def test_bounds_err_outwards_next_to_gain_one():
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(0)
+    with mpmath.workdps(60):
+        for gain in 1 + 10 ** rng.uniform(-15, 2, 300):
+            g = mpmath.mpf(gain)
+            q = mpmath.sqrt(1 - 1 / g)
+            exact = g * q - mpmath.atanh(q), g * q + mpmath.atanh(q)
+            assert mpmath.mpf(bias_bounds(gain, 0.0, 0.0).lower[0]) >= exact[0]
+            assert mpmath.mpf(bias_bounds(-gain, 0.0, 0.0).lower[0]) >= exact[1]
+            assert critical_bias(gain) == pytest.approx(float(exact[0]), rel=1e-6, abs=1e-15)
+
+
+def test_drives_that_change_sides_are_not_covered_at_positive_gains():
+    drive = np.where(np.arange(2000) % 2, 2.0, -2.0)  # beyond the critical 1.9575 at every step
+    assert np.ptp(follow([-0.94, 0.94], drive, 3.78)) > 1.5
+
+
 def test_theorem_2_and_why_the_positive_gains_bound_fails():
     # Bay's bound for the gain's modulus is met, and there is a 2-cycle
     assert abs(critical_bias(3.78)) < 2.0
@@ -226,6 +244,7 @@ def test_sparse_and_dense_weights_give_the_same_bounds():
         ((2.0, 0, 1), {"leak_rate": 0.0}, ValueError, r"\(0, 1\]"),
         ((np.eye(2), 0, 1), {"leak_rate": [0.5] * 3}, ValueError, "leak_rate"),
         ((2j, 0, 1), {}, TypeError, "real"),
+        ((2.0, "0", 1), {}, TypeError, "drive_min must be real"),
         (("three", 0, 1), {}, TypeError, "real"),
     ],
 )
@@ -237,3 +256,12 @@ def test_bad_input(args, options, kind, message):
             critical_bias(-2.0, leak_rate=0.0)
     with pytest.raises(ValueError, match="NaN"):
         critical_bias(np.nan)
+    with pytest.raises(ValueError, match="do not fit"):
+        critical_bias([1.0, 2.0], leak_rate=[0.5] * 3)
+    with pytest.raises(ValueError, match=r"\(n_units=1,\); got \(3,\)"):
+        bias_bounds(2.0, 0.0, 1.0).allow([0.0] * 3)
+
+
+def test_huge_weights_of_rows_do_not_overflow():
+    bounds = bias_bounds(1e200 * np.eye(2), 0.0, 0.0)
+    assert bounds.lower == pytest.approx(1e200)

@@ -1,5 +1,6 @@
 import os
 from dataclasses import replace
+from fractions import Fraction
 
 import certificate_fuzz
 import numpy as np
@@ -11,6 +12,7 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
 from reservoir.stability import (
     UnboundedActivationError,
+    _rates,
     certify,
     certify_cycle,
     certify_loop,
@@ -19,9 +21,10 @@ from reservoir.stability import (
     find_limit_cycle,
     stable_bias,
 )
-from reservoir.stability._boxes import interval_box
+from reservoir.stability._boxes import Box, interval_box
+from reservoir.stability._cycle_rates import _Window
 from reservoir.stability._network import read_network
-from reservoir.stability._rates import norm_bound, perron_bound, series_rate
+from reservoir.stability._rates import _Series, norm_bound, perron_bound, series_rate
 from reservoir.stability._zonotopes import zonotope_box
 
 
@@ -128,6 +131,36 @@ def test_zonotopes_hold_the_trajectories_and_never_widen(leak):
     assert (zonotope_box(net, box, shared).z_high - box.z_high).sum() < -0.1  # and they do narrow
 
 
+def test_one_step_of_the_box_holds_the_exact_image():
+    # drives and biases that cancel: what is left of z is rounding, and the box must hold it
+    rng = np.random.default_rng(0)
+    for size in (1.0, 1e5, 1e10):
+        for n in (1, 3, 20):
+            W = rng.standard_normal((n, n))
+            p = size * rng.standard_normal(n)
+            b = -p + rng.standard_normal(n)
+            net = read_network(Reservoir(W, np.eye(n), b), p, p)
+            box = interval_box(net, max_iter=1)
+            for i in range(n):
+                z = Fraction(b[i]) + Fraction(p[i])
+                reach = sum(abs(Fraction(w)) for w in W[i])
+                assert Fraction(box.z_low[i]) <= z - reach
+                assert z + reach <= Fraction(box.z_high[i])
+
+
+def test_the_tube_holds_the_rounding_of_the_drive():
+    inputs = np.array([[1.0, 1.0, 1e-3]])
+    W_in = np.array([[1e10, -1e10, 1.0]])
+    res = Reservoir([[0.5]], W_in, [0.0])
+    found = certify_cycle(res, inputs)
+    exact = float(sum(Fraction(w) * Fraction(u) for w, u in zip(W_in[0], inputs[0], strict=True)))
+    x = 0.0
+    for _ in range(200):
+        x = np.tanh(0.5 * x + exact)
+    assert found.box[0, 0, 0] < x < found.box[0, 1, 0]
+    assert np.ptp(found.box) > 1e-6  # it does not pretend to know the sum better
+
+
 # --- bounds of radius and norm ------------------------------------------------------------------
 
 
@@ -215,6 +248,64 @@ def test_the_series_proves_no_more_than_the_whole_series_says(seed, leak):
     if np.isfinite(rate):
         W = res.W.toarray()
         assert naive_series(W, box.least_slope, box.largest_slope, leak, rate) <= 1.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_series_of_one_unit_in_closed_form(seed):
+    rng = np.random.default_rng(seed)
+    w, a = rng.uniform(-3, 3), rng.choice([1.0, rng.uniform(0.2, 1)])
+    c, r = rng.uniform(0.1, 0.5), rng.uniform(0.0, 0.1)
+    rate = abs(1 - a + a * c * w) + a * r * abs(w)
+    net = read_network(Reservoir([[w]], [[1.0]], [0.0], leak_rate=a), 0, 0)
+    got = series_rate(net, np.array([c - r]), np.array([c + r]), np.ones(1))
+    if rate >= 1:
+        assert got == np.inf
+    elif rate < 0.99 and rate ** (12 / a) < 0.02:  # the powers fade within the terms it takes
+        assert rate * (1 - 1e-12) <= got <= rate * (1 + 1e-9)
+
+
+def test_the_terms_of_the_series_hold_what_rounding_loses():
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(0)
+    for leak in (1.0, 0.4):
+        n = 5
+        W = rng.standard_normal((n, n))
+        W /= np.abs(np.linalg.eigvals(W)).max()
+        net = read_network(Reservoir(W, np.eye(n), np.zeros(n), leak_rate=leak), 0, 0)
+        least, largest = rng.uniform(0.3, 0.5, n), rng.uniform(0.5, 0.7, n)
+        series, v = _Series(net, least, largest), rng.uniform(0.5, 2, n)
+        rows, _ = series.terms(v, 30)
+        with mpmath.workdps(60):
+            a = mpmath.mpf(leak)
+            middle = [
+                (mpmath.mpf(x) + mpmath.mpf(y)) / 2 for x, y in zip(least, largest, strict=True)
+            ]
+            half = [
+                (mpmath.mpf(y) - mpmath.mpf(x)) / 2 for x, y in zip(least, largest, strict=True)
+            ]
+            M = mpmath.matrix(W.tolist())
+            J = mpmath.diag([1 - a] * n) + a * mpmath.diag(middle) * M
+            S, power = a * mpmath.diag(half) * M, mpmath.eye(n)
+            for row in rows[:-1]:
+                exact = (S * power).apply(abs) * mpmath.matrix(v.tolist())
+                assert all(exact[i] <= row[i] for i in range(n))
+                power = J * power
+            exact = power.apply(abs) * mpmath.matrix(v.tolist())
+            assert all(exact[i] <= rows[-1][i] for i in range(n))
+
+
+def test_the_factorised_matrix_leaves_room_for_all_rounding(monkeypatch):
+    kept = []
+    factor = _rates.linalg.cholesky
+    monkeypatch.setattr(
+        _rates.linalg, "cholesky", lambda M, **options: factor(kept.append(M.copy()) or M)
+    )
+    n = 40
+    B = np.random.default_rng(0).standard_normal((n, n))
+    theta = norm_bound(B)
+    room = np.diag(theta**2 * np.eye(n) - B.T @ B - kept[-1])
+    eps = np.finfo(float).eps
+    assert (room >= 0.9 * (n + 8) * eps * ((B * B).sum() + n * theta**2)).all()
 
 
 def test_with_slopes_of_one_the_conditions_on_the_weights_are_what_is_left():
@@ -357,6 +448,10 @@ def test_thorough_proves_what_auto_proves_and_more():
 def test_shared_inputs_are_in_the_certificate():
     res, low, high = network(0)
     found = certify(res, low, high, input_range=(-1.0, 1.0))
+    with pytest.raises(ValueError, match="drive must have 30 columns"):
+        found.covers(np.zeros(3))
+    with pytest.raises(ValueError, match=r"\(n_samples, 1\)"):
+        found.covers_inputs(np.zeros((3, 2)))
     assert found.input_range.tolist() == [[-1.0], [1.0]]
     assert found.output_range is None
     assert found.covers(res.W_in[:, 0])
@@ -371,14 +466,80 @@ def test_shared_inputs_are_in_the_certificate():
         certify(res, low, high, input_range=(1, -1))
 
 
+def test_what_rests_on_shared_inputs_says_so():
+    # two units of gain 1.031 whose drives oppose each other: certified for the one input, and two
+    # responses at a corner of the drive's box that no input reaches
+    W = np.array(
+        [
+            [0.44022011, -0.78190411, -1.00810288],
+            [-0.28672191, 1.03191096, 1.34351186],
+            [-0.87231227, 0.60078562, 0.41749478],
+        ]
+    )
+    W_in = np.array([[1.24126537], [1.33819325], [-1.45534842]])
+    res = Reservoir(W, W_in, [1.75927976, -2.09999122, -1.49136445])
+    low, high = drive_range(res, -1, 1)
+    found = certify(res, low, high, method="thorough", input_range=(-1, 1))
+    assert found.holds
+    assert found.shared
+    assert found.weights is None
+    assert not certify(res, low, high, method="thorough").holds
+    corner = np.array([-1.24126537, 1.33819325, 1.45534842])
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 20))
+    for _ in range(2000):
+        x = np.tanh(W @ x + (corner + res.bias)[:, None])
+    assert np.ptp(x, axis=1).max() > 1.9
+    with pytest.raises(ValueError, match="covers_inputs"):
+        found.covers(corner)
+    assert found.covers_inputs([[1.0], [-1.0]])
+    plain = certify(replace(res, bias=3 * res.bias), low, high, input_range=(-1, 1))
+    assert not plain.shared  # the box suffices
+    assert plain.covers(0.9 * corner)
+
+
+def test_a_range_of_inputs_must_agree_with_the_drives():
+    res = Reservoir([[2.0]], [[1.0]], [-1.0])
+    for method in ("auto", "thorough"):
+        with pytest.raises(ValueError, match="input_range reaches beyond drive_min"):
+            certify(res, -0.1, 0.1, method=method, input_range=(-1, 1))
+    found = certify(res, -1.0, 1.0, input_range=(-1, 1))  # exact ends, within rounding
+    assert found.drive_max >= 1.0
+
+
+def test_certificates_are_read_only():
+    res, low, high = network(0)
+    found = certify(res, low, high)
+    for values in (found.box, found.gains, found.weights, found.drive_min):
+        with pytest.raises(ValueError, match="read-only"):
+            values[0] = 0.0
+
+
+def test_a_gain_of_one_is_not_certified_by_a_rate_of_one():
+    for method in ("auto", "thorough", "two_norm", "series"):
+        assert not certify(Reservoir([[1.0]], [[1.0]], [0.0]), 0, 0, method=method).holds
+
+
 def test_huge_weights_and_drives_are_not_certified_and_raise_no_warning():
-    for scale in (1e160, 1e307):
+    for scale in (1e110, 1e160, 1.7e308):
         W = np.full((3, 3), scale)
         found = certify(Reservoir(W, np.eye(3), np.zeros(3)), -1, 1, method="thorough")
         assert not found.holds
         assert found.box.shape == (2, 3)
     found = certify(Reservoir(np.eye(3), np.eye(3), np.zeros(3)), -1e308, 1e308)
     assert not found.holds
+    with pytest.raises(ValueError, match="overflows"):
+        certify_cycle(Reservoir([[0.5]], [[1e200]], [0.0]), [[1e200]])
+    with pytest.raises(ValueError, match="overflows"):
+        drive_range(Reservoir([[0.5]], [[1e308]], [0.0]), -100, 100)
+    with pytest.raises(ValueError, match="Scale W or the inputs down"):
+        stable_bias([[2.0]], -1.7e308, 1.7e308)
+    loud = certify_loop(
+        Reservoir([[0.5]], [[1.0]], [0.0]), ([[1.7e308]], [0.0]), include_input=False
+    )
+    assert not loud.holds
+    slow = Reservoir([[0.5]], [[1.0]], [0.0], leak_rate=1e-320)
+    for method in ("auto", "thorough", "series"):
+        certify(slow, -1, 1, method=method)
     # cancellation: a drive near minus the bias, with a rounding error that the box must hold
     found = certify(Reservoir([[2.0]], [[1.0]], [1e16]), -1e16, -1e16)
     assert not found.holds
@@ -458,6 +619,35 @@ def test_the_contraction_over_a_period_is_that_of_the_product():
         product = (0.4 * np.eye(15) + 0.6 * gains[:, None] * abs(res.W).toarray()) @ product
     radius = np.abs(np.linalg.eigvals(product)).max()
     assert radius ** (1 / 4) <= found.rate <= radius ** (1 / 4) * 1.002
+
+
+@pytest.mark.parametrize("method", ["auto", "series", "thorough"])
+def test_the_rate_of_a_cycle_of_one_unit_in_closed_form(method):
+    unit = Reservoir([[0.8]], [[1.0]], [0.3], leak_rate=0.5)
+    found = certify_cycle(unit, [[1.0], [-0.5], [2.0]], method=method)
+    assert found.rate == pytest.approx(np.prod(0.5 + 0.4 * found.gains) ** (1 / 3), rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_windows_bound_every_product_of_jacobians(seed):
+    rng = np.random.default_rng(seed)
+    n, period = 4, 5
+    res = Reservoir(rng.standard_normal((n, n)), np.eye(n), np.zeros(n), leak_rate=0.6)
+    net = read_network(res, -1, 1)
+    least = rng.uniform(0.0, 0.5, (period, n))
+    largest = least + rng.uniform(0.0, 0.5, (period, n))
+    zero = np.zeros(n)
+    boxes = [Box(zero, zero, zero, zero, *slopes) for slopes in zip(least, largest, strict=True)]
+    v = rng.uniform(0.5, 2, n)
+    bound, reached = _Window(net, boxes).advance(v), 0.0
+    for _ in range(300):
+        e = v * rng.choice([-1.0, 1.0], n)
+        for t in range(period):
+            d = np.where(rng.random(n) < 0.5, least[t], largest[t])
+            e = 0.4 * e + 0.6 * d * (res.W @ e)
+        assert (np.abs(e) <= bound).all()
+        reached = max(reached, np.max(np.abs(e) / bound))
+    assert reached > 0.2
 
 
 def test_two_cycles_are_not_certified():
@@ -556,6 +746,11 @@ def test_the_readouts_own_feedthrough_is_part_of_the_loop():
         ((([[np.nan]], [0.0]),), {"include_input": False}, "finite"),
         ((([[1.0]], [0.0]),), {"include_input": False, "clip": (1, 0)}, "low <= high"),
         ((([[1.0]], [0.0]),), {"include_input": False, "exog": [1.0]}, "exog"),
+        ((([[1.0]], [0.0]),), {"include_input": False, "clip": 1.0}, r"pair \(low, high\)"),
+        ((([[1.0]], [0.0]),), {"include_input": False, "clip": (0, 1, 2)}, r"pair \(low, high\)"),
+        ((([[1.0]], [0.0, 1.0]),), {"include_input": False}, "intercept"),
+        ((np.zeros((2, 0, 1)),), {"include_input": False}, "must not be empty"),
+        ((np.tanh,), {"include_input": False}, "got a function"),
     ],
 )
 def test_bad_input_of_loops(args, options, message):
@@ -563,6 +758,18 @@ def test_bad_input_of_loops(args, options, message):
     first = [res] if message != "reservoir must be" else ["none"]
     with pytest.raises((TypeError, ValueError), match=message):
         certify_loop(*first, *args, **options)
+
+
+def test_clipped_loops_move_inside_their_box():
+    res = Reservoir([[0.2]], [[1.0]], [0.0])
+    for clip in ((0.5, 3.0), (-0.2, 0.1), (-np.inf, 0.4), (-np.inf, np.inf)):
+        found = certify_loop(res, ([[2.0]], [0.3]), include_input=False, clip=clip)
+        for start in (-3.0, 0.0, 3.0):
+            y, x = run_closed_loop(
+                res, ([[2.0]], [0.3]), 500, initial_output=[start], initial_state=[1.0], clip=clip
+            )
+            assert found.box[0, 1] - 1e-9 <= y[-1, 0] <= found.box[1, 1] + 1e-9
+            assert found.box[0, 0] - 1e-9 <= x[0] <= found.box[1, 0] + 1e-9
 
 
 # --- the fuzz, and what is refused --------------------------------------------------------------
@@ -613,6 +820,12 @@ def test_unbounded_activations_are_refused_by_name(activation):
         (0.0, np.inf, {}, ValueError, "drive_max holds NaN or infinity"),
         ([0.0] * 3, 1.0, {}, ValueError, r"\(n_units=2,\); got \(3,\)"),
         (1j, 1.0, {}, TypeError, "real"),
+        ("-1", 1.0, {}, TypeError, "drive_min must be real"),
+        (None, 1.0, {}, TypeError, "drive_min must be real"),
+        ([[0.0], [1.0, 2.0]], 1.0, {}, TypeError, "drive_min must be real"),
+        (-1, 1, {"input_range": 5}, ValueError, r"input_range must be a pair \(low, high\)"),
+        (-1, 1, {"input_range": (0, 1, 2)}, ValueError, "pair"),
+        (-1, 1, {"input_range": ("a", 1)}, TypeError, r"input_range\[0\] must be real"),
         (0.0, 1.0, {"method": "norm"}, ValueError, "method='norm' is not known"),
     ],
 )

@@ -281,6 +281,8 @@ def test_largest_certified_of_one_unit_and_at_the_ends():
     assert not nothing.certificate.holds
     with pytest.raises(ValueError, match="spectral radius of W is 0"):
         largest_certified(Reservoir(np.eye(3, k=1), np.eye(3), np.zeros(3)), -1, 1)
+    with pytest.raises(ValueError, match="tol=1e-16"):
+        largest_certified(unstable, -1, 1, tol=1e-16)
     with pytest.raises(ValueError, match="parameter='bias' is not known"):
         largest_certified(unstable, -1, 1, parameter="bias")
 

@@ -151,7 +151,10 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
 def _as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
     if clip is None:
         return None
-    low, high = (np.array(end, dtype=dtype) for end in clip)
+    try:
+        low, high = (np.array(end, dtype=dtype) for end in clip)
+    except (TypeError, ValueError):
+        raise ValueError(f"clip={clip!r} must be a pair (low, high) of numbers.") from None
     fits = all(end.shape in ((), (n_outputs,)) for end in (low, high))
     if not fits or not (low <= high).all():
         raise ValueError(

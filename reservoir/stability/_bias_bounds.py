@@ -10,7 +10,15 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.stability._network import read_matrix, read_range, row_sums
+from reservoir.activations._enclosures import EPS
+from reservoir.stability._network import (
+    as_real,
+    read_drive,
+    read_leak,
+    read_matrix,
+    read_range,
+    row_sums,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +64,15 @@ class BiasBounds:
         -------
         bool
         """
-        b = np.broadcast_to(np.asarray(bias, dtype=float), self.upper.shape)
+        b = read_drive("bias", bias, len(self.upper))
         return bool(((b < self.upper) | (b > self.lower)).all())
 
 
 def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
-    """Least modulus of bias plus drive at which one tanh unit has the echo state property.
+    """Return what bias plus drive of one tanh unit must exceed for the echo state property.
 
-    The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``; c is bias plus drive.
+    The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``; c is bias plus drive, and
+    all of it must lie above the critical value, or all of it below its negative.
 
     Parameters
     ----------
@@ -78,7 +87,7 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
         - gain in [-1, 1]: 0, and no bias is needed at all;
         - gain g > 1, any leak: ``g q - atanh q``, ``q = sqrt(1 - 1/g)``. Necessary and sufficient;
         - gain -g < -1, no leak: ``g q + atanh q``. Necessary and sufficient for constant drives,
-          sufficient for all;
+          sufficient for all, and there the sign of c may change;
         - gain -g, leak a: with ``m = 2/a - 1``, 0 if ``g < m``; else ``g + atanh(sqrt(1 - m/g))``.
           Sufficient; what lies below is open.
 
@@ -99,25 +108,40 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
     >>> round(critical_bias(3.78), 4), round(critical_bias(-3.78), 4), critical_bias(0.9)
     (1.9575, 4.5258, 0.0)
     """
-    if np.iscomplexobj(gain) or np.iscomplexobj(leak_rate):
-        raise TypeError("gain and leak_rate must be real; got complex numbers.")
-    w, a = np.asarray(gain, dtype=float), np.asarray(leak_rate, dtype=float)
+    w, a = as_real("gain", gain), as_real("leak_rate", leak_rate)
     if not np.isfinite(w).all():
         raise ValueError(f"gain={gain!r} holds NaN or infinity.")
     if not ((a > 0) & (a <= 1)).all():
         raise ValueError(f"leak_rate={leak_rate!r} must be in (0, 1]; 1 means no leak.")
-    g = np.abs(w)
+    try:
+        w, a = np.broadcast_arrays(w, a)
+    except ValueError:
+        raise ValueError(
+            f"gain of shape {w.shape} and leak_rate of shape {a.shape} do not fit: give one number "
+            "or arrays of one shape."
+        ) from None
+    critical = _critical(w, a)[0]
+    return float(critical) if critical.ndim == 0 else critical
+
+
+def _critical(w: Array, a: Array) -> tuple[Array, Array]:
+    """Return the critical bias, and a bound of what rounding has done to it."""
+    g = np.maximum(np.abs(w), 1.0)
     with np.errstate(over="ignore"):
         m = 2 / a - 1
-    q = np.sqrt(np.maximum(1 - 1 / np.maximum(g, 1.0), 0.0))
-    # where q rounds to 1: atanh q = log((1 + q) / sqrt(1 - q^2)), and 1 - q^2 = 1 / g
-    angle = np.log1p(q) + 0.5 * np.log(np.maximum(g, 1.0))
     ratio = np.maximum(g / m, 1.0)
-    q_m = np.sqrt(np.maximum(1 - 1 / ratio, 0.0))
-    leaky = np.where(g < m, 0.0, g + np.log1p(q_m) + 0.5 * np.log(ratio))
+    q, angle = _tangent(g)
+    leaky = np.where(np.abs(w) < m, 0.0, g + _tangent(ratio)[1])
     negative = np.where(a == 1.0, g * q + angle, leaky)
-    critical = np.where(g <= 1, 0.0, np.where(w > 0, g * q - angle, negative))
-    return float(critical) if critical.ndim == 0 else critical
+    critical = np.where(np.abs(w) <= 1, 0.0, np.where(w > 0, g * q - angle, negative))
+    return critical, 8 * EPS * (g + np.abs(critical)) * (np.abs(w) > 1)
+
+
+def _tangent(g: Array) -> tuple[Array, Array]:
+    """Return q = sqrt(1 - 1/g) and artanh q."""
+    q = np.sqrt((g - 1) / g)
+    # near q = 1 by 1 - q^2 = 1/g; elsewhere from q itself: g q - artanh q is stationary there
+    return q, np.where(q < 0.9, np.arctanh(np.minimum(q, 0.9)), np.log1p(q) + 0.5 * np.log(g))
 
 
 def bias_bounds(
@@ -196,17 +220,21 @@ def bias_bounds(
     W = read_matrix(W)
     n_units = W.shape[0]
     low, high = read_range(drive_min, drive_max, n_units)
-    leak = np.asarray(leak_rate, dtype=float)
-    if leak.shape not in ((), (n_units,)):
-        raise ValueError(f"leak_rate must be a number or have shape ({n_units},); got {leak.shape}")
+    leak = read_leak(leak_rate, n_units)
     scale = 1.0 if activation == "tanh" else 0.25
     if n_units == 1:
         gain = scale * float(W.toarray()[0, 0] if sp.issparse(W) else W[0, 0])
         gains = np.array([gain])
     else:
-        squares = W.multiply(W) if sp.issparse(W) else W * W
-        gains = scale * np.sqrt(row_sums(squares))
-    critical = critical_bias(gains, leak_rate=leak)
+        size = max(abs(W).max(), 1e-300)  # squares of the entries might overflow
+        scaled = W / size
+        squares = scaled.multiply(scaled) if sp.issparse(scaled) else scaled * scaled
+        gains = scale * (size * np.sqrt(row_sums(squares)))
+    critical, error = _critical(gains, leak)
+    # outwards: a bias that is allowed is beyond the exact bound
+    critical = (
+        critical + error + 4 * EPS * (np.maximum(np.abs(low), np.abs(high)) + row_sums(abs(W)))
+    )
     if activation == "tanh":
         upper, lower = -critical - high, critical - low
     else:  # b/2 + (W 1)/4 + p/2 must clear the critical value

@@ -57,14 +57,14 @@ def boxed(network: Network, low: Array, high: Array, z_low: Array, z_high: Array
     return Box(low, high, z_low, z_high, least, largest)
 
 
-def tube(network: Network, drives: Array, *, max_periods: int = 1000) -> list[Box]:
+def tube(network: Network, drives: Array, error: Array, *, max_periods: int = 1000) -> list[Box]:
     """Follow the box over the period of a drive, from the activation's range at its start.
 
-    Unlike a box for all inputs it depends on the leak. Entry t bounds the state before step t and
-    the pre-activation of that step.
+    The drive is known up to an error, from the product that made it. Unlike a box for all inputs
+    the boxes depend on the leak. Entry t bounds the state before step t, and z in that step.
     """
     enclosure, W, A, leak = network.enclosure, network.W, network.A, network.leak
-    padding = network.rounding(np.abs(drives).max(axis=0))
+    padding = network.rounding(np.abs(drives).max(axis=0)) + error
     kept, n_steps = 1 - leak, len(drives)
     low = np.tile(np.full(network.n_units, enclosure.low), (n_steps + 1, 1))
     high = np.tile(np.full(network.n_units, enclosure.high), (n_steps + 1, 1))

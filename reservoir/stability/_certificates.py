@@ -9,10 +9,19 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
+from reservoir.activations._enclosures import EPS
 from reservoir.dynamics._open_loop import as_feedback, as_series
 from reservoir.stability._boxes import Box, interval_box, tube
 from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
-from reservoir.stability._network import Network, as_reservoir, read_network, shared_inputs
+from reservoir.stability._network import (
+    Network,
+    as_double,
+    as_real,
+    as_reservoir,
+    drive_range,
+    read_network,
+    shared_inputs,
+)
 from reservoir.stability._rates import (
     LARGEST,
     MAX_DENSE_UNITS,
@@ -62,14 +71,18 @@ class Certificate:
     weights : array of shape (n_units,) or None
         The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
         inside the box (of a cycle: over every period that starts before step 0). two_norm:
-        ``||weights * e||_2`` does so if all leak rates are equal. series: None.
+        ``||weights * e||_2`` does so if all leak rates are equal. None where the proof is of the
+        long run only: by series, or where zonotopes have narrowed the box.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
         is fed back keeps the drive inside.
     input_range : array of shape (2, n_features) or None
-        The range of the inputs that the drive's range came from, if an estimator made it.
+        The range of the inputs that it covers, if it was given, or made by an estimator.
     output_range : array of shape (2, n_outputs) or None
         The same for outputs that are fed back through W_fb.
+    shared : bool
+        Whether the proof rests on the units sharing their inputs: then it covers drives that
+        inputs of `input_range` make, and no others.
 
     Examples
     --------
@@ -92,6 +105,12 @@ class Certificate:
     drive_max: Array
     input_range: Array | None = None
     output_range: Array | None = None
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
 
     def __bool__(self) -> bool:
         return self.holds
@@ -114,8 +133,21 @@ class Certificate:
         -------
         bool
             False if the certificate does not hold.
+
+        Raises
+        ------
+        ValueError
+            If the shape does not fit, or the certificate is `shared`: ask `covers_inputs` then.
         """
-        p = np.asarray(drive, dtype=float)
+        p = as_real("drive", drive)
+        n_units = self.drive_min.shape[-1]
+        if p.ndim not in (1, 2) or p.shape[-1] != n_units:
+            raise ValueError(f"drive must have {n_units} columns, one per unit; got {p.shape}.")
+        if self.shared:
+            raise ValueError(
+                "This certificate covers drives that inputs within input_range make, and no other "
+                "drives: use covers_inputs(X)."
+            )
         return self.holds and bool(((p >= self.drive_min) & (p <= self.drive_max)).all())
 
     def covers_inputs(self, X: ArrayLike) -> bool:
@@ -130,9 +162,13 @@ class Certificate:
         bool
             False if the certificate does not hold, or knows of no range of inputs.
         """
-        u = np.asarray(X, dtype=float)
+        u = as_real("X", X)
         if not self.holds or self.input_range is None:
             return False
+        if u.ndim != 2 or u.shape[1] != self.input_range.shape[1]:
+            raise ValueError(
+                f"X must have shape (n_samples, {self.input_range.shape[1]}); got {u.shape}."
+            )
         return bool(((u >= self.input_range[0]) & (u <= self.input_range[1])).all())
 
 
@@ -165,8 +201,8 @@ def certify(
         about five times as long.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
-        back through W_fb. With them "thorough" knows that the units share their inputs; the
-        certificate then covers the drives of such inputs only.
+        back through W_fb: those that the drive's bounds come from. With them "thorough" knows that
+        the units share their inputs, and may prove more, of such inputs only (``shared``).
 
     Returns
     -------
@@ -178,7 +214,8 @@ def certify(
         If nothing is known of the activation on intervals; a subclass of ValueError.
     TypeError, ValueError
         If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
-        "thorough", "two_norm" or "series" is asked for more than 3000 units.
+        inputs of `input_range` leave the bounds of the drive; if "thorough", "two_norm" or "series"
+        is asked for more than 3000 units.
 
     Notes
     -----
@@ -215,22 +252,46 @@ def certify(
     of_inputs, of_outputs, shared = shared_inputs(
         as_reservoir(reservoir), input_range, output_range
     )
+    network = _reaching(network, reservoir, of_inputs, of_outputs)
     found = certify_network(network, method, shared)
     return replace(found, input_range=of_inputs, output_range=of_outputs)
+
+
+def _reaching(
+    network: Network, reservoir: Any, of_inputs: Array, of_outputs: Array | None
+) -> Network:
+    """Return the network with a drive that holds all that the inputs make, to the last digit."""
+    feedback = {}
+    if of_outputs is not None:
+        feedback = {"feedback_low": of_outputs[0], "feedback_high": of_outputs[1]}
+    low, high = drive_range(reservoir, of_inputs[0], of_inputs[1], **feedback)
+    slack = 1e-9 * (np.abs(low) + np.abs(high))
+    if (low < network.drive_min - slack).any() or (high > network.drive_max + slack).any():
+        raise ValueError(
+            "input_range reaches beyond drive_min and drive_max: the drives of such inputs are not "
+            "within the bounds. Take drive_min, drive_max = drive_range(reservoir, low, high)."
+        )
+    return replace(
+        network,
+        drive_min=np.minimum(low, network.drive_min),
+        drive_max=np.maximum(high, network.drive_max),
+    )
 
 
 def certify_network(
     network: Network, method: str = "auto", inputs: tuple[Array, Array] | None = None
 ) -> Certificate:
     """`certify` on what has been checked."""
-    _check_size(network, method)
+    check_size(network, method)
     if not _is_manageable(network):
         return _no_certificate(network)
     box = interval_box(network)
     best = _attempt(network, box, method)
     if method == "thorough" and not best.holds:
-        narrow = zonotope_box(network, box, inputs)
-        best = max(best, _attempt(network, narrow, method), key=lambda found: -found.rate)
+        narrow = _attempt(network, zonotope_box(network, box, inputs), method)
+        if narrow.rate < best.rate:  # narrowed boxes hold trajectories in the end, not all the way
+            shared = narrow.holds and inputs is not None
+            best = replace(narrow, weights=None, shared=shared)
     return best
 
 
@@ -240,7 +301,7 @@ def _is_manageable(network: Network) -> bool:
     return is_small(network.A) and all((np.abs(v) < LARGEST).all() for v in vectors)
 
 
-def _check_size(network: Network, method: str) -> None:
+def check_size(network: Network, method: str) -> None:
     if network.n_units > MAX_DENSE_UNITS and method not in ("auto", "max_norm"):
         raise ValueError(
             f"method={method!r} needs dense matrices of n_units={network.n_units}; it is offered "
@@ -369,24 +430,27 @@ def certify_cycle(
     """
     check_choice("method", method, _CYCLE_METHODS)
     reservoir = as_reservoir(reservoir)
+    if method != "max_norm" and method != "auto":
+        _check_cycle_size(reservoir.n_units, method)
     drives = periodic_drive(reservoir, inputs, feedback)
     network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
+    error = _drive_error(reservoir, inputs, feedback)
     if not _is_manageable(network):
         return _no_certificate(network)
-    boxes = tube(network, drives)
+    boxes = tube(network, drives, error)
     r, v = cycle_rate(network, boxes)
+    weights: Array | None = v
     rates = {"max_norm": r}
     if method == "series":
         rates = {"series": series_cycle_rate(network, boxes, v)}
     elif method == "thorough" and r >= 1:
-        _check_cycle_size(network)
-        boxes = zonotope_tube(network, boxes, drives)
+        boxes, weights = zonotope_tube(network, boxes, drives, error), None
         rates["max_norm"], v = cycle_rate(network, boxes)
         rates["series"] = series_cycle_rate(network, boxes, v)
     chosen = min(rates, key=lambda name: rates[name])
     rate = rates[chosen]
     if rate < 1:  # rounded up: a root is not exact
-        rate = min(rate ** (1 / len(drives)) * (1 + 1e-14), 1.0)
+        rate = min(rate ** (1 / len(drives)) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0)
     return Certificate(
         holds=bool(rates[chosen] < 1),
         rate=float(rate),
@@ -394,18 +458,27 @@ def certify_cycle(
         theorem=_CYCLE_THEOREMS[chosen] if rates[chosen] < 1 else "none",
         box=np.array([[box.low, box.high] for box in boxes]),
         gains=np.array([box.largest_slope for box in boxes]),
-        weights=v if chosen == "max_norm" and rate < 1 else None,
+        weights=weights if chosen == "max_norm" and rate < 1 else None,
         drive_min=drives,
         drive_max=drives,
     )
 
 
-def _check_cycle_size(network: Network) -> None:
-    if network.n_units > MAX_SERIES_UNITS:
+def _check_cycle_size(n_units: int, method: str) -> None:
+    if n_units > MAX_SERIES_UNITS:
         raise ValueError(
-            f'method="thorough" over a cycle forms dense products: n_units={network.n_units} '
-            f'exceeds {MAX_SERIES_UNITS}. Use method="max_norm".'
+            f"method={method!r} over a cycle forms dense products: n_units={n_units} exceeds "
+            f'{MAX_SERIES_UNITS}. Use method="max_norm".'
         )
+
+
+def _drive_error(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
+    """Return what rounding may have done to `periodic_drive`, the largest over the period."""
+    sizes = np.abs(np.asarray(inputs, dtype=float)) @ abs(as_double(reservoir.W_in)).T
+    if feedback is not None:
+        sizes = sizes + np.abs(np.asarray(feedback, dtype=float)) @ abs(as_double(reservoir.W_fb)).T
+    n_terms = reservoir.n_features + reservoir.n_outputs + 4
+    return n_terms * EPS * np.asarray(sizes).max(axis=0)
 
 
 def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
@@ -414,7 +487,10 @@ def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None
     if len(X) == 0:
         raise ValueError("inputs has no rows; one period of the input has at least 1.")
     given = as_feedback(reservoir, feedback, len(X))
-    drives = np.asarray((reservoir.W_in.astype(float) @ X.T).T)
-    if given is not None:
-        drives = drives + given.astype(float) @ reservoir.W_fb.T.astype(float)
+    with np.errstate(over="ignore", invalid="ignore"):
+        drives = np.asarray((reservoir.W_in.astype(float) @ X.T).T)
+        if given is not None:
+            drives = drives + given.astype(float) @ reservoir.W_fb.T.astype(float)
+    if not np.isfinite(drives).all():
+        raise ValueError("The drive W_in u overflows: scale the input weights or the inputs down.")
     return drives

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir.activations._enclosures import EPS
 from reservoir.scaling import spectral_radius
-from reservoir.stability._network import read_matrix
+from reservoir.stability._network import read_leak, read_matrix
 from reservoir.stability._rates import (
     MAX_DENSE_UNITS,
     norm_bound,
@@ -150,19 +150,6 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     return EchoStateConditions(
         radius, norm, abs_radius, min(schur, norm, abs_radius), bool(proved), bool(radius < 1)
     )
-
-
-def read_leak(leak_rate: ArrayLike, n_units: int) -> Array:
-    """Return the leak rates as an array of shape (n_units,)."""
-    leak = np.asarray(leak_rate, dtype=float)
-    if leak.shape not in ((), (n_units,)):
-        raise ValueError(
-            f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}."
-        )
-    if not ((leak > 0) & (leak <= 1)).all():
-        bad = leak[~((leak > 0) & (leak <= 1))].flat[0]
-        raise ValueError(f"leak_rate={bad:g} must be in (0, 1]; 1 means no leak.")
-    return np.broadcast_to(leak, (n_units,))
 
 
 def _proved_below_one(W: Matrix, P: Array, value: float) -> bool:

@@ -8,7 +8,7 @@ from reservoir._typing import Array
 from reservoir.activations._enclosures import EPS
 from reservoir.stability._boxes import Box
 from reservoir.stability._network import TINY, Network
-from reservoir.stability._rates import _FLOOR
+from reservoir.stability._rates import _FLOOR, SMALL
 
 MAX_SERIES_UNITS = 500
 _WINDOW = 8  # steps whose products are formed; windows follow one another
@@ -43,7 +43,7 @@ def _best_ratio(over_period, v: Array, slack: float) -> tuple[float, Array]:  # 
             break
         v = u + 0.02 * high * v
         v = np.maximum(v / v.max(), _FLOOR)
-    return best * slack + TINY, best_v
+    return best * slack + SMALL, best_v
 
 
 def series_cycle_rate(network: Network, boxes: list[Box], start: Array) -> float:

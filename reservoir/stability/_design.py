@@ -14,12 +14,18 @@ from reservoir._validation import as_generator, check_choice, check_number
 from reservoir.activations import Activation, get_activation
 from reservoir.scaling import spectral_radius
 from reservoir.stability._boxes import Box, interval_box
-from reservoir.stability._certificates import METHODS, Certificate, certify, certify_network
-from reservoir.stability._conditions import read_leak
+from reservoir.stability._certificates import (
+    METHODS,
+    Certificate,
+    certify,
+    certify_network,
+    check_size,
+)
 from reservoir.stability._network import (
     Network,
     as_reservoir,
     enclosure_of,
+    read_leak,
     read_matrix,
     read_range,
     row_sums,
@@ -117,11 +123,13 @@ def stable_bias(
     W = read_matrix(W)
     n_units = W.shape[0]
     low, high = read_range(drive_min, drive_max, n_units)
-    low, high = low - margin * (high - low), high + margin * (high - low)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = low - margin * (high - low), high + margin * (high - low)
     leak = read_leak(leak_rate, n_units)
     bias = np.zeros(n_units)
     network = Network(W, abs(W), low, high, bias, leak, enclosure_of(activation))
-    if not is_small(network.A) or max(np.abs(low).max(), np.abs(high).max()) >= LARGEST:
+    check_size(network, method)
+    if not is_small(network.A) or not max(np.abs(low).max(), np.abs(high).max()) < LARGEST:
         raise ValueError(
             f"The sums over the rows of |W| and the drive must be below {LARGEST:g}, beyond which "
             "nothing is certified. Scale W or the inputs down."
@@ -382,15 +390,16 @@ def largest_certified(
         "spectral_radius" multiplies W; "input_scaling" multiplies the drive.
     method : str, default="auto"
         As in `certify`.
-    tol : float, default=1e-3
+    tol : float, at least 1e-12, default=1e-3
         Relative accuracy of the bisection.
 
     Returns
     -------
     LargestCertified
-        ``value``: the spectral radius of the scaled W, or the factor of the input weights; infinite
-        if all of 2^40 times the present one is certified, and 0.0 with a certificate that does not
-        hold if not even 2^-40 of it is. ``certificate``: of that value.
+        ``value``: the spectral radius of the scaled W (to the accuracy of `spectral_radius`, 1e-6:
+        leave a margin if you build anew), or the factor of the input weights; infinite if even 2^40
+        times the present one is certified, and 0.0 with a certificate that does not hold if not
+        even 2^-40 of it is. ``certificate``: of that value.
 
     Raises
     ------
@@ -413,7 +422,7 @@ def largest_certified(
     (True, True)
     """
     check_choice("parameter", parameter, ("spectral_radius", "input_scaling"))
-    tol = check_number("tol", tol, low=0.0, low_open=True)
+    tol = check_number("tol", tol, low=1e-12)
     reservoir = as_reservoir(reservoir)
     low, high = read_range(drive_min, drive_max, reservoir.n_units)
     unit = 1.0

@@ -15,11 +15,13 @@ from reservoir.stability._network import (
     TINY,
     Network,
     as_double,
+    as_pair,
+    as_real,
     as_reservoir,
     enclosure_of,
     image_of_box,
 )
-from reservoir.stability._rates import perron_bound, scaled_rows
+from reservoir.stability._rates import LARGEST, is_small, perron_bound, scaled_rows
 
 _THEOREM = "C6: contraction of the closed loop"
 _MAX_ITER = 2000
@@ -99,9 +101,17 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
         include_input = model._include_input
     if include_input is None:
         raise ValueError("include_input must say whether coef holds weights of the input.")
-    coef, intercept = (np.asarray(part, dtype=float) for part in readout)
+    if callable(readout):
+        raise TypeError("certify_loop needs a linear readout, (coef, intercept); got a function.")
+    parts = as_pair("readout", readout)
+    coef, intercept = as_real("coef", parts[0]), as_real("intercept", parts[1])
     if coef.ndim != 2 or not np.isfinite(coef).all() or not np.isfinite(intercept).all():
         raise ValueError("coef must be a finite array of two dimensions, intercept finite.")
+    if not coef.size or intercept.shape not in ((), (len(coef),)):
+        raise ValueError(
+            f"coef must not be empty and intercept have shape ({len(coef)},); got {coef.shape}, "
+            f"{intercept.shape}."
+        )
     return coef, np.broadcast_to(intercept, (len(coef),)), bool(include_input)
 
 
@@ -131,7 +141,7 @@ class _Loop:
             raise ValueError(f"coef has {q} rows; W_in has {reservoir.n_features} columns.")
         given = np.zeros(reservoir.n_features - n_fed)
         if exog is not None:
-            given = np.asarray(exog, dtype=float)
+            given = as_real("exog", exog)
             if given.shape != (reservoir.n_features - n_fed,) or not np.isfinite(given).all():
                 raise ValueError(
                     f"exog must be finite, of shape ({reservoir.n_features - n_fed},); got "
@@ -170,7 +180,7 @@ class _Loop:
         gains = net.enclosure.slopes(np.full(n, -1e300), np.full(n, 1e300))[1]
         rate, weights = np.inf, None
         p_low = p_high = np.full(n, np.inf)
-        if np.isfinite(limit).all() or self.clip is not None:
+        if np.isfinite(limit).all() and self._is_manageable(limit):
             for _ in range(_MAX_ITER):
                 z_low, z_high, p_low, p_high = self._preactivation(low, high, y_low, y_high)
                 below, above = net.enclosure.values(z_low, z_high)
@@ -196,12 +206,22 @@ class _Loop:
             drive_max=p_high,
         )
 
+    def _is_manageable(self, limit: Array) -> bool:
+        """Whether no sum comes near to where it overflows."""
+        parts = self.network.A, abs(self.V), abs(self.C), abs(self.D)
+        return (
+            all(is_small(part) for part in parts)
+            and max(limit.max(), np.abs(self.network.bias).max()) < LARGEST
+        )
+
     def _largest_outputs(self, reach: float) -> Array:
         """Return a bound of |y| in the end, infinite if there is none."""
         q = len(self.C)
         forced = reach * np.abs(self.C).sum(axis=1) + np.abs(self.c) + self.y_error
         slack = 1 + (self.C.shape[1] + 2 * q + 20) * EPS
-        if self.clip is not None:  # D multiplies what is fed back, clipped
+        clipped = self.clip is not None and np.isfinite(self.clip).all()
+        if clipped:  # D multiplies what is fed back, clipped
+            assert self.clip is not None
             fed = np.maximum(np.abs(self.clip[0]), np.abs(self.clip[1]))
             return (forced + np.abs(self.D) @ fed) * slack
         radius, _ = perron_bound(np.abs(self.D))
@@ -252,7 +272,7 @@ class _Loop:
 def _read_clip(clip: Any, q: int) -> tuple[Array, Array] | None:
     if clip is None:
         return None
-    low, high = (np.asarray(end, dtype=float) for end in clip)
+    low, high = (as_real("clip", end) for end in as_pair("clip", clip))
     if any(end.shape not in ((), (q,)) for end in (low, high)) or not (low <= high).all():
         raise ValueError(
             f"clip={clip!r} must be (low, high), numbers or arrays of shape ({q},), with low <= "

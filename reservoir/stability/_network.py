@@ -72,7 +72,31 @@ class Network:
 
 def row_sums(A: Matrix) -> Array:
     """Return the sums over each row of a sparse or dense matrix."""
-    return np.asarray(A.sum(axis=1), dtype=float).ravel()
+    with np.errstate(over="ignore"):
+        return np.asarray(A.sum(axis=1), dtype=float).ravel()
+
+
+def as_real(name: str, value: Any) -> Array:
+    """Return real numbers as an array of doubles; text and complex numbers are refused."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # nested lists of different lengths
+        array = np.asarray(value, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must be real: a number or an array of numbers; got {type(value).__name__} of "
+            f"dtype {array.dtype}."
+        )
+    return array.astype(float)
+
+
+def as_pair(name: str, value: Any) -> tuple[Any, Any]:
+    """Return the two items of (low, high)."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair (low, high); got {value!r}.") from None
+    return low, high
 
 
 def as_reservoir(model: Any) -> Reservoir:
@@ -130,6 +154,20 @@ def as_double(W: Matrix) -> Matrix:
     return np.asarray(W, dtype=float)
 
 
+def read_leak(leak_rate: ArrayLike, n_units: int) -> Array:
+    """Return the leak rates as an array of shape (n_units,)."""
+    leak = as_real("leak_rate", leak_rate)
+    if leak.shape not in ((), (n_units,)):
+        raise ValueError(
+            f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}."
+        )
+    inside = (leak > 0) & (leak <= 1)
+    if not inside.all():
+        bad = leak[~inside].flat[0]
+        raise ValueError(f"leak_rate={bad:g} must be in (0, 1]; 1 means no leak.")
+    return np.broadcast_to(leak, (n_units,))
+
+
 def read_matrix(W: Any) -> Matrix:
     """Return a square W in double precision; a number is a network of one unit."""
     if not sp.issparse(W):
@@ -164,16 +202,14 @@ def read_range(drive_min: ArrayLike, drive_max: ArrayLike, n_units: int) -> tupl
 
 def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
     """Return one bound of the drive as an array of shape (n_units,)."""
-    if np.iscomplexobj(value):
-        raise TypeError(f"{name} must be real; got complex numbers.")
-    bound = np.asarray(value, dtype=float)
+    bound = as_real(name, value)
     if bound.shape not in ((), (n_units,)):
         raise ValueError(
-            f"{name} must be a number or have shape (n_units={n_units},); got {bound.shape}. It "
-            "bounds p = W_in u, one entry per unit (drive_range makes it from bounds of u)."
+            f"{name} must be a number or have shape (n_units={n_units},); got {bound.shape}: one "
+            "entry per unit, not per input (drive_range makes bounds of the drive from those of u)."
         )
     if not np.isfinite(bound).all():
-        raise ValueError(f"{name} holds NaN or infinity; the drive must be bounded.")
+        raise ValueError(f"{name} holds NaN or infinity; it must be finite.")
     return np.broadcast_to(bound, (n_units,)).copy()
 
 
@@ -229,6 +265,8 @@ def drive_range(
         least, largest = least + more[0], largest + more[1]
         margin = EPS * (np.abs(least) + np.abs(largest)) + TINY
         least, largest = least - margin, largest + margin
+    if not (np.isfinite(least).all() and np.isfinite(largest).all()):
+        raise ValueError("The drive overflows: scale the input weights or the inputs down.")
     return least, largest
 
 
@@ -249,7 +287,8 @@ def shared_inputs(
     if reservoir.W_fb is not None:
         given.append(("output_range", output_range, reservoir.W_fb))
     centre, generators = np.zeros(reservoir.n_units), []
-    for name, (low, high), M in given:
+    for name, ends, M in given:
+        low, high = as_pair(name, ends)
         M = as_double(M)
         M = M.toarray() if sp.issparse(M) else M
         below, above = _ends(f"{name}[0]", f"{name}[1]", M.shape[1], low, high)
@@ -276,7 +315,7 @@ def _ends(of_low: str, of_high: str, n_columns: int, low: Any, high: Any) -> tup
     """Return the checked ends of a box."""
     ends = []
     for name, value in ((of_low, low), (of_high, high)):
-        end = np.asarray(value, dtype=float)
+        end = as_real(name, value)
         if end.shape not in ((), (n_columns,)) or not np.isfinite(end).all():
             raise ValueError(
                 f"{name}={value!r} must be finite: a number or an array of shape ({n_columns},)."
@@ -290,8 +329,9 @@ def _ends(of_low: str, of_high: str, n_columns: int, low: Any, high: Any) -> tup
 
 def image_of_box(M: Matrix, low: Array, high: Array) -> tuple[Array, Array]:
     """Return bounds of M v for low <= v <= high, rounded outwards."""
-    positive, negative = (M + abs(M)) / 2, (M - abs(M)) / 2  # an end of each entry, no middle
-    size = abs(M) @ np.maximum(np.abs(low), np.abs(high))
-    error = (2 * M.shape[1] + 6) * EPS * size + TINY
-    least = positive @ low + negative @ high - error
-    return least, positive @ high + negative @ low + error
+    with np.errstate(over="ignore", invalid="ignore"):
+        positive, negative = (M + abs(M)) / 2, (M - abs(M)) / 2  # an end of each entry, no middle
+        size = abs(M) @ np.maximum(np.abs(low), np.abs(high))
+        error = (2 * M.shape[1] + 6) * EPS * size + TINY
+        least = positive @ low + negative @ high - error
+        return least, positive @ high + negative @ low + error

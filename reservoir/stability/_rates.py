@@ -19,6 +19,7 @@ from reservoir.stability._network import TINY, Network, row_sums
 
 MAX_DENSE_UNITS = 3000  # dense factorisations and N x N series: 72 MB a matrix
 LARGEST = 1e100  # weights and drives beyond are not certified: their products might overflow
+SMALL = 1e-30  # covers what underflow takes from products with the smallest entries of a vector
 _FLOOR = 1e-280  # keeps vectors positive where a power iteration would underflow
 
 
@@ -60,7 +61,7 @@ def perron_bound(
         v = np.maximum(v / v.max(), _FLOOR)
     if best * slack >= 1 > low and np.isfinite(best):  # undecided: feed-forward parts are slow
         best, best_v = _resolvent_bound(M, best, best_v)
-    return best * slack + TINY, best_v
+    return best * slack + SMALL, best_v
 
 
 def _resolvent_bound(M: Matrix, best: float, best_v: Array) -> tuple[float, Array]:
@@ -205,7 +206,7 @@ class _Series:
             product = np.abs(self.S @ power)
             total += product
             off = lost + self.unit * (bound + lost)
-            rows.append((product @ v + self.B @ off) * slack)
+            rows.append((product @ v + self.B @ off) * slack + TINY)
             power = self.J @ power
             lost, bound = (self.K @ off) * slack, (self.K @ bound) * slack
             size = float(np.abs(power).sum(axis=1).max())
@@ -215,7 +216,7 @@ class _Series:
             if n_terms is None and (size < 0.02 or (n >= 16 and size > 0.95 * sizes[n // 2])):
                 break
         power = np.abs(power)
-        rows.append((power @ v + lost) * slack)
+        rows.append((power @ v + lost) * slack + TINY)
         return np.array(rows), total + power
 
 

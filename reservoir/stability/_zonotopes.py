@@ -105,16 +105,16 @@ def zonotope_box(network: Network, box: Box, inputs: tuple[Array, Array] | None 
     return boxed(network, low, high, z_low, z_high)
 
 
-def zonotope_tube(network: Network, boxes: list[Box], drives: Array) -> list[Box]:
+def zonotope_tube(network: Network, boxes: list[Box], drives: Array, error: Array) -> list[Box]:
     """Narrow the boxes over the period of a given drive; only z and the slopes are narrowed."""
     zonotope = _Zonotope(network, boxes[0].low, boxes[0].high, network.leak)
-    none, zero = np.zeros((network.n_units, 0)), np.zeros(network.n_units)
+    none = np.zeros((network.n_units, 0))
     bounds = [(box.z_low, box.z_high) for box in boxes]
     for k in range(_PERIODS):
         gain = 0.0
         for t, drive in enumerate(drives):
             before = bounds[t]
-            bounds[t] = zonotope.step(*before, drive, zero, none)
+            bounds[t] = zonotope.step(*before, drive, error, none)
             change = np.max(bounds[t][0] - before[0]), np.max(before[1] - bounds[t][1])
             gain = max(gain, *change)
         if not zonotope.is_finite:
