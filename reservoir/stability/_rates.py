@@ -190,7 +190,7 @@ class _Series:
         # relative error of an entry of a product, sums and the making of J and S included
         self.unit = (float(network.row_sizes.max()) + 13) * EPS
         self.n_units = network.n_units
-        self.longest = int(np.clip(12 / leak.min(), 16, 120))
+        self.longest = int(np.clip(12 / max(leak.min(), 0.1), 16, 120))
 
     def terms(self, v: Array, n_terms: int | None = None) -> tuple[Array | None, Array]:
         """Return the bounds of |S_j| v, then of |J^n| v, and the sum of the matrices.

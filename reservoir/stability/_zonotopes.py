@@ -92,7 +92,7 @@ def zonotope_box(network: Network, box: Box, inputs: tuple[Array, Array] | None 
     leak = np.ones_like(network.leak) if equal else network.leak
     zonotope = _Zonotope(network, box.low, box.high, leak)
     z_low, z_high = box.z_low, box.z_high
-    for k in range(int(min(40 / leak.min(), 400))):
+    for k in range(int(40 / max(leak.min(), 0.1))):
         before = z_low, z_high
         z_low, z_high = zonotope.step(z_low, z_high, drive, radius, shared)
         if not zonotope.is_finite:
