@@ -9,6 +9,7 @@ from reservoir.dynamics import Reservoir, run, step_jacobian
 from reservoir.estimators import ESNRegressor
 from reservoir.scaling import scale_to_norm, scale_to_spectral_radius
 from reservoir.stability import (
+    certify_cycle,
     consistency,
     echo_state_index,
     find_limit_cycle,
@@ -407,3 +408,30 @@ def test_little_is_played_once_the_states_are_equal(monkeypatch):
     monkeypatch.setattr(_measures, "side_by_side", counting)
     transient_length(contracting(100, 0, norm=0.5), drive(10_000), random_state=0)
     assert sum(played) < 2_500
+
+
+# --- heuristics, and where they are wrong -------------------------------------------------------
+
+
+def test_measures_from_few_states_miss_a_second_response():
+    # T3's example: a leaky unit of gain -6, a drive that alternates; the second basin is (0.2, 0.6)
+    unit = Reservoir([[-6.0]], [[1.0]], [0.0], leak_rate=0.5)
+    X = np.where(np.arange(2000) % 2, 20.0, 5.15)[:, None]
+    options = {"n_initial_states": 3, "random_state": 0}
+    assert echo_state_index(unit, X, washout=1000, **options) < 1e-9
+    assert consistency(unit, X, washout=10, **options) > 0.999
+    assert transient_length(unit, X, **options) < 400
+    assert lyapunov_exponents(unit, X)[0] < 0
+    ends = [run(unit, X, initial_state=[start])[-1, 0] for start in (0.0, 0.4)]
+    assert np.round(ends, 4) == pytest.approx([0.8364, 0.7418])
+    # and nothing of it is certified
+    assert not certify_cycle(unit, [[5.15], [20.0]], method="thorough").holds
+
+
+def test_sampling_finds_a_lower_bound_of_the_number_of_attractors():
+    # ten units that do not meet, each with two fixed points, the lower with a twelfth of the range
+    apart = Reservoir(3.78 * np.eye(10), np.ones((10, 1)), np.full(10, 1.95))
+    found = sample_attractors(apart, [[0.0]], n_initial_states=30, random_state=0)
+    assert 1 < found.count <= 30
+    one = Reservoir([[3.78]], [[1.0]], [1.95])
+    assert sample_attractors(one, [[0.0]], random_state=0).count == 2  # so there are 2^10
