@@ -210,7 +210,13 @@ def _stabilised(
         activation=reservoir.activation,
         random_state=generator,
     )
-    return replace(reservoir, bias=bias)
+    found = replace(reservoir, bias=bias)
+    if not certify(found, low, high).holds:  # rounding to float32 might undo it
+        raise ValueError(
+            f'bias="stable" found no bias that is certified in {reservoir.dtype}. Use '
+            'dtype="float64", or a smaller spectral radius.'
+        )
+    return found
 
 
 def scaled_weights(
