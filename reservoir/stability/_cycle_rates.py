@@ -8,13 +8,14 @@ from reservoir._typing import Array
 from reservoir.activations._enclosures import EPS
 from reservoir.stability._boxes import Box
 from reservoir.stability._network import TINY, Network
-from reservoir.stability._rates import _FLOOR, SMALL
+from reservoir.stability._rates import _FLOOR, _OVERFLOWS, SMALL
 
 MAX_SERIES_UNITS = 500
 _WINDOW = 8  # steps whose products are formed; windows follow one another
 _ITERATIONS = 60
 
 
+@_OVERFLOWS
 def cycle_rate(network: Network, boxes: list[Box]) -> tuple[float, Array]:
     """Return r and v > 0 with (prod_t M_t) v <= r v over a period, M_t = (1-a) I + a diag(d)|W|."""
     leak, A = network.leak, network.A
@@ -46,6 +47,7 @@ def _best_ratio(over_period, v: Array, slack: float) -> tuple[float, Array]:  # 
     return best * slack + SMALL, best_v
 
 
+@_OVERFLOWS
 def series_cycle_rate(network: Network, boxes: list[Box], start: Array) -> float:
     """Return a bound of the contraction over a period by mean slopes and their radii.
 

@@ -20,6 +20,8 @@ from reservoir.stability._network import TINY, Network, row_sums
 MAX_DENSE_UNITS = 3000  # dense factorisations and N x N series: 72 MB a matrix
 LARGEST = 1e100  # weights and drives beyond are not certified: their products might overflow
 SMALL = 1e-30  # covers what underflow takes from products with the smallest entries of a vector
+# what overflows is no proof: a bound that is infinite or NaN compares as above 1
+_OVERFLOWS = np.errstate(over="ignore", invalid="ignore")
 _FLOOR = 1e-280  # keeps vectors positive where a power iteration would underflow
 
 
@@ -31,6 +33,7 @@ def scaled_rows(d: Array, M: Matrix) -> Matrix:
     return d[:, None] * M
 
 
+@_OVERFLOWS
 def perron_bound(
     M: Matrix, *, start: Array | None = None, decide: float | None = None, max_iter: int = 1000
 ) -> tuple[float, Array]:
@@ -92,6 +95,7 @@ def perron_scaling(M: Matrix, v: Array) -> Array:
     return scaling / np.exp(np.mean(np.log(scaling)))
 
 
+@_OVERFLOWS
 def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
     """Return an upper bound of ||B||_2, proved by a Cholesky factorisation; inf if above `below`.
 
@@ -142,6 +146,7 @@ def scaled_matrix(d: Array, W: Matrix, P: Array) -> Matrix:
     return rows / P
 
 
+@_OVERFLOWS
 def norm_rate(d: Array, W: Matrix, P: Array, *, below: float = 1.0) -> float:
     """Return a proved bound of ||P diag(d) W P^-1||_2, or inf if it is not below `below`."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -155,6 +160,7 @@ def norm_rate(d: Array, W: Matrix, P: Array, *, below: float = 1.0) -> float:
     return bound * (1 + 4 * EPS) + 8 * EPS * frobenius
 
 
+@_OVERFLOWS
 def series_rate(network: Network, least: Array, largest: Array, start: Array) -> float:
     """Return a rate below 1 at which differences decay by the series of theorem C4, or inf.
 
@@ -211,7 +217,7 @@ class _Series:
             power = self.J @ power
             lost, bound = (self.K @ off) * slack, (self.K @ bound) * slack
             size = float(np.abs(power).sum(axis=1).max())
-            if not size < 1e4 or not np.isfinite(lost).all():
+            if not size < 1e4 or not (np.isfinite(lost).all() and np.isfinite(bound).all()):
                 return None, total
             sizes.append(size)
             if n_terms is None and (size < 0.02 or (n >= 16 and size > 0.95 * sizes[n // 2])):
