@@ -172,6 +172,8 @@ def assemble_reservoir(
         n_units, n_features, law=input_weights, scaling=input_scaling, random_state=of_input
     )
     stable = isinstance(bias, str) and bias == "stable"
+    if drive_bounds is not None and not stable:
+        raise ValueError('drive_bounds is for bias="stable" alone; leave one of them out.')
     law = "uniform" if stable else _named_law("bias", bias)
     b = make_bias(n_units, law=law, scaling=bias_scaling, random_state=of_bias)
     W_fb = None

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from reservoir import ESNRegressor
 from reservoir.activations import ACTIVATIONS, Activation, Enclosure
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
@@ -459,7 +460,9 @@ def test_shared_inputs_are_in_the_certificate():
     assert not replace(found, holds=False).covers(res.W_in[:, 0])
     assert found.covers_inputs([[-1.0], [1.0]])
     assert not found.covers_inputs([[0.0], [1.001]])
-    assert not certify(res, low, high).covers_inputs([[0.0]])  # knows no range of inputs
+    assert not replace(found, holds=False).covers_inputs([[0.0]])
+    with pytest.raises(ValueError, match="knows the range of the drive only"):
+        certify(res, low, high).covers_inputs([[0.0]])
     with pytest.raises(ValueError, match="output_range if and only if"):
         certify(res, low, high, input_range=(-1, 1), output_range=(0, 1))
     with pytest.raises(ValueError, match=r"input_range\[0\]=1 exceeds"):
@@ -711,8 +714,6 @@ def test_certified_loops_come_to_rest_at_one_point(include_input, through_weight
 
 
 def test_a_generator_that_oscillates_is_never_certified_as_a_loop():
-    from reservoir import ESNRegressor
-
     series = np.sin(0.3 * np.arange(600))
     esn = ESNRegressor(50, bias="stable", spectral_radius=1.1, alpha=1e-8, random_state=0)
     esn.fit(series[:-1, None], series[1:])
@@ -836,6 +837,8 @@ def test_bad_input(low, high, options, kind, message):
 
 def test_more_bad_input():
     res = Reservoir(np.eye(2), np.eye(2), [0, 0])
+    with pytest.raises(TypeError, match="ESNRegressor holds no reservoir_: call fit first"):
+        certify(ESNRegressor(), -1, 1)
     with pytest.raises(TypeError, match=r"must be a reservoir\.dynamics\.Reservoir"):
         certify(np.eye(2), -1, 1)
     with pytest.raises(ValueError, match=r"inputs must have shape \(n_samples, 2\)"):

@@ -40,7 +40,7 @@ def test_conditions_against_dense_computations(seed, leak):
     assert found.spectral_radius == pytest.approx(np.abs(np.linalg.eigvals(leaky)).max())
     assert found.spectral_norm == pytest.approx(np.linalg.norm(W, 2))
     assert found.abs_radius == pytest.approx(np.abs(np.linalg.eigvals(abs(W))).max())
-    assert found.necessary == (found.spectral_radius < 1)
+    assert found.necessary == (found.spectral_radius <= 1)
     smallest = min(found.spectral_norm, found.abs_radius, found.diagonal_schur)
     assert found.sufficient == (smallest < 1)
     assert found.diagonal_schur == smallest
@@ -80,6 +80,10 @@ def test_conditions_of_known_matrices():
     assert not swap.sufficient
     assert swap.necessary  # with a leak the rotation loses its length: |0.7 + 0.45 i| < 1
     assert not echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]])).necessary
+    edge = echo_state_conditions(1.0)  # one unit of gain 1 has the property, by T0
+    assert edge.necessary
+    assert not edge.sufficient
+    assert "<= 1" in str(edge)
     one = echo_state_conditions(-0.9)
     assert one.sufficient
     zero = echo_state_conditions(np.zeros((3, 3)))
@@ -370,6 +374,11 @@ def test_stable_biases_in_a_search_and_in_chunks():
     chunks = clone(esn).partial_fit(X[:300], y[:300]).partial_fit(X[300:], y[300:])
     first = clone(esn).fit(X[:300], y[:300])
     assert np.array_equal(chunks.certificate_.input_range, first.certificate_.input_range)
+    with pytest.warns(
+        UserWarning, match="leaves it: certificate_ does not cover its rows"
+    ) as caught:
+        chunks.partial_fit(10 * X[:50], y[:50])
+    assert caught[0].filename == __file__
     sequences = [X[:300], 2 * X[300:]]
     both = clone(esn).fit(sequences, [y[:300], y[300:]])
     assert both.certificate_.input_range[1, 0] > 2 * X[300:].max()
@@ -399,7 +408,7 @@ def test_the_measured_washout_is_the_transients_length():
         transient_length(esn.reservoir_, part, random_state=0) for part in (X[:700], X[700:])
     ]
     chunks = clone(esn).partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])
-    assert chunks._washout == listed.washout_[0]
+    assert chunks.washout_.tolist() == [listed.washout_[0]]
 
 
 def test_the_measured_washout_under_teacher_forcing_and_where_there_is_none():
@@ -409,7 +418,9 @@ def test_the_measured_washout_under_teacher_forcing_and_where_there_is_none():
     expected = transient_length(esn.reservoir_, X, feedback=F, random_state=0)
     assert esn.washout_.tolist() == [expected]
     wild = ESNRegressor(50, washout="measured", spectral_radius=3.0, random_state=0)
-    with pytest.raises(ValueError, match=r'washout="measured": in sequence 0 \(n_samples=800\)'):
+    with pytest.raises(
+        ValueError, match=r'washout="measured" failed in sequence 0 \(n_samples=800\)'
+    ):
         wild.fit(X, y)
 
 

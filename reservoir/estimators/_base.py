@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     as_generator,
+    caller_level,
     check_choice,
     check_count,
     check_number,
@@ -323,6 +325,9 @@ class BaseESN(BaseEstimator):
         if first:
             self._start(sequences, targets)
             self._washout = self._first_washout(sequences, targets)
+            self.washout_ = np.array([self._washout])
+        else:
+            self._warn_of_range(sequences)
         if n_outputs != self.n_outputs_:
             raise ValueError(f"y has {n_outputs} outputs; earlier calls had {self.n_outputs_}.")
         goes_on = not first and self._goes_on(sequences, new_sequence)
@@ -345,6 +350,19 @@ class BaseESN(BaseEstimator):
         self._remember_ids(sequences)
         self._steps = before[-1] + sequences.lengths[-1]
         self._continues = True
+
+    def _warn_of_range(self, sequences: Sequences) -> None:
+        """Say so where a chunk leaves the range that the first one was certified for."""
+        certificate = getattr(self, "certificate_", None)
+        if certificate is None or all(map(certificate.covers_inputs, sequences.arrays)):
+            return
+        warnings.warn(
+            'bias="stable" was certified for the range of the first chunk, and this one leaves '
+            "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
+            "fit.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
 
     def _first_washout(self, sequences: Sequences, targets: list[Array]) -> int:
         """Return the washout that the first chunk decides for all that follow."""

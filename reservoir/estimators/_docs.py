@@ -31,10 +31,11 @@ activation : str or Activation, default="tanh"
     "tanh", "logistic", "relu", "leaky_relu", "softplus" or "identity".
 input_scaling : float or array of shape (n_features,), default=1.0
     Input weights are U(-1, 1) times this, per column; 1 suits standardised inputs.
-bias : "uniform", "stable" or array of shape (n_units,), default="uniform"
-    U(-1, 1) times `bias_scaling`, or the bias itself. "stable": with which the reservoir is proved
-    to forget its start, also above spectral radius 1, for every input within the range of X in
-    fit, a tenth of its width added on both sides; `certificate_` says so.
+bias : str or array of shape (n_units,), default="uniform"
+    "uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias itself.
+    "stable": with which the reservoir is proved to forget its start, also above spectral radius
+    1, for every input within the range of X in fit, a tenth of its width added on both sides;
+    `certificate_` says so.
 bias_scaling : float, default=0.1
     Without a bias a tanh reservoir computes odd functions of its input only.
 """

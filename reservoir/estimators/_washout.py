@@ -35,7 +35,7 @@ def measured_washouts(
             steps = transient_length(reservoir, X, feedback=feedback, random_state=0)
         except ValueError as error:
             raise ValueError(
-                f'washout="measured": in sequence {i} (n_samples={len(X)}) {error}'
+                f'washout="measured" failed in sequence {i} (n_samples={len(X)}). {error}'
             ) from error
         if steps >= len(X):
             raise ValueError(

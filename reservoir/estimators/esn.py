@@ -158,8 +158,10 @@ class ESNRegressor(RegressorMixin, BaseESN):
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> ESNRegressor:
         """Go on learning with the next chunk of rows.
 
-        Any split of the data over calls gives the model of one `fit` (for an integer washout;
-        "auto" takes the first chunk for the whole).
+        Any split of the data over calls gives the model of one `fit`, for an integer washout and
+        a bias that does not look at the data: ``washout="auto"`` and ``"measured"``, and the range
+        that ``bias="stable"`` certifies, are the first chunk's (a later one that leaves the range is
+        warned of).
 
         Parameters
         ----------

@@ -145,6 +145,10 @@ def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, ta
     low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
     if low == high:
         low, high = -1.0, 1.0
+    elif (
+        low < 0 < high
+    ):  # a speck beyond 0 is pale: neither side is scaled below a tenth of the other
+        low, high = min(low, -0.1 * high), max(high, -0.1 * low)
     shades = _shades(-low / (high - low))
     mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=low, vmax=high, rasterized=True)
     ax.figure.colorbar(mesh, ax=ax, label=f"{EXPONENT}\nper step")

@@ -29,7 +29,7 @@ _ATTRACTS = 1 - 10 * SAME**2
 _ROUND = 25  # periods between two looks, at least
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Attractors:
     """The attracting cycles that were found, the largest basin first.
 
@@ -78,6 +78,12 @@ class Attractors:
     def n_responses(self) -> int:
         """Number of different responses to one drive: a cycle of multiple k gives k of them."""
         return int(self.multiples.sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Attractors(count={self.count}, multiples={self.multiples.tolist()}, "
+            f"basins={self.basins.round(3).tolist()}, n_unsettled={self.n_unsettled})"
+        )
 
 
 def sample_attractors(

@@ -61,7 +61,7 @@ class Certificate:
         Proved factor: differences decay at every rate above it, up to a constant and after the
         states have come into the box. 1 or more, or infinite, where nothing is proved.
     method : {"max_norm", "two_norm", "series"}
-        What proved it; the last one tried where it does not hold.
+        What proved it; where it does not hold, what came nearest of what was tried.
     theorem : str
         Its name in the documentation; "none" where it does not hold.
     box : array of shape (2, n_units), of a cycle (period, 2, n_units)
@@ -160,16 +160,25 @@ class Certificate:
         Returns
         -------
         bool
-            False if the certificate does not hold, or knows of no range of inputs.
+            False if the certificate does not hold.
+
+        Raises
+        ------
+        ValueError
+            If the certificate knows of no range of inputs, or X has another number of columns.
         """
         u = as_real("X", X)
-        if not self.holds or self.input_range is None:
-            return False
+        if self.input_range is None:
+            raise ValueError(
+                "This certificate knows the range of the drive only: make it by "
+                "certify(..., input_range=(low, high)), or ask covers(drive)."
+            )
         if u.ndim != 2 or u.shape[1] != self.input_range.shape[1]:
             raise ValueError(
                 f"X must have shape (n_samples, {self.input_range.shape[1]}); got {u.shape}."
             )
-        return bool(((u >= self.input_range[0]) & (u <= self.input_range[1])).all())
+        inside = (u >= self.input_range[0]) & (u <= self.input_range[1])
+        return self.holds and bool(inside.all())
 
 
 def certify(
@@ -223,7 +232,12 @@ def certify(
     the slopes d of the activation, and the network contracts if ``diag(d)|W|`` has spectral radius
     below 1, if ``P diag(d) W P^-1`` has norm below 1 for a diagonal P, or if the series about the
     mean slopes converges. With slopes of 1 these are the known conditions on W alone [1]_, [2]_.
-    Where two_norm proves it for unequal leak rates, differences need not shrink at each step.
+    Where two_norm proves it for unequal leak rates, differences need not shrink at each step. For
+    one unit `bias_bounds` knows more: gains of 1 and below -1.
+
+    A network that is not certified may be by ``method="thorough"`` with `input_range`, for one
+    periodic input (`certify_cycle`), with another bias (`stable_bias`), or for a smaller radius or
+    range (`largest_certified`).
 
     References
     ----------

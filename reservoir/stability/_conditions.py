@@ -24,7 +24,7 @@ from reservoir.stability._scalings import best_scaling, leading_singular
 
 @dataclass(frozen=True)
 class EchoStateConditions:
-    """Conditions on W and the leak rate; each holds where its number is below 1.
+    """Conditions on W and the leak rate; the sufficient ones hold where their number is below 1.
 
     Attributes
     ----------
@@ -41,8 +41,9 @@ class EchoStateConditions:
         Whether the echo state property is proved, for every input and bias: one of the last three
         is below 1, rounding included.
     necessary : bool
-        Whether the first is below 1. Without bias and input a reservoir that fails it has no echo
-        state property [1]_; with a bias, or with inputs that keep away from zero, it may.
+        Whether the first is at most 1. Without bias and input a reservoir that fails it has no
+        echo state property [1]_; with a bias, or with inputs that keep away from zero, it may. At
+        exactly 1 it says nothing: one tanh unit of gain 1 has the property.
 
     References
     ----------
@@ -80,10 +81,17 @@ class EchoStateConditions:
         )
         return "\n".join(
             f"{kind:<11}{name:<16}{getattr(self, name):>9.4f} "
-            f"{'<' if getattr(self, name) < 1 else '>='} 1".ljust(42)
+            f"{_compared(kind, getattr(self, name))} 1".ljust(42)
             + f"margin {self.margins[name]:>8.4f}  {source}"
             for kind, name, source in rows
         )
+
+
+def _compared(kind: str, value: float) -> str:
+    """Return the sign that says whether a condition holds: a radius of 1 is not ruled out."""
+    if kind == "necessary":
+        return "<=" if value <= 1 else ">"
+    return "<" if value < 1 else ">="
 
 
 def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateConditions:
@@ -125,7 +133,7 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     >>> found.sufficient
     True
     >>> print(found)
-    necessary  spectral_radius    0.5000 < 1  margin   0.5000  Jaeger (2001), prop. 3
+    necessary  spectral_radius    0.5000 <= 1 margin   0.5000  Jaeger (2001), prop. 3
     sufficient spectral_norm      2.1180 >= 1 margin  -1.1180  Jaeger (2001), prop. 3
     sufficient abs_radius         0.5000 < 1  margin   0.5000  theorem C2 with slopes of 1
     sufficient diagonal_schur     0.5000 < 1  margin   0.5000  Yildiz et al. (2012), thm. 4.1
@@ -148,7 +156,7 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     abs_radius = spectral_radius(A)
     radius = spectral_radius(leaky)
     return EchoStateConditions(
-        radius, norm, abs_radius, min(schur, norm, abs_radius), bool(proved), bool(radius < 1)
+        radius, norm, abs_radius, min(schur, norm, abs_radius), bool(proved), bool(radius <= 1)
     )
 
 

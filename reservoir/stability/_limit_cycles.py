@@ -35,7 +35,7 @@ class LimitCycleError(ValueError):
     """No cycle was found to the accuracy that is promised; a subclass of ValueError."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LimitCycle:
     """A periodic response to a periodic drive.
 
@@ -69,6 +69,13 @@ class LimitCycle:
     stable: bool
     residual: float
     multiple: int
+
+    def __repr__(self) -> str:
+        return (
+            f"LimitCycle(states={self.states.shape}, multiple={self.multiple}, "
+            f"stable={self.stable}, largest multiplier={np.abs(self.multipliers).max():.4g}, "
+            f"residual={self.residual:.1e})"
+        )
 
 
 def find_limit_cycle(

@@ -25,7 +25,7 @@ PARAMETERS = ("spectral_radius", "bias", "input_scaling", "leak_rate")
 _N_UNSETTLED = 3  # so many trajectories that reached no cycle are followed for their exponent
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
     """What was found at each point of a grid; array axes in the order of `parameters`.
 
@@ -55,6 +55,13 @@ class Sweep:
     counts: Array
     exponents: Array
     certified: Array
+
+    def __repr__(self) -> str:
+        grid = ", ".join(f"{name}: {len(values)}" for name, values in self.parameters.items())
+        return (
+            f"Sweep({grid}; attractors {self.counts.min()} to {self.counts.max()}, "
+            f"{int(self.certified.sum())} of {self.certified.size} certified)"
+        )
 
 
 def sweep(
