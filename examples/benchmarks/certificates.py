@@ -175,7 +175,7 @@ def memory(n_seeds: int = 5) -> None:
 
 
 def degrees(n_seeds: int = 3) -> None:
-    """Print memory capacity against the number of connections: what a proof costs dense networks."""
+    """Print memory capacity against the number of connections per unit."""
     print(f"\nmemory capacity, 100 units, radius 1.3, input scaling 0.2; mean of {n_seeds} seeds")
     print(f"{'connections':>12}{'no bias':>12}{'slope':>12}{'mean slope':>12}")
     u = np.random.default_rng(0).uniform(-1, 1, 9000)

@@ -160,8 +160,8 @@ class ESNRegressor(RegressorMixin, BaseESN):
 
         Any split of the data over calls gives the model of one `fit`, for an integer washout and
         a bias that does not look at the data: ``washout="auto"`` and ``"measured"``, and the range
-        that ``bias="stable"`` certifies, are the first chunk's (a later one that leaves the range is
-        warned of).
+        that ``bias="stable"`` certifies, are the first chunk's (a warning says where a later one
+        leaves the range).
 
         Parameters
         ----------

@@ -105,8 +105,8 @@ def as_reservoir(model: Any) -> Reservoir:
     if not isinstance(reservoir, Reservoir):
         if hasattr(model, "fit"):
             raise TypeError(
-                f"{type(model).__name__} holds no reservoir_: call fit first. Of a Pipeline pass the "
-                "step that holds it, such as pipe[-1]."
+                f"{type(model).__name__} holds no reservoir_: call fit first. Of a Pipeline pass "
+                "the step that holds it, such as pipe[-1]."
             )
         raise TypeError(
             "reservoir must be a reservoir.dynamics.Reservoir, or a fitted estimator that holds "
