@@ -19,9 +19,7 @@ from reservoir._validation import (
     Sequences,
     as_generator,
     caller_level,
-    check_choice,
     check_count,
-    check_number,
     read_series,
     resolve_washout,
 )
@@ -36,12 +34,11 @@ from reservoir.estimators._engine import (
     open_loop_outputs,
 )
 from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
 from reservoir.estimators._stored import stored_features
 from reservoir.estimators._washout import is_measured, measured_washouts
 from reservoir.readouts import GramAccumulator, ridge_path
-
-_SELECTIONS = ("gcv", "blocked", "holdout")
 
 
 class BaseESN(BaseEstimator):
@@ -68,34 +65,9 @@ class BaseESN(BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def _check_parameters(self) -> None:
-        check_number("noise", self.noise, low=0.0)
-        for name in ("fit_intercept", "include_input", "feedback", "alpha_per_target"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name} must be True or False; got {getattr(self, name)!r}.")
-        check_choice("alpha_selection", self.alpha_selection, _SELECTIONS)
-        check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
-        if not isinstance(self.verbose, (bool, np.bool_)):
-            check_count("verbose", self.verbose, minimum=0)
-        if self.missing_targets == "skip" and self.feedback:
-            raise ValueError(
-                "missing_targets='skip' cannot go with feedback=True: each target is fed back "
-                "into the next step. Fill the missing targets, or use feedback=False."
-            )
-        if self.readout is not None:
-            if np.ndim(self.alpha) > 0:
-                raise ValueError(
-                    "alpha is an array, but readout= replaces the ridge that would choose from "
-                    "it. Give a number, or search over the readout's own parameters."
-                )
-            if not hasattr(self.readout, "fit") or not hasattr(self.readout, "predict"):
-                raise TypeError(
-                    f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
-                )
-
     def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         """Build the reservoir and forget everything learned."""
-        self._check_parameters()
+        check_parameters(self)
         generator = as_generator(self.random_state)
         n_features, n_outputs = sequences.arrays[0].shape[1], targets[0].shape[1]
         ranges = None

@@ -6,8 +6,10 @@ Theorems, computed for the network at hand with rounding included: `certify`, `c
 
 from reservoir.stability._attractors import Attractors, sample_attractors
 from reservoir.stability._bias_bounds import BiasBounds, bias_bounds, critical_bias
-from reservoir.stability._certificates import Certificate, certify, certify_cycle
+from reservoir.stability._certificate import Certificate
+from reservoir.stability._certificates import certify
 from reservoir.stability._conditions import EchoStateConditions, echo_state_conditions
+from reservoir.stability._cycle_certificates import certify_cycle
 from reservoir.stability._design import LargestCertified, largest_certified, stable_bias
 from reservoir.stability._exponents import lyapunov_exponents
 from reservoir.stability._limit_cycles import LimitCycle, LimitCycleError, find_limit_cycle

@@ -14,13 +14,8 @@ from reservoir._validation import as_generator, check_choice, check_number
 from reservoir.activations import Activation, get_activation
 from reservoir.scaling import spectral_radius
 from reservoir.stability._boxes import Box, interval_box
-from reservoir.stability._certificates import (
-    METHODS,
-    Certificate,
-    certify,
-    certify_network,
-    check_size,
-)
+from reservoir.stability._certificate import Certificate
+from reservoir.stability._certificates import METHODS, certify, certify_network, check_size
 from reservoir.stability._network import (
     Network,
     as_reservoir,

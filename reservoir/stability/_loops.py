@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations._enclosures import EPS
 from reservoir.dynamics import Reservoir
-from reservoir.stability._certificates import Certificate
+from reservoir.stability._certificate import Certificate
 from reservoir.stability._network import (
     TINY,
     Network,

@@ -16,7 +16,8 @@ from reservoir._validation import as_generator, check_choice, check_count
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._attractors import Attractors, sample_attractors
-from reservoir.stability._certificates import certify, certify_cycle, periodic_drive
+from reservoir.stability._certificates import certify
+from reservoir.stability._cycle_certificates import certify_cycle, periodic_drive
 from reservoir.stability._exponents import lyapunov_exponents
 from reservoir.stability._network import UnboundedActivationError, as_reservoir
 from reservoir.stability._stepping import read_drive_series

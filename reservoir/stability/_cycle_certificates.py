@@ -1,0 +1,145 @@
+"""Proofs that a periodic input leads to one limit cycle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
+from reservoir.activations._enclosures import EPS
+from reservoir.dynamics._open_loop import as_feedback, as_series
+from reservoir.stability._boxes import tube
+from reservoir.stability._certificate import Certificate, is_manageable, no_certificate
+from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
+from reservoir.stability._network import as_double, as_reservoir, read_network
+from reservoir.stability._zonotopes import zonotope_tube
+
+_METHODS = ("auto", "thorough", "max_norm", "series")
+_THEOREMS = {
+    "max_norm": "C5: contraction over the tube of a cycle",
+    "series": "C5: series over the tube of a cycle",
+}
+
+
+def certify_cycle(
+    reservoir: Any,
+    inputs: ArrayLike,
+    *,
+    feedback: ArrayLike | None = None,
+    method: str = "auto",
+) -> Certificate:
+    """Prove that a periodic input leads to one limit cycle of its period, from any start.
+
+    Weaker than `certify`, which covers every input in a range, and therefore possible with smaller
+    biases: the box follows the drive through its period.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+    inputs : array of shape (period, n_features)
+        One period of the input; one row is a constant input.
+    feedback : array of shape (period, n_outputs), optional
+        What each step receives as previous output; required with feedback weights.
+    method : {"auto", "thorough", "max_norm", "series"}, default="auto"
+        "auto" multiplies bounds of the Jacobians' moduli over the period; "thorough" also follows
+        zonotopes and tries the series about the mean slopes, within windows of a few steps, up to
+        500 units.
+
+    Returns
+    -------
+    Certificate
+        If it holds, the response has the input's period and attracts every trajectory; the rate is
+        per step, the geometric mean over the period.
+
+    Raises
+    ------
+    UnboundedActivationError
+        As `certify`.
+    TypeError, ValueError
+        If the inputs have a wrong shape, no row or NaN; or a name is not known.
+
+    Notes
+    -----
+    Theorem C5 of the page on stability. A contraction of the map composed over the period has one
+    fixed point by Banach's theorem, which is the cycle (Bay 2017, prop. 3.3, says so of each phase
+    alone, which is not enough).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import certify_cycle
+    >>> res = Reservoir([[3.78]], [[1.0]], [-3.2])
+    >>> drive = np.sin(2 * np.pi * np.arange(5) / 5)[:, None]
+    >>> certificate = certify_cycle(res, drive)
+    >>> certificate.holds, certificate.box.shape
+    (True, (5, 2, 1))
+    """
+    check_choice("method", method, _METHODS)
+    reservoir = as_reservoir(reservoir)
+    if method != "max_norm" and method != "auto":
+        _check_cycle_size(reservoir.n_units, method)
+    drives = periodic_drive(reservoir, inputs, feedback)
+    network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
+    error = _drive_error(reservoir, inputs, feedback)
+    if not is_manageable(network):
+        return no_certificate(network)
+    boxes = tube(network, drives, error)
+    r, v = cycle_rate(network, boxes)
+    weights: Array | None = v
+    rates = {"max_norm": r}
+    if method == "series":
+        rates = {"series": series_cycle_rate(network, boxes, v)}
+    elif method == "thorough" and r >= 1:
+        boxes, weights = zonotope_tube(network, boxes, drives, error), None
+        rates["max_norm"], v = cycle_rate(network, boxes)
+        rates["series"] = series_cycle_rate(network, boxes, v)
+    chosen = min(rates, key=lambda name: rates[name])
+    rate = rates[chosen]
+    if rate < 1:  # rounded up: a root is not exact
+        rate = min(rate ** (1 / len(drives)) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0)
+    return Certificate(
+        holds=bool(rates[chosen] < 1),
+        rate=float(rate),
+        method=chosen,
+        theorem=_THEOREMS[chosen] if rates[chosen] < 1 else "none",
+        box=np.array([[box.low, box.high] for box in boxes]),
+        gains=np.array([box.largest_slope for box in boxes]),
+        weights=weights if chosen == "max_norm" and rate < 1 else None,
+        drive_min=drives,
+        drive_max=drives,
+    )
+
+
+def _check_cycle_size(n_units: int, method: str) -> None:
+    if n_units > MAX_SERIES_UNITS:
+        raise ValueError(
+            f"method={method!r} over a cycle forms dense products: n_units={n_units} exceeds "
+            f'{MAX_SERIES_UNITS}. Use method="max_norm".'
+        )
+
+
+def _drive_error(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
+    """Return what rounding may have done to `periodic_drive`, the largest over the period."""
+    sizes = np.abs(np.asarray(inputs, dtype=float)) @ abs(as_double(reservoir.W_in)).T
+    if feedback is not None:
+        sizes = sizes + np.abs(np.asarray(feedback, dtype=float)) @ abs(as_double(reservoir.W_fb)).T
+    n_terms = reservoir.n_features + reservoir.n_outputs + 4
+    return n_terms * EPS * np.asarray(sizes).max(axis=0)
+
+
+def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
+    """Return p over one period in double precision, the bias excluded."""
+    X = as_series("inputs", inputs, reservoir.n_features, np.float64)
+    if len(X) == 0:
+        raise ValueError("inputs has no rows; one period of the input has at least 1.")
+    given = as_feedback(reservoir, feedback, len(X))
+    with np.errstate(over="ignore", invalid="ignore"):
+        drives = np.asarray((reservoir.W_in.astype(float) @ X.T).T)
+        if given is not None:
+            drives = drives + given.astype(float) @ reservoir.W_fb.T.astype(float)
+    if not np.isfinite(drives).all():
+        raise ValueError("The drive W_in u overflows: scale the input weights or the inputs down.")
+    return drives
