@@ -24,5 +24,5 @@ def pytest_collection_modifyitems(items):
     """Skip the doctests of the plots where matplotlib is not installed."""
     if importlib.util.find_spec("matplotlib") is None:
         for item in items:
-            if "reservoir/plotting/" in item.nodeid.partition("::")[0]:
+            if item.path.parent.name == "plotting":  # in a checkout or where the wheel lies
                 item.add_marker(pytest.mark.skip(reason="needs matplotlib"))
