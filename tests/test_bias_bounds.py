@@ -216,7 +216,7 @@ def test_the_row_norm_bound_fails_on_most_random_matrices_of_norm_378():
         for _ in range(2000):
             x = np.tanh(W @ x + bias[:, None])
         failed += np.ptp(x, axis=1).max() > 1e-3
-    assert failed > 60  # 244 of 300 in the design study
+    assert failed > 60
 
 
 def test_sparse_and_dense_weights_give_the_same_bounds():

@@ -10,7 +10,7 @@ import numpy as np
 from reservoir._typing import Array
 
 EPS = 2.0**-52
-_ERROR = 8 * EPS  # relative error allowed to tanh: NumPy's is below 4 units in the last place
+_ERROR = 8 * EPS  # relative error allowed to tanh; the tests compare with 50 digits
 _LEAST_CHORD = 1e-12  # flatter chords would lose the tangent points to rounding
 
 Pair = tuple[Array, Array]

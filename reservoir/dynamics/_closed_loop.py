@@ -116,7 +116,7 @@ def run_closed_loop(
     if initial_output is not None:
         output = _as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
-    limits = _as_limits(clip, n_outputs, dtype)
+    limits = as_limits(clip, n_outputs, dtype)
     plain = not callable(readout) and limits is None  # what kernels know
     compiled = uses_kernels(reservoir, n_steps, engine if plain else "numpy")
     with np.errstate(over="ignore", invalid="ignore"):
@@ -148,7 +148,7 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
     return coef, intercept
 
 
-def _as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
+def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
     if clip is None:
         return None
     try:

@@ -63,7 +63,7 @@ def certify(
         "auto" takes the first that succeeds of a weighted maximum norm, a weighted Euclidean norm
         and the series of the linearisation, the last two up to 3000 units. "thorough" follows
         zonotopes for a tighter box, also up to 3000 units: some twelve matrices of memory, and
-        about five times as long.
+        several times as long.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
         back through W_fb: those that the drive's bounds come from. With them "thorough" knows that

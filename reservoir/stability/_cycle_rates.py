@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from reservoir._typing import Array
@@ -30,7 +32,9 @@ def cycle_rate(network: Network, boxes: list[Box]) -> tuple[float, Array]:
     return _best_ratio(over_period, np.ones(network.n_units), slack)
 
 
-def _best_ratio(over_period, v: Array, slack: float) -> tuple[float, Array]:  # type: ignore[no-untyped-def]
+def _best_ratio(
+    over_period: Callable[[Array], Array], v: Array, slack: float
+) -> tuple[float, Array]:
     best, best_v = np.inf, v
     for _ in range(_ITERATIONS):
         u = over_period(v)

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations._enclosures import EPS
 from reservoir.dynamics import Reservoir
+from reservoir.dynamics._closed_loop import as_limits
 from reservoir.stability._certificate import Certificate
 from reservoir.stability._network import (
     TINY,
@@ -270,12 +271,7 @@ class _Loop:
 
 
 def _read_clip(clip: Any, q: int) -> tuple[Array, Array] | None:
-    if clip is None:
+    limits = as_limits(clip, q, np.float64)
+    if limits is None:
         return None
-    low, high = (as_real("clip", end) for end in as_pair("clip", clip))
-    if any(end.shape not in ((), (q,)) for end in (low, high)) or not (low <= high).all():
-        raise ValueError(
-            f"clip={clip!r} must be (low, high), numbers or arrays of shape ({q},), with low <= "
-            "high."
-        )
-    return np.broadcast_to(low, (q,)), np.broadcast_to(high, (q,))
+    return np.broadcast_to(limits[0], (q,)), np.broadcast_to(limits[1], (q,))

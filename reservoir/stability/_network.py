@@ -12,6 +12,7 @@ from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir.activations import Activation, Enclosure, get_activation
 from reservoir.activations._enclosures import EPS
 from reservoir.dynamics import Reservoir
+from reservoir.dynamics._reservoir import _as_leak
 
 TINY = 1e-300  # covers what underflow takes from a sum
 
@@ -161,16 +162,8 @@ def as_double(W: Matrix) -> Matrix:
 
 def read_leak(leak_rate: ArrayLike, n_units: int) -> Array:
     """Return the leak rates as an array of shape (n_units,)."""
-    leak = as_real("leak_rate", leak_rate)
-    if leak.shape not in ((), (n_units,)):
-        raise ValueError(
-            f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}."
-        )
-    inside = (leak > 0) & (leak <= 1)
-    if not inside.all():
-        bad = leak[~inside].flat[0]
-        raise ValueError(f"leak_rate={bad:g} must be in (0, 1]; 1 means no leak.")
-    return np.broadcast_to(leak, (n_units,))
+    leak = _as_leak(as_real("leak_rate", leak_rate), n_units, np.float64)
+    return np.broadcast_to(np.asarray(leak), (n_units,))
 
 
 def read_matrix(W: Any) -> Matrix:
