@@ -1,0 +1,6 @@
+"""Recurrent networks with every weight trained: cells, losses, gradients, optimizers, starts.
+
+Functions on arrays, time first: inputs (n_steps, n_sequences, n_features). Weights go by name in a
+dict. `reservoir.RNNRegressor` and `reservoir.RNNClassifier` put a scikit-learn estimator around
+them.
+"""

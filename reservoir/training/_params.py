@@ -1,0 +1,113 @@
+"""Weights by name, and the same numbers as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from reservoir._typing import Array
+
+Params = dict[str, Array]
+
+
+def flatten(params: Params, names: Iterable[str] | None = None) -> tuple[Array, Params]:
+    """Copy weights into one vector, with views into it by name.
+
+    Parameters
+    ----------
+    params : dict of arrays
+        All of one float dtype.
+    names : iterable of str, optional
+        In what order they go into the vector; default: that of `params`.
+
+    Returns
+    -------
+    vector : array of shape (n_weights,)
+    views : dict of arrays
+        Writing to the vector writes to them.
+
+    Raises
+    ------
+    TypeError
+        If the weights are not all float64, or all float32.
+    ValueError
+        If `params` lacks one of `names`, or holds others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> vector, views = flatten({"W": np.eye(2), "bias": np.zeros(2)})
+    >>> vector[4:] = 7.0
+    >>> views["bias"]
+    array([7., 7.])
+    """
+    order = list(params) if names is None else list(names)
+    if set(order) != set(params):
+        raise ValueError(f"the names must be {sorted(order)}; got {sorted(params)}.")
+    dtypes = {np.dtype(array.dtype) for array in params.values()}
+    if len(dtypes) > 1 or not dtypes <= {np.dtype(np.float64), np.dtype(np.float32)}:
+        listed = ", ".join(f"{name}: {array.dtype}" for name, array in params.items())
+        raise TypeError(f"all weights must be float64, or all float32; got {listed}.")
+    if not order:
+        return np.zeros(0), {}
+    vector = np.concatenate([params[name].ravel() for name in order])
+    return vector, unflatten(vector, {name: params[name] for name in order})
+
+
+def unflatten(vector: Array, like: Params) -> Params:
+    """Return views into a vector, with the names and shapes of `like`.
+
+    Raises
+    ------
+    ValueError
+        If the vector is longer or shorter than all of `like` together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> unflatten(np.arange(3.0), {"coef": np.zeros((1, 2)), "intercept": np.zeros(1)})
+    {'coef': array([[0., 1.]]), 'intercept': array([2.])}
+    """
+    size = sum(array.size for array in like.values())
+    if vector.shape != (size,):
+        raise ValueError(f"the vector must have shape ({size},); got {vector.shape}.")
+    views, start = {}, 0
+    for name, array in like.items():
+        views[name] = vector[start : start + array.size].reshape(array.shape)
+        start += array.size
+    return views
+
+
+def global_norm(params: Params) -> float:
+    """Root of the sum of squares over all weights, safe from overflow and underflow.
+
+    Infinite or NaN where one of the numbers is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> global_norm({"W": np.array([[3e200]]), "bias": np.array([4e200])})
+    5e+200
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        squares = sum(float(np.vdot(array, array)) for array in params.values())
+    if 1e-30 < squares < np.inf:  # even in float32, what underflowed is too small to be seen
+        return float(np.sqrt(squares))
+    largest = max((float(np.abs(array).max(initial=0.0)) for array in params.values()), default=0.0)
+    if largest == 0.0 or not np.isfinite(largest):
+        return largest
+    scaled = (array.astype(np.float64) / largest for array in params.values())
+    return largest * float(np.sqrt(sum(float(np.vdot(array, array)) for array in scaled)))
+
+
+def all_finite(params: Params) -> bool:
+    """Return whether there is neither NaN nor infinity among the weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> all_finite({"W": np.eye(2)}), all_finite({"W": np.array([[np.nan]])})
+    (True, False)
+    """
+    return all(bool(np.isfinite(array).all()) for array in params.values())

@@ -1,0 +1,376 @@
+"""Back-propagation through time: a network's loss on a batch of sequences, and its gradient.
+
+Truncated: cut the batch into chunks of steps (`Batch.chunks`), and hand each the end state of the
+one before. The gradient then stops at the chunk's start, the state does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training._params import Params
+from reservoir.training.cells import Cell, Trace
+from reservoir.training.losses import apply_output, loss_and_slope, loss_of
+
+Control = Callable[[Params, Trace], tuple[float, Params, Array]]
+
+__all__ = [
+    "Batch",
+    "Network",
+    "forward",
+    "loss_and_gradient",
+    "loss_value",
+    "make_batch",
+    "predict",
+]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A cell under a readout: ``y = f(coef [h; x] + intercept)``.
+
+    Parameters
+    ----------
+    cell : Cell
+    n_features, n_outputs : int
+    output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
+    loss : {"mse", "mae", "bce", "cross_entropy", "hinge"}, default="mse"
+    include_input : bool, default=False
+        Whether the readout sees the input behind the state.
+
+    Examples
+    --------
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> Network(SimpleCell(3), n_features=2, n_outputs=1).shapes()
+    {'W_in': (3, 2), 'W': (3, 3), 'bias': (3,), 'coef': (1, 3), 'intercept': (1,)}
+    """
+
+    cell: Cell
+    n_features: int
+    n_outputs: int
+    output: str = "identity"
+    loss: str = "mse"
+    include_input: bool = False
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return names and shapes of all weights, those of the readout last."""
+        width = self.cell.width + (self.n_features if self.include_input else 0)
+        return {
+            **self.cell.shapes(self.n_features),
+            "coef": (self.n_outputs, width),
+            "intercept": (self.n_outputs,),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sequences side by side, the shorter ones padded; `make_batch` makes them.
+
+    Parameters
+    ----------
+    inputs : array of shape (n_steps, n_sequences, n_features)
+        Zeros behind a sequence's end.
+    lengths : array of shape (n_sequences,)
+    targets : array of shape (n_rows, n_outputs)
+    rows : array of shape (n_rows,) or None
+        Which steps have a target: ``t * n_sequences + sequence``, ascending. None: all of them.
+    weights : array of shape (n_rows,) or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import make_batch
+    >>> batch = make_batch([np.ones((3, 1)), np.ones((2, 1))], [np.ones((3, 1)), np.ones((2, 1))])
+    >>> batch.inputs.shape, batch.rows  # the last step of the second sequence is padding
+    ((3, 2, 1), array([0, 1, 2, 3, 4]))
+    """
+
+    inputs: Array
+    lengths: Array
+    targets: Array
+    rows: Array | None = None
+    weights: Array | None = None
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the weights of all rows."""
+        return float(len(self.targets) if self.weights is None else self.weights.sum())
+
+    def chunks(self, n_steps: int | None) -> Iterator[Batch]:
+        """Cut into chunks of steps, for truncated gradients.
+
+        Parameters
+        ----------
+        n_steps : int or None
+            None: the whole as one.
+
+        Yields
+        ------
+        Batch
+            All with the same sequences; one without any target has ``len(targets) == 0``.
+        """
+        total, n_sequences = self.inputs.shape[:2]
+        if n_steps is None or n_steps >= total:
+            yield self
+            return
+        for start in range(0, total, n_steps):
+            stop = min(start + n_steps, total)
+            inputs, lengths = (
+                self.inputs[start:stop],
+                np.clip(self.lengths - start, 0, stop - start),
+            )
+            first, last = start * n_sequences, stop * n_sequences
+            rows = None
+            if self.rows is not None:
+                first, last = np.searchsorted(self.rows, (first, last))
+                rows = self.rows[first:last] - start * n_sequences
+            weights = None if self.weights is None else self.weights[first:last]
+            yield Batch(inputs, lengths, self.targets[first:last], rows, weights)
+
+
+def make_batch(
+    inputs: Sequence[Array],
+    targets: Sequence[Array],
+    *,
+    weights: Sequence[Array] | None = None,
+    washout: int = 0,
+    last: bool = False,
+) -> Batch:
+    """Put sequences side by side.
+
+    Parameters
+    ----------
+    inputs : sequence of arrays of shape (n_steps_i, n_features)
+    targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
+    weights : sequence of arrays of shape (n_steps_i,), or with `last` numbers, optional
+        Rows of weight 0 drive the network and have no target.
+    washout : int, default=0
+        Rows at the start of each sequence that have no target.
+    last : bool, default=False
+        Whether only the last step of a sequence has a target.
+
+    Returns
+    -------
+    Batch
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import make_batch
+    >>> batch = make_batch([np.ones((3, 1)), np.ones((2, 1))], [np.ones(1), np.zeros(1)], last=True)
+    >>> batch.rows, batch.targets.ravel()
+    (array([3, 4]), array([0., 1.]))
+    """
+    lengths = np.array([len(X) for X in inputs])
+    n_steps, n = int(lengths.max()), len(inputs)
+    padded = np.zeros((n_steps, n, inputs[0].shape[1]), inputs[0].dtype)
+    for i, X in enumerate(inputs):
+        padded[: len(X), i] = X
+    steps = np.concatenate(
+        [[len(X) - 1] if last else np.arange(washout, len(X)) for X in inputs]
+    ).astype(np.int64)
+    of = np.repeat(np.arange(n), 1 if last else np.maximum(lengths - washout, 0))
+    parts = [np.atleast_2d(Y) if last else Y[washout:] for Y in targets]
+    values = np.concatenate(parts).astype(padded.dtype, copy=False)
+    heavy = None
+    if weights is not None:
+        heavy = np.concatenate([np.atleast_1d(w) if last else w[washout:] for w in weights]).astype(
+            padded.dtype
+        )
+        kept = heavy > 0
+        steps, of, values, heavy = steps[kept], of[kept], values[kept], heavy[kept]
+    rows = steps * n + of
+    order = np.argsort(rows)
+    if len(rows) == n_steps * n:
+        whole: Array | None = None
+    else:
+        whole = rows[order]
+    heavy = None if heavy is None else heavy[order]
+    return Batch(padded, lengths, np.ascontiguousarray(values[order]), whole, heavy)
+
+
+def _features(network: Network, trace: Trace, rows: Array | None) -> Array:
+    """Return what the readout sees at some steps."""
+    H = trace.states[1:].reshape(-1, network.cell.width)
+    H = H if rows is None else H[rows]
+    if not network.include_input:
+        return H
+    X = trace.inputs.reshape(-1, network.n_features)
+    return np.hstack([H, X if rows is None else X[rows]])
+
+
+def forward(
+    network: Network, params: Params, batch: Batch, state: Array | None = None
+) -> tuple[Trace, Array, Array]:
+    """Run over a batch.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    batch : Batch
+    state : array of shape (n_sequences, state_size), optional
+
+    Returns
+    -------
+    trace : Trace
+    features : array of shape (n_rows, width [+ n_features])
+        What the readout sees where there are targets.
+    scores : array of shape (n_rows, n_outputs)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, forward, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.ones(shape) for name, shape in network.shapes().items()}
+    >>> batch = make_batch([np.zeros((1, 1))], [np.zeros((1, 1))])
+    >>> forward(network, weights, batch)[2].round(3)  # 1 + tanh(1)
+    array([[1.762]])
+    """
+    trace = network.cell.forward(params, batch.inputs, state, batch.lengths)
+    features = _features(network, trace, batch.rows)
+    scores = features @ params["coef"].T
+    scores += params["intercept"]
+    return trace, features, scores
+
+
+def loss_value(
+    network: Network, params: Params, batch: Batch, state: Array | None = None
+) -> tuple[float, Array]:
+    """Return the loss on a batch, and the state of each sequence at its end.
+
+    Parameters
+    ----------
+    network, params, batch, state
+        As in `forward`.
+
+    Returns
+    -------
+    loss : float
+        0 if the batch has no target.
+    end : array of shape (n_sequences, state_size)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, loss_value, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> loss_value(network, weights, make_batch([np.zeros((2, 1))], [np.ones((2, 1))]))[0]
+    1.0
+    """
+    trace, _, scores = forward(network, params, batch, state)
+    if len(scores) == 0:
+        return 0.0, trace.end
+    return loss_of(scores, batch.targets, network.output, network.loss, batch.weights), trace.end
+
+
+def loss_and_gradient(
+    network: Network,
+    params: Params,
+    batch: Batch,
+    state: Array | None = None,
+    *,
+    control: Control | None = None,
+) -> tuple[float, Params, Array]:
+    """Return the loss on a batch, its gradient, and the state of each sequence at its end.
+
+    Parameters
+    ----------
+    network, params, batch, state
+        As in `forward`. The gradient stops at `state`.
+    control : callable, optional
+        ``control(params, trace) -> (value, grads, d_pre)``: a penalty on the states, such as
+        `reservoir.training.gradient_control` makes; its value is added to the loss.
+
+    Returns
+    -------
+    loss : float
+    grads : dict of arrays
+    end : array of shape (n_sequences, state_size)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, loss_and_gradient, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> batch = make_batch([np.zeros((2, 1))], [np.ones((2, 1))])
+    >>> loss, grads, end = loss_and_gradient(network, weights, batch)
+    >>> loss, grads["intercept"]
+    (1.0, array([-2.]))
+    """
+    trace, features, scores = forward(network, params, batch, state)
+    value, end = 0.0, trace.end
+    d = np.zeros_like(scores)
+    if len(scores):
+        value, d = loss_and_slope(
+            scores, batch.targets, network.output, network.loss, batch.weights
+        )
+    readout = {"coef": d.T @ features, "intercept": d.sum(axis=0)}
+    width = network.cell.width
+    dH = d @ params["coef"][:, :width]
+    if batch.rows is not None:
+        scattered = np.zeros((trace.states[1:].size // width, width), dH.dtype)
+        scattered[batch.rows] = dH
+        dH = scattered
+    extra: Params = {}
+    d_pre = None
+    if control is not None:
+        penalty, extra, d_pre = control(params, trace)
+        value += penalty
+    grads, _, _ = network.cell.backward(
+        params, trace, dH.reshape(*trace.inputs.shape[:2], width), d_pre=d_pre
+    )
+    for name, part in extra.items():
+        grads[name] = grads[name] + part
+    return value, {**grads, **readout}, end
+
+
+def predict(
+    network: Network,
+    params: Params,
+    X: Array,
+    state: Array | None = None,
+    lengths: Array | None = None,
+) -> tuple[Array, Array]:
+    """Return outputs for inputs.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    X : array of shape (n_steps, n_sequences, n_features)
+    state : array of shape (n_sequences, state_size), optional
+    lengths : array of shape (n_sequences,), optional
+        Where sequences end before the last step.
+
+    Returns
+    -------
+    outputs : array of shape (n_steps, n_sequences, n_outputs)
+    end : array of shape (n_sequences, state_size)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, predict
+    >>> from reservoir.training.cells import SimpleCell
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.ones(shape) for name, shape in network.shapes().items()}
+    >>> predict(network, weights, np.zeros((2, 1, 1)))[0].ravel().round(3)
+    array([1.762, 1.943])
+    """
+    trace = network.cell.forward(params, X, state, lengths)
+    scores = _features(network, trace, None) @ params["coef"].T
+    scores += params["intercept"]
+    outputs = apply_output(scores, network.output)
+    return outputs.reshape(*X.shape[:2], -1), trace.end

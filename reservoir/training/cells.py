@@ -1,0 +1,472 @@
+"""Recurrent cells: how a state follows from the one before, and the transpose of that.
+
+Arrays are time first: inputs X (n_steps, n_sequences, n_features), states (n_steps + 1,
+n_sequences, n_units), the first row being the start. A cell holds no weights: they go in and come
+out by name, ``W_in`` (g n_units, n_features), ``W`` (g n_units, n_units) and ``bias`` (g n_units,)
+with g gates one below the other.
+
+Input projections and weight gradients are one matrix product each, over all steps at once; what is
+left for the loop over time is one product a step.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_count
+from reservoir.activations import ACTIVATIONS
+from reservoir.training._engines import loops_for
+from reservoir.training._loops import curvature, slope
+from reservoir.training._params import Params
+
+__all__ = [
+    "CELLS",
+    "Cell",
+    "GRUCell",
+    "LSTMCell",
+    "SimpleCell",
+    "Trace",
+    "curvature",
+    "slope",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a run leaves behind.
+
+    Parameters
+    ----------
+    inputs : array of shape (n_steps, n_sequences, n_features)
+    states : array of shape (n_steps + 1, n_sequences, width)
+        What the readout sees; the first row is the start.
+    end : array of shape (n_sequences, state_size)
+        The state in which each sequence ends.
+    lengths : array of shape (n_sequences,)
+        Steps of each sequence; rows behind them are padding.
+    values : array of shape (n_steps, n_sequences, n_units), optional
+        Of `SimpleCell`: f(z), which is ``states[1:]`` where there is no leak.
+    kept : dict
+        What `Cell.backward` needs beside.
+    """
+
+    inputs: Array
+    states: Array
+    end: Array
+    lengths: Array
+    values: Array | None = None
+    kept: dict[str, Any] = field(default_factory=dict)
+
+
+class Cell(ABC):
+    """A recurrent layer: anything that maps inputs and a start to states, and can be transposed.
+
+    A stack of cells is a cell, and so are two that run in opposite directions: whoever writes one
+    gives `width` (what the readout sees), `state_size` (what goes on from chunk to chunk),
+    `shapes`, `forward` and `backward`.
+    """
+
+    n_units: int
+
+    @property
+    def width(self) -> int:
+        """Numbers per step that the readout sees."""
+        return self.n_units
+
+    @property
+    def state_size(self) -> int:
+        """Numbers that a sequence goes on from."""
+        return self.n_units
+
+    @abstractmethod
+    def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
+        """Return names and shapes of the weights."""
+
+    @abstractmethod
+    def forward(
+        self,
+        params: Params,
+        X: Array,
+        state: Array | None = None,
+        lengths: Array | None = None,
+    ) -> Trace:
+        """Run over inputs.
+
+        Parameters
+        ----------
+        params : dict of arrays
+        X : array of shape (n_steps, n_sequences, n_features)
+        state : array of shape (n_sequences, state_size), optional
+            Zeros by default.
+        lengths : array of shape (n_sequences,), optional
+            Where sequences end before the last step.
+
+        Returns
+        -------
+        Trace
+        """
+
+    @abstractmethod
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient from the outputs back through time; a trace serves once.
+
+        Parameters
+        ----------
+        params : dict of arrays
+        trace : Trace
+            Of `forward` with these weights; what it keeps may be overwritten.
+        dH : array of shape (n_steps, n_sequences, width)
+            The gradient that enters at each output; overwritten.
+        d_end : array of shape (n_sequences, state_size), optional
+            The gradient that enters at the end states.
+        d_pre : array of shape (n_steps, n_sequences, n_units), optional
+            The gradient that enters at the pre-activations; `SimpleCell` only.
+        inputs : bool, default=False
+            Whether the gradient at the inputs is wanted.
+
+        Returns
+        -------
+        grads : dict of arrays
+            For each name in `shapes`.
+        d_state : array of shape (n_sequences, state_size)
+            The gradient at the start.
+        d_inputs : array of shape (n_steps, n_sequences, n_features) or None
+        """
+
+    # ------------------------------------------------------------------ what cells share
+
+    def _start(self, X: Array, state: Array | None) -> Array:
+        if state is None:
+            return np.zeros((X.shape[1], self.state_size), X.dtype)
+        return state
+
+    def _check_no_pre(self, d_pre: Array | None) -> None:
+        if d_pre is not None:
+            raise ValueError(
+                f"{type(self).__name__} has no single pre-activation: d_pre is for SimpleCell."
+            )
+
+
+def _project(X: Array, weights: Array, bias: Array) -> Array:
+    """Return W_in x + bias for all steps in one product."""
+    n_steps, n_sequences, n_features = X.shape
+    U = X.reshape(-1, n_features) @ weights.T
+    U += bias
+    return U.reshape(n_steps, n_sequences, -1)
+
+
+def _rows(A: Array) -> Array:
+    return A.reshape(-1, A.shape[-1])
+
+
+def _ends(X: Array, lengths: Array | None) -> Array:
+    return np.full(X.shape[1], len(X)) if lengths is None else np.asarray(lengths)
+
+
+def _at(states: Array, ends: Array) -> Array:
+    """Return the state of each sequence at its end."""
+    return states[ends, np.arange(states.shape[1])]
+
+
+def _enter(dH: Array, ends: Array, d_end: Array | None) -> None:
+    """Add the gradient at the end states to that at the outputs."""
+    if d_end is not None:
+        running = np.flatnonzero(ends > 0)
+        dH[ends[running] - 1, running] += d_end[running]
+
+
+def _weight_gradients(D: Array, X: Array, before: Array) -> Params:
+    """Return the gradients of W_in, W and bias, given that at the pre-activations."""
+    flat = _rows(D)
+    return {
+        "W_in": flat.T @ _rows(X),
+        "W": flat.T @ _rows(before),
+        "bias": flat.sum(axis=0),
+    }
+
+
+@dataclass(frozen=True)
+class SimpleCell(Cell):
+    """``h = (1 - a) h + a f(W h + W_in x + bias)``: Elman's cell, and the reservoir's.
+
+    Parameters
+    ----------
+    n_units : int
+    activation : {"tanh", "logistic", "relu", "leaky_relu", "softplus", "identity"}, default="tanh"
+    leak_rate : float in (0, 1] or tuple of n_units such numbers, default=1.0
+
+    References
+    ----------
+    J. L. Elman, "Finding structure in time", Cognitive Science 14, 1990; for the leak H. Jaeger,
+    M. Lukosevicius, D. Popovici and U. Siewert, Neural Networks 20, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import SimpleCell
+    >>> cell = SimpleCell(1, leak_rate=0.5)
+    >>> weights = {"W_in": np.ones((1, 1)), "W": np.zeros((1, 1)), "bias": np.zeros(1)}
+    >>> cell.forward(weights, np.ones((3, 1, 1))).states.ravel().round(3)
+    array([0.   , 0.381, 0.571, 0.666])
+    """
+
+    n_units: int
+    activation: str = "tanh"
+    leak_rate: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        leak = np.asarray(self.leak_rate, dtype=np.float64)
+        if leak.shape not in ((), (self.n_units,)) or not ((leak > 0) & (leak <= 1)).all():
+            raise ValueError(
+                f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
+                "numbers, one per unit."
+            )
+
+    def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
+        """Return names and shapes of the weights."""
+        n = self.n_units
+        return {"W_in": (n, n_features), "W": (n, n), "bias": (n,)}
+
+    def leaks(self, dtype: Any = np.float64) -> Array | None:
+        """Return the leak rate per unit; None where it is 1 throughout."""
+        leak = np.broadcast_to(np.asarray(self.leak_rate, dtype=dtype), (self.n_units,))
+        return None if (leak == 1).all() else np.array(leak)
+
+    def forward(
+        self,
+        params: Params,
+        X: Array,
+        state: Array | None = None,
+        lengths: Array | None = None,
+    ) -> Trace:
+        """Run over inputs; see `Cell.forward`."""
+        U = _project(X, params["W_in"], params["bias"])
+        leak = self.leaks(X.dtype)
+        H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
+        H[0] = self._start(X, state)
+        V = H[1:] if leak is None else np.empty_like(U)
+        loops_for(U.shape, U.dtype).simple_forward(H, V, U, params["W"], self.activation, leak)
+        ends = _ends(X, lengths)
+        return Trace(X, H, _at(H, ends), ends, V)
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time; see `Cell.backward`."""
+        _enter(dH, trace.lengths, d_end)
+        leak = self.leaks(dH.dtype)
+        loops = loops_for(dH.shape, dH.dtype)
+        d_start = loops.simple_backward(dH, trace.values, params["W"], self.activation, leak, d_pre)
+        grads = _weight_gradients(dH, trace.inputs, trace.states[:-1])
+        return grads, d_start, dH @ params["W_in"] if inputs else None
+
+
+@dataclass(frozen=True)
+class LSTMCell(Cell):
+    """Long short-term memory: a cell c that gates write to, keep and read.
+
+    ``i, f, o = logistic(.)``, ``g = tanh(.)`` of ``W h + W_in x + bias``; ``c = f c + i g``,
+    ``h = o tanh(c)``. Gates stand in the order input, forget, candidate, output. The state is
+    [h, c].
+
+    Parameters
+    ----------
+    n_units : int
+    peephole : bool, default=False
+        Whether the gates see the cell: input and forget gate the one before, the output gate the
+        new one, each unit its own; ``peephole`` (3, n_units) holds the weights.
+
+    References
+    ----------
+    S. Hochreiter and J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; F. A.
+    Gers, J. Schmidhuber and F. Cummins (forget gate), Neural Computation 12, 2000; F. A. Gers, N.
+    Schraudolph and J. Schmidhuber (peepholes), JMLR 3, 2002.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import LSTMCell
+    >>> LSTMCell(3).shapes(n_features=2)
+    {'W_in': (12, 2), 'W': (12, 3), 'bias': (12,)}
+    """
+
+    n_units: int
+    peephole: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+
+    @property
+    def state_size(self) -> int:
+        """Output and cell."""
+        return 2 * self.n_units
+
+    def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
+        """Return names and shapes of the weights."""
+        n = self.n_units
+        shapes: dict[str, tuple[int, ...]] = {
+            "W_in": (4 * n, n_features),
+            "W": (4 * n, n),
+            "bias": (4 * n,),
+        }
+        return {**shapes, "peephole": (3, n)} if self.peephole else shapes
+
+    def forward(
+        self,
+        params: Params,
+        X: Array,
+        state: Array | None = None,
+        lengths: Array | None = None,
+    ) -> Trace:
+        """Run over inputs; see `Cell.forward`."""
+        n = self.n_units
+        G = _project(X, params["W_in"], params["bias"])
+        H, C = (np.empty((len(X) + 1, X.shape[1], n), G.dtype) for _ in range(2))
+        start = self._start(X, state)
+        H[0], C[0] = start[:, :n], start[:, n:]
+        TC = np.empty((len(X), X.shape[1], n), G.dtype)
+        loops_for(G.shape, G.dtype).lstm_forward(H, C, TC, G, params["W"], self._peep(params))
+        ends = _ends(X, lengths)
+        end = np.hstack([_at(H, ends), _at(C, ends)])
+        return Trace(X, H, end, ends, kept={"C": C, "TC": TC, "G": G})
+
+    def _peep(self, params: Params) -> Array | None:
+        return params["peephole"] if self.peephole else None
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time; see `Cell.backward`."""
+        self._check_no_pre(d_pre)
+        n, ends = self.n_units, trace.lengths
+        C, TC, G = (trace.kept.pop(name) for name in ("C", "TC", "G"))
+        d_cell = np.zeros_like(C[0])
+        if d_end is not None:
+            _enter(dH, ends, d_end[:, :n])
+            d_cell = np.array(d_end[:, n:])
+            if (ends < len(TC)).any():
+                # a cell that ends early: the padding behind it must hand its gradient on unchanged
+                for b in np.flatnonzero(ends < len(TC)):
+                    G[ends[b] :, b, :n] = 0
+                    G[ends[b] :, b, n : 2 * n] = 1
+        loops = loops_for(G.shape, G.dtype)
+        d_h, d_c = loops.lstm_backward(dH, d_cell, G, C, TC, params["W"], self._peep(params))
+        grads = _weight_gradients(G, trace.inputs, trace.states[:-1])
+        if self.peephole:
+            i, f, _, o = (G[:, :, k * n : (k + 1) * n] for k in range(4))
+            pairs = ((i, C[:-1]), (f, C[:-1]), (o, C[1:]))
+            grads["peephole"] = np.stack([np.einsum("tbn,tbn->n", d, c) for d, c in pairs])
+        return grads, np.hstack([d_h, d_c]), G @ params["W_in"] if inputs else None
+
+
+@dataclass(frozen=True)
+class GRUCell(Cell):
+    """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.
+
+    Gates stand in the order reset r, update z, candidate; r and z are logistic. The reset gate
+    acts behind the recurrent product, which has a bias of its own.
+
+    Parameters
+    ----------
+    n_units : int
+
+    References
+    ----------
+    K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014 (version
+    1, where the reset gate acts behind the product).
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import GRUCell
+    >>> GRUCell(3).shapes(n_features=2)
+    {'W_in': (9, 2), 'W': (9, 3), 'bias': (9,), 'bias_recurrent': (3,)}
+    """
+
+    n_units: int
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+
+    def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
+        """Return names and shapes of the weights."""
+        n = self.n_units
+        return {
+            "W_in": (3 * n, n_features),
+            "W": (3 * n, n),
+            "bias": (3 * n,),
+            "bias_recurrent": (n,),
+        }
+
+    def forward(
+        self,
+        params: Params,
+        X: Array,
+        state: Array | None = None,
+        lengths: Array | None = None,
+    ) -> Trace:
+        """Run over inputs; see `Cell.forward`."""
+        G = _project(X, params["W_in"], params["bias"])
+        H = np.empty((len(X) + 1, X.shape[1], self.n_units), G.dtype)
+        H[0] = self._start(X, state)
+        R = np.empty_like(H[1:])
+        loops_for(G.shape, G.dtype).gru_forward(H, G, R, params["W"], params["bias_recurrent"])
+        ends = _ends(X, lengths)
+        return Trace(X, H, _at(H, ends), ends, kept={"G": G, "R": R})
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time; see `Cell.backward`."""
+        self._check_no_pre(d_pre)
+        n = self.n_units
+        G, R = (trace.kept.pop(name) for name in ("G", "R"))
+        _enter(dH, trace.lengths, d_end)
+        d_start = loops_for(G.shape, G.dtype).gru_backward(dH, G, trace.states, R, params["W"])
+        before = _rows(trace.states[:-1])
+        d, d_recurrent = _rows(G), _rows(R)
+        grads = {
+            "W_in": d.T @ _rows(trace.inputs),
+            "W": np.vstack([d[:, : 2 * n].T @ before, d_recurrent.T @ before]),
+            "bias": d.sum(axis=0),
+            "bias_recurrent": d_recurrent.sum(axis=0),
+        }
+        return grads, d_start, G @ params["W_in"] if inputs else None
+
+
+CELLS = {"rnn": SimpleCell, "leaky": SimpleCell, "lstm": LSTMCell, "gru": GRUCell}

@@ -1,0 +1,302 @@
+"""Gradients of fully trained networks, against finite differences and torch's autograd."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+
+from reservoir.activations import ACTIVATIONS
+from reservoir.training.bptt import (
+    Network,
+    forward,
+    loss_and_gradient,
+    loss_value,
+    make_batch,
+    predict,
+)
+from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell, Trace, curvature, slope
+from reservoir.training.losses import LOSSES, OUTPUTS, apply_output, loss_and_slope, resolve_loss
+
+N_UNITS, P, Q = 5, 3, 2
+CELL_LIST = {
+    **{f"simple {name}": SimpleCell(N_UNITS, activation=name) for name in sorted(ACTIVATIONS)},
+    "leaky": SimpleCell(N_UNITS, leak_rate=0.4),
+    "leaky per unit": SimpleCell(N_UNITS, "logistic", leak_rate=(0.1, 0.4, 1.0, 0.7, 0.2)),
+    "lstm": LSTMCell(N_UNITS),
+    "lstm with peepholes": LSTMCell(N_UNITS, peephole=True),
+    "gru": GRUCell(N_UNITS),
+}
+PAIRS = [
+    *((output, loss) for loss in ("mse", "mae") for output in OUTPUTS),
+    ("logistic", "bce"),
+    ("softmax", "cross_entropy"),
+    ("identity", "hinge"),
+    ("tanh", "hinge"),
+]
+
+
+def draw(network, seed, scale=0.6):
+    rng = np.random.default_rng(seed)
+    return {name: scale * rng.standard_normal(shape) for name, shape in network.shapes().items()}
+
+
+def targets_for(network, rng, n):
+    if network.loss == "hinge":
+        return rng.choice([-1.0, 1.0], (n, Q))
+    z = rng.standard_normal((n, Q))
+    return apply_output(z, network.output)
+
+
+def ragged(network, seed, *, weights=False, **options):
+    rng = np.random.default_rng(seed)
+    X = [rng.standard_normal((n, P)) for n in (7, 4, 6)]
+    n_rows = [1] * 3 if options.get("last") else [len(x) for x in X]
+    Y = [targets_for(network, rng, n) for n in n_rows]
+    given = [rng.uniform(0, 2, n) for n in n_rows] if weights else None
+    return make_batch(X, Y, weights=given, **options)
+
+
+def check(network, batch, params, state=None, control=None):
+    """Compare every component of the gradient with central differences."""
+    names = list(params)
+    sizes = [params[name].size for name in names]
+
+    def unpack(vector):
+        parts = np.split(vector, np.cumsum(sizes)[:-1])
+        return {k: v.reshape(params[k].shape) for k, v in zip(names, parts, strict=True)}
+
+    def value(vector):
+        return loss_value(network, unpack(vector), batch, state)[0]
+
+    loss, grads, end = loss_and_gradient(network, params, batch, state)
+    x = np.concatenate([params[name].ravel() for name in names])
+    h = 1e-5
+    numeric = np.array([(value(x + h * e) - value(x - h * e)) / (2 * h) for e in np.eye(x.size)])
+    analytic = np.concatenate([grads[name].ravel() for name in names])
+    error = np.linalg.norm(analytic - numeric) / np.linalg.norm(numeric)
+    assert error < 1e-6, error
+    assert loss == value(x)
+    np.testing.assert_array_equal(end, loss_value(network, params, batch, state)[1])
+
+
+@pytest.mark.parametrize("output, loss", PAIRS)
+@pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
+def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss):
+    network = Network(cell, P, Q, output, loss)
+    for seed in range(2):
+        check(network, ragged(network, seed), draw(network, seed + 10))
+
+
+@pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
+@pytest.mark.parametrize(
+    "options", [{"last": True}, {"washout": 3}, {"weights": True}, {"weights": True, "last": True}]
+)
+def test_bptt_with_few_targets_weights_and_the_input_in_the_readout(cell, options):
+    network = Network(cell, P, Q, "tanh", "mse", include_input=True)
+    batch = ragged(network, 3, **options)
+    state = 0.5 * np.random.default_rng(4).standard_normal((3, cell.state_size))
+    check(network, batch, draw(network, 5), state)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_other_pairs_are_refused(output):
+    for loss in LOSSES:
+        if (output, loss) in PAIRS:
+            assert resolve_loss(output, loss) == loss
+        else:
+            with pytest.raises(ValueError, match=f"loss='{loss}' goes with output="):
+                resolve_loss(output, loss)
+
+
+def test_padding_changes_nothing():
+    for cell in CELL_LIST.values():
+        network = Network(cell, P, Q)
+        params = draw(network, 0)
+        rng = np.random.default_rng(1)
+        X = [rng.standard_normal((n, P)) for n in (7, 4, 6)]
+        Y = [rng.standard_normal((n, Q)) for n in (7, 4, 6)]
+        loss, grads, end = loss_and_gradient(network, params, make_batch(X, Y))
+        parts = [
+            loss_and_gradient(network, params, make_batch([x], [y]))
+            for x, y in zip(X, Y, strict=True)
+        ]
+        shares = np.array([7, 4, 6]) / 17
+        assert np.isclose(loss, sum(s * p[0] for s, p in zip(shares, parts, strict=True)))
+        for name in grads:
+            alone = sum(s * p[1][name] for s, p in zip(shares, parts, strict=True))
+            np.testing.assert_allclose(grads[name], alone, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(end, np.vstack([p[2] for p in parts]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_steps", [1, 2, 3, 7, 50])
+def test_chunks_carry_the_state_and_split_the_targets(n_steps):
+    for cell in CELL_LIST.values():
+        for options in ({}, {"washout": 2}, {"weights": True}, {"last": True}):
+            network = Network(cell, P, Q)
+            params = draw(network, 0)
+            batch = ragged(network, 2, **options)
+            whole, end = loss_value(network, params, batch)
+            state, total = None, 0.0
+            for chunk in batch.chunks(n_steps):
+                value, state = loss_value(network, params, chunk, state)
+                total += value * chunk.total_weight
+            assert np.isclose(total / batch.total_weight, whole)
+            np.testing.assert_allclose(state, end, rtol=1e-12, atol=1e-14)
+
+
+def test_gradient_at_the_start_and_at_the_inputs():
+    """What a stack of cells will need: gradients that enter at the end and leave at the inputs."""
+    rng = np.random.default_rng(0)
+    for cell in CELL_LIST.values():
+        network = Network(cell, P, Q)
+        params = draw(network, 1)
+        X, start = rng.standard_normal((4, 3, P)), 0.3 * rng.standard_normal((3, cell.state_size))
+        lengths = np.array([4, 2, 3])
+        weight_H = rng.standard_normal((4, 3, N_UNITS))
+        for b, n in enumerate(lengths):
+            weight_H[n:, b] = 0
+        weight_end = rng.standard_normal((3, cell.state_size))
+
+        def value(X, start, cell=cell, params=params, H=weight_H, end=weight_end, lengths=lengths):
+            trace = cell.forward(params, X, start, lengths)
+            return (trace.states[1:] * H).sum() + (trace.end * end).sum()
+
+        trace = cell.forward(params, X, start, lengths)
+        _, d_start, d_X = cell.backward(
+            params, trace, weight_H.copy(), d_end=weight_end, inputs=True
+        )
+        at_X = approx_fprime(X.ravel(), lambda x, f=value, s=start: f(x.reshape(4, 3, P), s), 1e-7)
+        at_start = approx_fprime(
+            start.ravel(), lambda s, f=value, X=X: f(X, s.reshape(3, -1)), 1e-7
+        )
+        np.testing.assert_allclose(d_X.ravel(), at_X, rtol=1e-4, atol=2e-6)
+        np.testing.assert_allclose(d_start.ravel(), at_start, rtol=1e-4, atol=2e-6)
+
+
+class Stack(Cell):
+    """Two cells, one on top of the other: the interface takes them as they are."""
+
+    def __init__(self, lower, upper):
+        self.lower, self.upper, self.n_units = lower, upper, upper.n_units
+
+    @property
+    def state_size(self):
+        return self.lower.state_size + self.upper.state_size
+
+    def shapes(self, n_features):
+        below = {f"0.{k}": v for k, v in self.lower.shapes(n_features).items()}
+        above = {f"1.{k}": v for k, v in self.upper.shapes(self.lower.width).items()}
+        return {**below, **above}
+
+    def split(self, params):
+        return ({k[2:]: v for k, v in params.items() if k.startswith(f"{i}.")} for i in range(2))
+
+    def forward(self, params, X, state=None, lengths=None):
+        below, above = self.split(params)
+        n = self.lower.state_size
+        starts = (None, None) if state is None else (state[:, :n], state[:, n:])
+        first = self.lower.forward(below, X, starts[0], lengths)
+        second = self.upper.forward(above, first.states[1:], starts[1], lengths)
+        end = np.hstack([first.end, second.end])
+        return Trace(X, second.states, end, first.lengths, kept={"of": (first, second)})
+
+    def backward(self, params, trace, dH, *, d_end=None, d_pre=None, inputs=False):
+        below, above = self.split(params)
+        first, second = trace.kept["of"]
+        high, d_high, d_middle = self.upper.backward(above, second, dH, inputs=True)
+        low, d_low, d_X = self.lower.backward(below, first, d_middle, inputs=inputs)
+        grads = {f"0.{k}": v for k, v in low.items()} | {f"1.{k}": v for k, v in high.items()}
+        return grads, np.hstack([d_low, d_high]), d_X
+
+
+@pytest.mark.parametrize(
+    "cell", [Stack(GRUCell(3), LSTMCell(4)), Stack(LSTMCell(2), SimpleCell(3, leak_rate=0.5))]
+)
+def test_the_interface_takes_a_stack(cell):
+    network = Network(cell, P, Q, "softmax", "cross_entropy")
+    check(network, ragged(network, 0), draw(network, 1))
+
+
+@pytest.mark.parametrize("name", sorted(ACTIVATIONS))
+def test_slope_and_curvature_from_the_value(name):
+    activation = ACTIVATIONS[name]
+    z = np.linspace(-3, 3, 41) + 0.01
+    np.testing.assert_allclose(
+        slope(name, activation.function(z)), activation.derivative(z), rtol=1e-12
+    )
+    h = 1e-6
+    second = (activation.derivative(z + h) - activation.derivative(z - h)) / (2 * h)
+    np.testing.assert_allclose(curvature(name, activation.function(z)), second, atol=1e-8)
+
+
+def test_losses_far_out_stay_finite():
+    z = np.array([[800.0, -800.0], [-800.0, 800.0]])
+    y = np.array([[0.0, 1.0], [0.0, 1.0]])
+    for output, loss in PAIRS:
+        value, d = loss_and_slope(z, y, output, loss)
+        assert np.isfinite(value), (output, loss)
+        assert np.isfinite(d).all(), (output, loss)
+    assert loss_and_slope(z, y, "softmax", "cross_entropy")[0] == 800.0
+
+
+def test_float32_stays_float32():
+    for cell in CELL_LIST.values():
+        network = Network(cell, P, Q, "logistic", "bce", include_input=True)
+        params = {k: v.astype(np.float32) for k, v in draw(network, 0).items()}
+        rng = np.random.default_rng(0)
+        X, Y = rng.random((9, P), np.float32), rng.random((9, Q), np.float32)
+        batch = make_batch([X], [Y], weights=[np.ones(9)])
+        _, grads, end = loss_and_gradient(network, params, batch)
+        assert {g.dtype for g in grads.values()} == {np.dtype(np.float32)}
+        assert end.dtype == np.float32
+        assert predict(network, params, batch.inputs)[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_equal_to_autograd(kind):
+    torch = pytest.importorskip("torch")
+    cell = {"RNN": SimpleCell, "LSTM": LSTMCell, "GRU": GRUCell}[kind](N_UNITS)
+    network = Network(cell, P, Q, "softmax", "cross_entropy")
+    for seed in range(3):
+        params = draw(network, seed)
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((20, 4, P))
+        labels = rng.integers(0, Q, (20, 4))
+        batch = make_batch([X[:, b] for b in range(4)], [np.eye(Q)[labels[:, b]] for b in range(4)])
+        loss, grads, _ = loss_and_gradient(network, params, batch)
+        recurrent = getattr(torch.nn, kind)(P, N_UNITS).double()
+        linear = torch.nn.Linear(N_UNITS, Q).double()
+        other = np.zeros(len(params["bias"]))
+        if kind == "GRU":
+            other[2 * N_UNITS :] = params["bias_recurrent"]
+        values = (params["W_in"], params["W"], params["bias"], other)
+        with torch.no_grad():
+            for place, array in zip(recurrent.parameters(), values, strict=True):
+                place.copy_(torch.tensor(array))
+            linear.weight.copy_(torch.tensor(params["coef"]))
+            linear.bias.copy_(torch.tensor(params["intercept"]))
+        out = linear(recurrent(torch.tensor(X))[0]).reshape(-1, Q)
+        theirs = torch.nn.functional.cross_entropy(out, torch.tensor(labels).reshape(-1))
+        theirs.backward()
+        assert np.isclose(loss, theirs.item(), rtol=1e-12)
+        found = [p.grad.numpy() for p in (*recurrent.parameters(), *linear.parameters())]
+        ours = [grads["W_in"], grads["W"], grads["bias"], None, grads["coef"], grads["intercept"]]
+        for a, b in zip(ours, found, strict=True):
+            if a is not None:
+                np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
+        if kind == "GRU":
+            np.testing.assert_allclose(
+                grads["bias_recurrent"], found[3][2 * N_UNITS :], rtol=1e-9, atol=1e-12
+            )
+
+
+def test_scores_are_where_the_targets_are():
+    network = Network(SimpleCell(N_UNITS), P, Q)
+    params = draw(network, 0)
+    batch = ragged(network, 0, last=True)
+    outputs, _ = predict(network, params, batch.inputs, lengths=batch.lengths)
+    _, _, scores = forward(network, params, batch)
+    last = {b: outputs[n - 1, b] for b, n in enumerate(batch.lengths)}
+    for row, z in zip(batch.rows, scores, strict=True):
+        np.testing.assert_allclose(z, last[row % 3], rtol=1e-12)
