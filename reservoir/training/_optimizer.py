@@ -1,0 +1,150 @@
+"""What all optimizers share: the state, and one update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from reservoir._typing import Array
+from reservoir._validation import check_count, check_number
+from reservoir.training._params import Params, flatten, unflatten
+
+LearningRate: TypeAlias = "float | Callable[[int], float]"
+
+
+class OptimizerState(NamedTuple):
+    """What an optimizer remembers.
+
+    Attributes
+    ----------
+    n_updates : int
+        Updates done.
+    slots : tuple
+        Velocities, mean squares and the like: flat vectors in the order of the weights.
+    """
+
+    n_updates: int
+    slots: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """A rule that turns gradients into changes of the weights.
+
+    Parameters
+    ----------
+    name : str
+    rule : callable, ``rule(gradient, rate, n, *slots, **options) -> (decrease, slots)``
+        `gradient` and `decrease` are vectors over all weights, n counts updates from 1. It must not
+        write to what it is given.
+    start : callable, ``start(weights) -> slots``
+        What the first update finds.
+    learning_rate : float, above 0, or callable
+        A callable is given the number of updates done, 0 at first, and returns the rate.
+    options : mapping, optional
+        Numbers that go to the rule by name.
+    warmup : int, default=0
+        The k-th of the first `warmup` updates is ``k / (warmup + 1)`` of its size, while moments
+        are gathered as ever. See Notes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the learning rate is not positive, or `warmup` negative.
+
+    Notes
+    -----
+    The first steps of Adam are as long as the learning rate in every weight, however small the
+    gradient: its mean square is known from a few gradients only. Near a minimum, where a
+    least-squares start puts the network, they lead away. A linear ramp [1]_ keeps these steps
+    short until the moments are known. Gathering moments with the weights at rest would not do:
+    where each gradient is of the whole series, all are equal at rest, and the first step after is
+    again as long as the learning rate in every weight.
+
+    References
+    ----------
+    .. [1] J. Ma and D. Yarats, "On the adequacy of untuned warmup for adaptive optimization",
+       AAAI 2021; there over 2 / (1 - beta2) updates.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.optimizers import sgd
+    >>> optimizer = sgd(learning_rate=lambda n: 1.0 / (n + 1))
+    >>> weights = {"bias": np.array([3.0])}
+    >>> state = optimizer.init(weights)
+    >>> weights, state = optimizer.update(weights, {"bias": np.array([1.0])}, state)
+    >>> weights, state = optimizer.update(weights, {"bias": np.array([1.0])}, state)
+    >>> weights["bias"], state.n_updates
+    (array([1.5]), 2)
+    """
+
+    name: str
+    rule: Callable[..., tuple[Array, tuple[Any, ...]]]
+    start: Callable[[Array], tuple[Any, ...]]
+    learning_rate: LearningRate
+    options: Mapping[str, float] = field(default_factory=dict)
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        if not callable(self.learning_rate):
+            check_number("learning_rate", self.learning_rate, low=0.0, low_open=True)
+        check_count("warmup", self.warmup, minimum=0)
+
+    def init(self, params: Params) -> OptimizerState:
+        """Return the state before the first update.
+
+        Parameters
+        ----------
+        params : dict of arrays
+            All float64, or all float32.
+        """
+        return OptimizerState(0, self.start(flatten(params)[0]))
+
+    def rate(self, n_updates: int) -> float:
+        """Return the learning rate of the update that follows `n_updates` others."""
+        rate = self.learning_rate
+        if callable(rate):
+            rate = check_number(f"learning_rate({n_updates})", rate(n_updates), low=0.0)
+        return float(rate) * min(1.0, (n_updates + 1) / (self.warmup + 1))
+
+    def update(
+        self, params: Params, grads: Params, state: OptimizerState
+    ) -> tuple[Params, OptimizerState]:
+        """Return weights and state after one update; what is given stays as it is.
+
+        A gradient with NaN or infinity in it would stay in the state for good. It is for the
+        caller to look first (`all_finite`), and to clip: in float32, squares overflow from 1.8e19.
+
+        Parameters
+        ----------
+        params : dict of arrays
+        grads : dict of arrays
+            Of the same names and shapes.
+        state : OptimizerState
+            Of `init`, or of the update before.
+
+        Returns
+        -------
+        params : dict of arrays
+            Views into one vector.
+        state : OptimizerState
+
+        Raises
+        ------
+        ValueError
+            If names or shapes of weights and gradients differ.
+        """
+        for name in params.keys() & grads.keys():
+            if params[name].shape != grads[name].shape:
+                raise ValueError(
+                    f"the gradient of {name!r} must have shape {params[name].shape}; got "
+                    f"{grads[name].shape}."
+                )
+        weights, _ = flatten(params)
+        gradient = flatten(grads, params)[0].astype(weights.dtype, copy=False)
+        n, slots = state
+        decrease, slots = self.rule(gradient, self.rate(n), n + 1, *slots, **self.options)
+        weights -= decrease
+        return unflatten(weights, params), OptimizerState(n + 1, slots)

@@ -1,0 +1,138 @@
+"""Penalties on the weights, and bounds on their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._validation import check_number
+from reservoir.training._params import Params, global_norm
+
+__all__ = ["clip_by_norm", "clip_by_value", "penalty"]
+
+_FREE = ("bias", "intercept")  # beginnings of names that no penalty touches
+
+
+def penalty(params: Params, *, l1: float = 0.0, l2: float = 0.0) -> tuple[float, Params]:
+    """Elastic net: ``l1 sum |w| + l2 / 2 sum w^2``, and its gradient.
+
+    The gradient of |w| at 0 is taken as 0. Biases and intercepts (names that begin so) are free.
+
+    Parameters
+    ----------
+    params : dict of arrays
+    l1 : float, at least 0, default=0.0
+    l2 : float, at least 0, default=0.0
+        In scale the `alpha` of scikit-learn's multilayer perceptrons, which divide it by the
+        number of samples in the batch; here nothing is divided.
+
+    Returns
+    -------
+    value : float
+    grads : dict of arrays
+        Of the names, shapes and dtype of `params`; zeros where there is no penalty.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `l1` or `l2` is not a finite number of at least 0.
+
+    References
+    ----------
+    H. Zou and T. Hastie, "Regularization and variable selection via the elastic net", Journal of
+    the Royal Statistical Society B 67, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.regularizers import penalty
+    >>> value, grads = penalty({"W": np.array([[-3.0]]), "bias": np.array([5.0])}, l1=1.0, l2=2.0)
+    >>> value, grads
+    (12.0, {'W': array([[-7.]]), 'bias': array([0.])})
+    """
+    l1 = check_number("l1", l1, low=0.0)
+    l2 = check_number("l2", l2, low=0.0)
+    value, grads = 0.0, {}
+    for name, w in params.items():
+        if name.startswith(_FREE) or l1 == l2 == 0.0:
+            grads[name] = np.zeros_like(w)
+            continue
+        grads[name] = l2 * w
+        if l1:
+            grads[name] += l1 * np.sign(w)
+            value += l1 * float(np.abs(w).sum(dtype=np.float64))
+        value += 0.5 * l2 * float(np.square(w, dtype=np.float64).sum())
+    return value, grads
+
+
+def clip_by_norm(grads: Params, max_norm: float) -> Params:
+    """Shorten a gradient to a norm, over all weights together; its direction stays.
+
+    Parameters
+    ----------
+    grads : dict of arrays
+        Not changed.
+    max_norm : float, above 0
+
+    Returns
+    -------
+    dict of arrays
+        The same arrays where their norm is not above `max_norm`, or not finite: look for NaN and
+        infinity first (`all_finite`).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `max_norm` is not a positive number.
+
+    References
+    ----------
+    R. Pascanu, T. Mikolov and Y. Bengio, "On the difficulty of training recurrent neural
+    networks", ICML 2013, algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.regularizers import clip_by_norm
+    >>> clip_by_norm({"W": np.array([[30.0]]), "bias": np.array([40.0])}, 1.0)
+    {'W': array([[0.6]]), 'bias': array([0.8])}
+    """
+    max_norm = check_number("max_norm", max_norm, low=0.0, low_open=True)
+    norm = global_norm(grads)
+    if not max_norm < norm < np.inf:
+        return dict(grads)
+    return {name: g * (max_norm / norm) for name, g in grads.items()}
+
+
+def clip_by_value(grads: Params, limit: float) -> Params:
+    """Clip each component of a gradient to ``[-limit, limit]``.
+
+    Parameters
+    ----------
+    grads : dict of arrays
+        Not changed.
+    limit : float, above 0
+
+    Returns
+    -------
+    dict of arrays
+        Infinity becomes the limit and NaN stays: look for both first (`all_finite`).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `limit` is not a positive number.
+
+    References
+    ----------
+    T. Mikolov, "Statistical language models based on neural networks", PhD thesis, Brno University
+    of Technology, 2012, section 3.2.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.regularizers import clip_by_value
+    >>> clip_by_value({"W": np.array([[-30.0, 0.5]])}, 1.0)
+    {'W': array([[-1. ,  0.5]])}
+    """
+    limit = check_number("limit", limit, low=0.0, low_open=True)
+    return {name: np.clip(g, -limit, limit) for name, g in grads.items()}

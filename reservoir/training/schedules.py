@@ -1,0 +1,305 @@
+"""Schedules of the learning rate: callables of the time t.
+
+Every schedule is ``f(learning_rate, n_steps, ...)`` and returns a callable of t that can be
+pickled. t counts epochs or updates, whichever `n_steps` counts, from 0; it may be a fraction. What
+else a schedule needs has defaults that follow from `n_steps`.
+
+Examples
+--------
+>>> from reservoir.training.schedules import cosine
+>>> rate = cosine(0.1, n_steps=100)
+>>> [round(rate(t), 4) for t in (0, 50, 100)]
+[0.1, 0.05, 0.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from math import cos, pi
+from typing import TypeAlias
+
+from reservoir._validation import check_choice, check_number
+
+__all__ = [
+    "SCHEDULES",
+    "constant",
+    "cosine",
+    "exponential",
+    "get_schedule",
+    "inverse",
+    "linear_warmup",
+    "step",
+]
+
+Schedule: TypeAlias = Callable[[float], float]
+
+
+def _check(learning_rate: float, n_steps: float) -> tuple[float, float]:
+    rate = check_number("learning_rate", learning_rate, low=0.0, low_open=True)
+    return rate, check_number("n_steps", n_steps, low=0.0, low_open=True)
+
+
+def _factor(factor: float) -> float:
+    return check_number("factor", factor, low=0.0, high=1.0, low_open=True)
+
+
+def _constant(t: float, *, rate: float) -> float:
+    return rate
+
+
+def _step(t: float, *, rate: float, every: float, factor: float) -> float:
+    return float(rate * factor ** (t // every))
+
+
+def _exponential(t: float, *, rate: float, factor: float) -> float:
+    return float(rate * factor**t)
+
+
+def _inverse(t: float, *, rate: float, decay: float, power: float) -> float:
+    return float(rate / (1.0 + decay * t) ** power)
+
+
+def _cosine(t: float, *, rate: float, n_steps: float, final: float) -> float:
+    done = min(1.0, t / n_steps)
+    return final + (rate - final) * 0.5 * (1.0 + cos(pi * done))
+
+
+def _warmed(t: float, *, schedule: Schedule, n_steps: float) -> float:
+    return schedule(t) * min(1.0, (t + 1.0) / (n_steps + 1.0))
+
+
+def constant(learning_rate: float, n_steps: float = 1.0) -> Schedule:
+    """Keep the rate.
+
+    Parameters
+    ----------
+    learning_rate : float, above 0
+    n_steps : float, above 0, default=1
+        Plays no part.
+
+    Returns
+    -------
+    callable of t
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import constant
+    >>> constant(0.1)(1e6)
+    0.1
+    """
+    rate, _ = _check(learning_rate, n_steps)
+    return partial(_constant, rate=rate)
+
+
+def step(
+    learning_rate: float, n_steps: float, *, every: float | None = None, factor: float = 0.1
+) -> Schedule:
+    """Multiply the rate by a factor every so often: ``rate * factor^floor(t / every)``.
+
+    Parameters
+    ----------
+    learning_rate : float, above 0
+    n_steps : float, above 0
+    every : float, above 0, optional
+        Time between two drops; default ``n_steps / 3``.
+    factor : float in (0, 1], default=0.1
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is outside its range.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import step
+    >>> [round(step(0.1, 90)(t), 6) for t in (0, 29, 30, 89)]
+    [0.1, 0.1, 0.01, 0.001]
+    """
+    rate, n_steps = _check(learning_rate, n_steps)
+    every = n_steps / 3.0 if every is None else check_number("every", every, low=0.0, low_open=True)
+    return partial(_step, rate=rate, every=every, factor=_factor(factor))
+
+
+def exponential(learning_rate: float, n_steps: float, *, factor: float | None = None) -> Schedule:
+    """Multiply the rate by a factor in every unit of time: ``rate * factor^t``.
+
+    Parameters
+    ----------
+    learning_rate : float, above 0
+    n_steps : float, above 0
+    factor : float in (0, 1], optional
+        By default, what leaves a hundredth of the rate at ``t = n_steps``.
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is outside its range.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import exponential
+    >>> [round(exponential(0.1, 100)(t), 6) for t in (0, 50, 100)]
+    [0.1, 0.01, 0.001]
+    """
+    rate, n_steps = _check(learning_rate, n_steps)
+    factor = 0.01 ** (1.0 / n_steps) if factor is None else _factor(factor)
+    return partial(_exponential, rate=rate, factor=factor)
+
+
+def inverse(
+    learning_rate: float, n_steps: float, *, decay: float | None = None, power: float = 1.0
+) -> Schedule:
+    """Let the rate fall as a power of time: ``rate / (1 + decay t)^power``.
+
+    With a power in (0.5, 1] the rates sum to infinity and their squares do not, which is what
+    convergence under noise asks for [1]_.
+
+    Parameters
+    ----------
+    learning_rate : float, above 0
+    n_steps : float, above 0
+    decay : float, at least 0, optional
+        By default ``9 / n_steps``, which with power 1 leaves a tenth at ``t = n_steps``.
+    power : float, above 0, default=1.0
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is outside its range.
+
+    References
+    ----------
+    .. [1] H. Robbins and S. Monro, "A stochastic approximation method", Annals of Mathematical
+       Statistics 22, 1951.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import inverse
+    >>> [round(inverse(0.1, 90)(t), 6) for t in (0, 10, 90)]
+    [0.1, 0.05, 0.01]
+    """
+    rate, n_steps = _check(learning_rate, n_steps)
+    decay = 9.0 / n_steps if decay is None else check_number("decay", decay, low=0.0)
+    power = check_number("power", power, low=0.0, low_open=True)
+    return partial(_inverse, rate=rate, decay=decay, power=power)
+
+
+def cosine(learning_rate: float, n_steps: float, *, final: float = 0.0) -> Schedule:
+    """Half a period of a cosine, from the rate to `final`, where it stays.
+
+    Parameters
+    ----------
+    learning_rate : float, above 0
+    n_steps : float, above 0
+        When `final` is reached.
+    final : float, at least 0, default=0.0
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is outside its range, or `final` above the rate.
+
+    References
+    ----------
+    I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017,
+    eq. (5), without restarts.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import cosine
+    >>> [round(cosine(0.1, 100, final=0.02)(t), 4) for t in (0, 50, 100, 150)]
+    [0.1, 0.06, 0.02, 0.02]
+    """
+    rate, n_steps = _check(learning_rate, n_steps)
+    final = check_number("final", final, low=0.0, high=rate)
+    return partial(_cosine, rate=rate, n_steps=n_steps, final=final)
+
+
+def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
+    """Ramp a schedule up: times ``(t + 1) / (n_steps + 1)`` while t is below `n_steps`.
+
+    Parameters
+    ----------
+    schedule : callable of t
+    n_steps : float, at least 0
+        When the schedule alone takes over.
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `schedule` is no callable, or `n_steps` negative.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import constant, linear_warmup
+    >>> [linear_warmup(constant(1.0), 3)(t) for t in (0, 1, 3, 10)]
+    [0.25, 0.5, 1.0, 1.0]
+    """
+    if not callable(schedule):
+        raise TypeError(
+            f"schedule must be a callable of t; got {schedule!r}. Use constant({schedule!r})."
+        )
+    return partial(_warmed, schedule=schedule, n_steps=check_number("n_steps", n_steps, low=0.0))
+
+
+#: The schedules that estimators know by name: ``f(learning_rate, n_steps)``.
+SCHEDULES: dict[str, Callable[..., Schedule]] = {
+    "constant": constant,
+    "step": step,
+    "exponential": exponential,
+    "inverse": inverse,
+    "cosine": cosine,
+}
+
+
+def get_schedule(name: str, learning_rate: float, n_steps: float) -> Schedule:
+    """Return a schedule by its name in `SCHEDULES`, with its own defaults.
+
+    Parameters
+    ----------
+    name : str
+    learning_rate : float, above 0
+    n_steps : float, above 0
+        Epochs or updates that the training is to take.
+
+    Returns
+    -------
+    callable of t
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the name is not known, or a number outside its range.
+
+    Examples
+    --------
+    >>> from reservoir.training.schedules import get_schedule
+    >>> round(get_schedule("inverse", 0.1, 200)(200), 6)
+    0.01
+    >>> get_schedule("cosin", 0.1, 200)
+    Traceback (most recent call last):
+    ...
+    ValueError: learning_rate='cosin' is not known. Did you mean 'cosine'? Known: ...
+    """
+    return SCHEDULES[check_choice("learning_rate", name, SCHEDULES)](learning_rate, n_steps)
