@@ -377,6 +377,35 @@ def test_sine_square():
         datasets.sine_square(5, period=3)
 
 
+def test_subsequence_detection():
+    X, y = datasets.subsequence_detection(30_000, mean_spacing=25, length=6, random_state=1)
+    assert X.shape == (30_000, 1)
+    assert y.dtype.kind == "i"
+    first = int(np.argmax(y))
+    pattern = X[first - 6 : first, 0]
+    windows = np.lib.stride_tricks.sliding_window_view(X[:, 0], 6)
+    starts = np.flatnonzero((windows == pattern).all(axis=1))
+    alarm = np.zeros(30_000, dtype=int)
+    for start in starts:
+        alarm[start + 6 : start + 12] = 1
+    np.testing.assert_array_equal(y[:-6], alarm[:-6])  # the last pattern may be cut short
+    spacings = np.diff(starts) - 6
+    assert spacings.min() == 0
+    assert abs(spacings.mean() - 25) < 3
+    assert abs(spacings.std() - np.sqrt(25 * 26)) < 4  # geometric
+    assert abs(X.mean()) < 0.2  # of the noise, and of 6 draws that return
+    np.testing.assert_array_equal(
+        X, datasets.subsequence_detection(30_000, mean_spacing=25, length=6, random_state=1)[0]
+    )
+    _, y = datasets.subsequence_detection(100, mean_spacing=0, random_state=0)
+    np.testing.assert_array_equal(y, np.arange(100) >= 10)
+    assert datasets.subsequence_detection(3, random_state=0)[0].shape == (3, 1)
+    with pytest.raises(ValueError, match="mean_spacing=-1 must be finite"):
+        datasets.subsequence_detection(5, mean_spacing=-1)
+    with pytest.raises(ValueError, match="length=0 must be at least 1"):
+        datasets.subsequence_detection(5, length=0)
+
+
 def test_memory_capacity_input():
     X, y = datasets.memory_capacity_input(200, max_lag=7, random_state=0)
     for lag in range(1, 8):

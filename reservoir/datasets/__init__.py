@@ -5,9 +5,9 @@ Rows are time steps and there is a column per variable, also where there is one:
 (n_samples, n_outputs) for several, as in `sklearn.datasets`.
 
 `random_state` means two things. Where the data are random (`narma`, `random_phase_sines`,
-`sine_square`, `memory_capacity_input`), None draws new data at each call. Where the system is
-deterministic, None starts at the published point and gives the same series each time, and a seed
-displaces the start.
+`sine_square`, `subsequence_detection`, `memory_capacity_input`), None draws new data at each call.
+Where the system is deterministic, None starts at the published point and gives the same series each
+time, and a seed displaces the start.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from reservoir.datasets._signals import (
     multiple_superposed_oscillators,
     random_phase_sines,
     sine_square,
+    subsequence_detection,
 )
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "random_phase_sines",
     "roessler",
     "sine_square",
+    "subsequence_detection",
 ]
 
 #: Reciprocal of the largest Lyapunov exponent of each chaotic system at its default parameters, in

@@ -187,6 +187,76 @@ def sine_square(
     return X, np.repeat(labels, period)[:n_samples]
 
 
+def subsequence_detection(
+    n_samples: int = 20_000,
+    *,
+    mean_spacing: float = 40,
+    length: int = 10,
+    random_state: RandomState = None,
+) -> tuple[Array, Array]:
+    """Subsequence detection: raise an alarm behind each occurrence of a pattern in noise.
+
+    Pattern and noise are draws from N(0, 1), so nothing but their order tells them apart. The
+    pattern, drawn once, is inserted again and again; the label is 1 in the `length` steps that
+    follow on each insertion, and 0 elsewhere [1]_. The last label of an alarm takes a memory of
+    ``2 * length`` steps.
+
+    Parameters
+    ----------
+    n_samples : int, default=20_000
+        Number of rows returned; the value of [1]_. Parts to train and to test on must be rows of
+        one call, as each call draws a pattern of its own.
+    mean_spacing : float >= 0, steps, default=40
+        Mean number of noise steps from the end of an insertion to the start of the next. Each step
+        outside the pattern has the same chance that an insertion follows on it, which makes the
+        spacings geometric: they say nothing of when the next one comes. [1]_ leaves their law
+        open, and goes from 10 to 80.
+    length : int, steps, default=10
+        Length of the pattern, and of the alarm.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds pattern, noise and spacings; None draws new ones at each call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 1)
+    y : ndarray of shape (n_samples,), int
+        1 during an alarm.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Bay (2017), "Recurrent neural networks: stability, gradient control and fast training",
+       PhD thesis, section 4.5.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import subsequence_detection
+    >>> X, y = subsequence_detection(20, mean_spacing=4, length=3, random_state=0)
+    >>> y
+    array([0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0])
+    >>> bool((X[3:6] == X[13:16]).all())  # what stands before each alarm
+    True
+    """
+    n_samples = check_count("n_samples", n_samples)
+    mean_spacing = check_number("mean_spacing", mean_spacing, low=0)
+    length = check_count("length", length)
+    rng = as_generator(random_state)
+    pattern = rng.standard_normal(length)
+    X = rng.standard_normal(n_samples)
+    y = np.zeros(n_samples, dtype=int)
+    # numpy counts the trials up to the success: 1 at least, mean 1 / p
+    spacings = rng.geometric(1.0 / (1.0 + mean_spacing), n_samples // length + 1) - 1
+    starts = np.cumsum(spacings) + length * np.arange(len(spacings))
+    for start in starts[starts < n_samples]:
+        X[start : start + length] = pattern[: n_samples - start]
+        y[start + length : start + 2 * length] = 1
+    return X.reshape(-1, 1), y
+
+
 def memory_capacity_input(
     n_samples: int,
     *,

@@ -8,6 +8,7 @@ what differs, differs by line style, marker or grey.
 from reservoir.plotting._bounds import bias_region, bias_surface
 from reservoir.plotting._certificate import certificate
 from reservoir.plotting._cobweb import cobweb
+from reservoir.plotting._gradients import jacobian_norms
 from reservoir.plotting._maps import bifurcation, parameter_map
 from reservoir.plotting._portraits import phase_portrait
 from reservoir.plotting._readout import memory_profile, penalty_path
@@ -21,6 +22,7 @@ __all__ = [
     "certificate",
     "cobweb",
     "forecast",
+    "jacobian_norms",
     "memory_profile",
     "multipliers",
     "parameter_map",

@@ -1,0 +1,360 @@
+"""Gradient control: singular values of the step Jacobians held near 1, and what comes of it.
+
+The gradient over k steps is a product of k Jacobians J(t) = dh(t) / dh(t-1). A penalty on their
+singular values, added to the loss, keeps the product from vanishing and from exploding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice, check_count, check_number
+from reservoir.training._params import Params
+from reservoir.training.cells import Cell, SimpleCell, Trace, curvature, slope
+
+__all__ = ["GradientControl", "control_penalty", "jacobian_product_norms", "step_jacobians"]
+
+_KINDS = ("both", "interval", "rms")
+_STEPS_PER_SAMPLE = 250  # an SVD of 64 x 64 costs as much as 100 steps forward and back
+
+
+@dataclass(frozen=True)
+class GradientControl:
+    """What the singular values of the step Jacobians are held to, and how firmly.
+
+    Two penalties [1]_, taken at sampled steps and averaged over them, so that a weight means the
+    same for a series of any length:
+
+    - interval, (4.18): half the sum of the squares by which singular values fall below `low` or
+      exceed `high`;
+    - rms, section 4.4: ``(||J||_F / sqrt(n_units) - target)^2``, the squared distance of their root
+      mean square from `target`.
+
+    Parameters
+    ----------
+    weight : float >= 0, default=0.1
+        Factor of the penalty in the objective.
+    kind : {"both", "interval", "rms"}, default="both"
+        "rms" needs no singular value decomposition.
+    low, high : float, default=0.9 and 1.1
+        The interval, 0 <= low <= high; the values of [1]_.
+    target : float > 0, default=1.0
+        The root mean square: 1, or the product vanishes or explodes in the mean [1]_ (4.17).
+    n_samples : int or None, default=None
+        (step, sequence) pairs drawn for each update. None draws one for each 250 steps, at least 1:
+        then control takes less time than the gradient itself up to 64 units or so.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training",
+       PhD thesis, 2017, chapter 4.
+
+    Examples
+    --------
+    >>> from reservoir.training.gradient_control import GradientControl
+    >>> GradientControl(weight=0.5, kind="rms")
+    GradientControl(weight=0.5, kind='rms', low=0.9, high=1.1, target=1.0, n_samples=None)
+    """
+
+    weight: float = 0.1
+    kind: str = "both"
+    low: float = 0.9
+    high: float = 1.1
+    target: float = 1.0
+    n_samples: int | None = None
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, low=0)
+        check_choice("kind", self.kind, _KINDS)
+        check_number("low", self.low, low=0)
+        check_number("high", self.high, low=self.low)
+        check_number("target", self.target, low=0, low_open=True)
+        if self.n_samples is not None:
+            check_count("n_samples", self.n_samples)
+
+
+def control_penalty(
+    cell: Cell,
+    params: Params,
+    trace: Trace,
+    control: GradientControl,
+    generator: np.random.Generator,
+) -> tuple[float, Params, Array | None]:
+    """Penalty on the singular values of sampled step Jacobians, and its gradient.
+
+    With G = dK/dJ and J = diag(1 - a) + diag(a f'(z)) W, W has a direct part in the gradient,
+    diag(a f') G, and z has the rest: a f''(z) * rowsum(G * W). The second is what `Cell.backward`
+    takes as `d_pre` and carries to W_in, bias, W and back through time::
+
+        value, direct, d_pre = control_penalty(cell, params, trace, control, generator)
+        grads, _, _ = cell.backward(params, trace, dH, d_pre=d_pre)
+        grads["W"] += direct["W"]
+
+    That is the exact gradient. The source [1]_ (4.20) to (4.23) takes h(t-1) for a constant.
+
+    Parameters
+    ----------
+    cell : SimpleCell
+        With or without a leak, and any activation; at the corners of relu f'' is taken as 0.
+    params : dict of arrays
+    trace : Trace
+        Of `cell.forward` with these weights. It is only read.
+    control : GradientControl
+    generator : numpy Generator
+        Draws the steps, without replacement, from those that are no padding.
+
+    Returns
+    -------
+    value : float
+        `control.weight` times the mean of the penalty over the sampled steps.
+    grads : dict of arrays
+        "W" (n_units, n_units): the direct part of its gradient.
+    d_pre : array of shape (n_steps, n_sequences, n_units) or None
+        The gradient at the pre-activations, zero at steps not drawn; None where the activation is
+        piecewise linear.
+
+    Raises
+    ------
+    ValueError
+        If the cell is not a `SimpleCell`.
+
+    References
+    ----------
+    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training",
+       PhD thesis, 2017, sections 4.3 and 4.4, Lemma 4.1 and Proposition 4.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.gradient_control import GradientControl, control_penalty
+    >>> cell = SimpleCell(2, activation="identity")
+    >>> params = {"W_in": np.ones((2, 1)), "W": np.diag([1.0, 0.5]), "bias": np.zeros(2)}
+    >>> trace = cell.forward(params, np.ones((5, 1, 1)))
+    >>> control = GradientControl(weight=1.0, kind="interval")
+    >>> value, grads, _ = control_penalty(cell, params, trace, control, np.random.default_rng(0))
+    >>> round(value, 6)  # (0.9 - 0.5)^2 / 2
+    0.08
+    >>> grads["W"].round(6) + 0.0
+    array([[ 0. ,  0. ],
+           [ 0. , -0.4]])
+    """
+    steps, sequences = _draw(trace.lengths, control.n_samples, generator)
+    if not len(steps):
+        return 0.0, {"W": np.zeros_like(params["W"])}, None
+    J = step_jacobians(cell, params, trace, steps, sequences)
+    values, G = _penalties(J, control)
+    assert isinstance(cell, SimpleCell)
+    assert trace.values is not None
+    V = trace.values[steps, sequences]
+    slopes, bends = slope(cell.activation, V), curvature(cell.activation, V)
+    leak = cell.leaks(V.dtype)
+    if leak is not None:
+        slopes, bends = slopes * leak, bends * leak
+    scale = V.dtype.type(control.weight / len(steps))
+    direct = np.einsum("si,sij->ij", slopes, G) * scale
+    d_pre = None
+    if bends.any():
+        d_pre = np.zeros_like(trace.values)
+        d_pre[steps, sequences] = bends * np.einsum("sij,ij->si", G, params["W"]) * scale
+    return control.weight * float(values.mean()), {"W": direct}, d_pre
+
+
+def step_jacobians(
+    cell: Cell, params: Params, trace: Trace, steps: ArrayLike, sequences: ArrayLike
+) -> Array:
+    """Jacobians of single steps, ``J(t) = dh(t) / dh(t-1) = diag(1 - a) + diag(a f'(z(t))) W``.
+
+    Parameters
+    ----------
+    cell : SimpleCell
+    params : dict of arrays
+    trace : Trace
+        Of `cell.forward` with these weights.
+    steps, sequences : arrays of int, shape (n,)
+        Which steps, counted from 0, of which sequences.
+
+    Returns
+    -------
+    array of shape (n, n_units, n_units)
+
+    Raises
+    ------
+    ValueError
+        If the cell is not a `SimpleCell`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.gradient_control import step_jacobians
+    >>> cell = SimpleCell(1)
+    >>> params = {"W_in": np.ones((1, 1)), "W": np.ones((1, 1)), "bias": np.zeros(1)}
+    >>> trace = cell.forward(params, np.ones((3, 1, 1)))
+    >>> step_jacobians(cell, params, trace, [0, 1, 2], [0, 0, 0]).ravel().round(3)
+    array([0.42 , 0.111, 0.079])
+    """
+    if not isinstance(cell, SimpleCell) or trace.values is None:
+        raise ValueError(
+            f"Gradient control is for the simple and the leaky cell; got {type(cell).__name__}, "
+            'whose Jacobian is not diag(f\'(z)) W. Use cell="rnn" or "leaky", or no control.'
+        )
+    V = trace.values[np.asarray(steps), np.asarray(sequences)]
+    slopes = slope(cell.activation, V)
+    leak = cell.leaks(V.dtype)
+    if leak is None:
+        return slopes[:, :, None] * params["W"]
+    J = (slopes * leak)[:, :, None] * params["W"]
+    J += np.diag(1 - leak)
+    return J
+
+
+def _draw(
+    lengths: Array, n_samples: int | None, generator: np.random.Generator
+) -> tuple[Array, Array]:
+    """Return steps and sequences of pairs drawn from those that are no padding."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1])
+    count = max(1, total // _STEPS_PER_SAMPLE) if n_samples is None else n_samples
+    if count < total:
+        drawn = generator.choice(total, size=count, replace=False, shuffle=False)
+    else:
+        drawn = np.arange(total)
+    sequences = np.searchsorted(ends, drawn, side="right")
+    return drawn - (ends - lengths)[sequences], sequences
+
+
+def _penalties(J: Array, control: GradientControl) -> tuple[Array, Array]:
+    """Return the penalty of each matrix (n,) and its gradient (n, n_units, n_units)."""
+    values, G = np.zeros(len(J), J.dtype), np.zeros_like(J)
+    if control.kind != "rms":
+        U, s, Vh = np.linalg.svd(J)
+        excess = np.minimum(s - control.low, 0) + np.maximum(s - control.high, 0)
+        values += 0.5 * (excess**2).sum(axis=1)
+        G += (U * excess[:, None, :]) @ Vh
+    if control.kind != "interval":
+        root = np.sqrt(J.shape[-1])
+        norm = np.sqrt(np.einsum("sij,sij->s", J, J))
+        off = norm / root - control.target
+        values += off**2
+        # a zero matrix has no direction in which the norm grows fastest: its gradient is left 0
+        G += (2 * off / (root * np.where(norm > 0, norm, 1)))[:, None, None] * J
+    return values, G
+
+
+def jacobian_product_norms(
+    cell: Cell,
+    params: Params,
+    X: ArrayLike,
+    depth: int | None = None,
+    *,
+    norm: str = "spectral",
+    state: Array | None = None,
+) -> Array:
+    """Logarithm of the norm of the product of step Jacobians, over its depth.
+
+    Entry k - 1 is ``log ||J(T) J(T-1) ... J(T-k+1)||``: how strongly the last state depends on the
+    state k steps before. Whether gradients vanish or explode, and after how many steps, is read
+    from it [1]_.
+
+    Parameters
+    ----------
+    cell : Cell
+        Any. The state of an LSTM is [h, c].
+    params : dict of arrays
+    X : array of shape (n_steps, n_features)
+        The input; the product goes back from its last step.
+    depth : int, at most n_steps, default=None
+        Number of factors; n_steps by default.
+    norm : {"spectral", "frobenius"}, default="spectral"
+    state : array of shape (state_size,), optional
+        Where the run starts; zeros by default.
+
+    Returns
+    -------
+    array of shape (depth,)
+        Natural logarithms, which neither overflow nor underflow; -inf behind a zero product.
+
+    Raises
+    ------
+    ValueError
+        If `depth` exceeds the steps of X, or X is not two-dimensional or not finite.
+
+    See Also
+    --------
+    reservoir.plotting.jacobian_norms : Draws them.
+    reservoir.stability.lyapunov_exponents : The slope that they settle to.
+
+    References
+    ----------
+    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training",
+       PhD thesis, 2017, section 4.2 and figures 4.3 to 4.6.
+
+    Examples
+    --------
+    In a linear network with singular values 0.5, halved at each step:
+
+    >>> import numpy as np
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.gradient_control import jacobian_product_norms
+    >>> cell = SimpleCell(2, activation="identity")
+    >>> params = {"W_in": np.ones((2, 1)), "W": 0.5 * np.eye(2), "bias": np.zeros(2)}
+    >>> log_norms = jacobian_product_norms(cell, params, np.ones((2000, 1)))
+    >>> (log_norms[[0, 1, -1]] / np.log(2)).round(6).tolist()
+    [-1.0, -2.0, -2000.0]
+    """
+    check_choice("norm", norm, ("spectral", "frobenius"))
+    inputs = np.asarray(X, dtype=params["W"].dtype)
+    if inputs.ndim != 2 or not len(inputs) or not np.isfinite(inputs).all():
+        raise ValueError(
+            f"X has shape {inputs.shape}; it must be (n_steps, n_features), not empty and finite."
+        )
+    k = len(inputs) if depth is None else check_count("depth", depth)
+    if k > len(inputs):
+        raise ValueError(f"depth={k} must be at most n_steps={len(inputs)}. Give a longer X.")
+    lead, tail = inputs[: len(inputs) - k], inputs[len(inputs) - k :]
+    start = None if state is None else np.asarray(state, dtype=inputs.dtype)[None]
+    states = _states_along(cell, params, lead, tail, start)
+    P, exponent = np.eye(cell.state_size, dtype=inputs.dtype), 0
+    logs = np.full(k, -np.inf)
+    for i, t in enumerate(range(k - 1, -1, -1)):
+        P = _times_jacobian(cell, params, tail[t], states[t], P)
+        largest = np.abs(P).max()
+        if largest == 0:
+            return logs
+        shift = int(np.frexp(largest)[1])  # by powers of 2, which round nothing
+        P, exponent = np.ldexp(P, -shift), exponent + shift
+        logs[i] = np.log(_norm(P, norm)) + exponent * np.log(2)
+    return logs
+
+
+def _norm(P: Array, norm: str) -> float:
+    return float(np.linalg.norm(P, 2) if norm == "spectral" else np.linalg.norm(P))
+
+
+def _states_along(
+    cell: Cell, params: Params, lead: Array, tail: Array, start: Array | None
+) -> list[Array]:
+    """Return the state before each step of `tail`, which follows on `lead`."""
+    if start is None:
+        start = np.zeros((1, cell.state_size), tail.dtype)
+    states = [cell.forward(params, lead[:, None], start).end if len(lead) else start]
+    for row in tail[:-1]:
+        states.append(cell.forward(params, row[None, None], states[-1]).end)
+    return states
+
+
+def _times_jacobian(cell: Cell, params: Params, row: Array, state: Array, P: Array) -> Array:
+    """Return P J for one step: each row of P goes back through it as a sequence of its own."""
+    m = len(P)
+    X = np.ascontiguousarray(np.broadcast_to(row, (1, m, len(row))))
+    trace = cell.forward(params, X, np.ascontiguousarray(np.broadcast_to(state, (m, len(P)))))
+    return cell.backward(params, trace, np.zeros((1, m, cell.width), P.dtype), d_end=P)[1]
