@@ -17,6 +17,7 @@ from reservoir.training.bptt import (
 )
 from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell, Trace, curvature, slope
 from reservoir.training.losses import LOSSES, OUTPUTS, apply_output, loss_and_slope, resolve_loss
+from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 
 N_UNITS, P, Q = 5, 3, 2
 CELL_LIST = {
@@ -300,3 +301,37 @@ def test_scores_are_where_the_targets_are():
     last = {b: outputs[n - 1, b] for b, n in enumerate(batch.lengths)}
     for row, z in zip(batch.rows, scores, strict=True):
         np.testing.assert_allclose(z, last[row % 3], rtol=1e-12)
+
+
+@pytest.mark.parametrize("include_input", [False, True])
+@pytest.mark.parametrize(
+    "name", [name for name in CELL_LIST if name.startswith(("simple", "leaky"))]
+)
+def test_rtrl_is_bptt(name, include_input):
+    for seed, (output, loss) in enumerate(PAIRS):
+        network = Network(CELL_LIST[name], P, Q, output, loss, include_input)
+        rng = np.random.default_rng(seed)
+        params = draw(network, seed, scale=0.4)
+        X, Y = rng.standard_normal((12, P)), targets_for(network, rng, 12)
+        value, forwards, memory = rtrl_gradient(network, params, X, Y)
+        expected, backwards, end = loss_and_gradient(network, params, make_batch([X], [Y]))
+        assert np.isclose(value, expected, rtol=1e-12)
+        for key in forwards:
+            np.testing.assert_allclose(forwards[key], backwards[key], rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(memory.state, end[0], rtol=1e-12)
+
+
+def test_rtrl_goes_on_where_it_stopped():
+    network = Network(SimpleCell(4, leak_rate=0.5), 1, 1)
+    params = draw(network, 0)
+    X, Y = np.random.default_rng(0).standard_normal((2, 20, 1))
+    whole = rtrl_gradient(network, params, X, Y)[1]
+    _, first, memory = rtrl_gradient(network, params, X[:13], Y[:13])
+    _, second, _ = rtrl_gradient(network, params, X[13:], Y[13:], memory)
+    for key in whole:
+        np.testing.assert_allclose(whole[key], (13 * first[key] + 7 * second[key]) / 20)
+
+
+def test_rtrl_refuses_gates():
+    with pytest.raises(ValueError, match="is for SimpleCell; got GRUCell"):
+        rtrl_start(Network(GRUCell(3), 1, 1))

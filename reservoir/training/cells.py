@@ -248,6 +248,13 @@ class SimpleCell(Cell):
         leak = np.broadcast_to(np.asarray(self.leak_rate, dtype=dtype), (self.n_units,))
         return None if (leak == 1).all() else np.array(leak)
 
+    def slopes(self, trace: Trace) -> Array:
+        """Return a f'(z) at every step: what a pre-activation does to the state."""
+        values: Array = trace.values  # type: ignore[assignment]
+        slopes = slope(self.activation, values)
+        leak = self.leaks(values.dtype)
+        return slopes if leak is None else slopes * leak
+
     def forward(
         self,
         params: Params,

@@ -1,0 +1,211 @@
+"""Real-time recurrent learning: the exact gradient, carried forward with the state.
+
+Where back-propagation waits for the end of a sequence, the sensitivities S of the state to each
+weight go along with it [1]_: with z = W h + W_in x + bias and leak a, ::
+
+    S <- (1 - a) S + a f'(z) (W S + [the direct part: x, h or 1 in row i for weights of unit i])
+
+A step costs n_units^3 (n_units + n_features + 1) operations, whatever came before: for small
+networks that learn online.
+
+References
+----------
+.. [1] R. J. Williams and D. Zipser, "A learning algorithm for continually running fully recurrent
+   neural networks", Neural Computation 1, 1989.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training._params import Params
+from reservoir.training.bptt import Network
+from reservoir.training.cells import SimpleCell
+from reservoir.training.losses import loss_and_slope
+
+__all__ = ["Sensitivities", "rtrl_gradient", "rtrl_start", "rtrl_step"]
+
+
+class Sensitivities(NamedTuple):
+    """A state, and its derivatives with respect to the recurrent layer's weights.
+
+    Parameters
+    ----------
+    state : array of shape (n_units,)
+    derivatives : array of shape (n_units, n_units, n_features + n_units + 1)
+        ``[i, j, k]``: of state i with respect to weight k of unit j: its row of W_in, then of W,
+        then its bias.
+
+    Examples
+    --------
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.rtrl import rtrl_start
+    >>> rtrl_start(Network(SimpleCell(3), 2, 1)).derivatives.shape
+    (3, 3, 6)
+    """
+
+    state: Array
+    derivatives: Array
+
+
+def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
+    """Return the sensitivities of a state that no weight has touched yet.
+
+    Parameters
+    ----------
+    network : Network
+        Its cell must be a `SimpleCell`, with or without a leak.
+    state : array of shape (n_units,), optional
+        Zeros by default.
+
+    Returns
+    -------
+    Sensitivities
+
+    Raises
+    ------
+    ValueError
+        If the cell has gates.
+
+    Examples
+    --------
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.rtrl import rtrl_start
+    >>> rtrl_start(Network(SimpleCell(2), 1, 1)).state
+    array([0., 0.])
+    """
+    if not isinstance(network.cell, SimpleCell):
+        raise ValueError(
+            f"Real-time recurrent learning is for SimpleCell; got {type(network.cell).__name__}. "
+            "Use truncated back-propagation."
+        )
+    n, p = network.cell.n_units, network.n_features
+    state = np.zeros(n) if state is None else np.asarray(state)
+    return Sensitivities(state, np.zeros((n, n, p + n + 1), state.dtype))
+
+
+def rtrl_step(
+    network: Network,
+    params: Params,
+    memory: Sensitivities,
+    x: Array,
+    y: Array | None = None,
+) -> tuple[float, Params, Sensitivities]:
+    """Take one step; return its loss, the gradient of that, and what the next step needs.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    memory : Sensitivities
+        From `rtrl_start`, or the step before. Where the weights have changed since, the gradient is
+        that of slowly changing weights.
+    x : array of shape (n_features,)
+    y : array of shape (n_outputs,), optional
+        Without a target the loss and the gradient are 0.
+
+    Returns
+    -------
+    loss : float
+    grads : dict of arrays
+    memory : Sensitivities
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.rtrl import rtrl_start, rtrl_step
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.ones(shape) for name, shape in network.shapes().items()}
+    >>> loss, grads, memory = rtrl_step(
+    ...     network, weights, rtrl_start(network), np.zeros(1), np.ones(1))
+    >>> round(loss, 4), grads["bias"].round(4)
+    (0.58, array([0.6397]))
+    """
+    memory = _advance(network, params, memory, x)
+    grads = {name: np.zeros_like(params[name]) for name in network.shapes()}
+    if y is None:
+        return 0.0, grads, memory
+    h = memory.state
+    features = np.concatenate([h, x]) if network.include_input else h
+    z = params["coef"] @ features + params["intercept"]
+    loss, slopes = loss_and_slope(z[None], np.asarray(y)[None], network.output, network.loss)
+    d = slopes[0]
+    n, p = len(h), network.n_features
+    d_h = d @ params["coef"][:, :n]
+    by_unit = (d_h @ memory.derivatives.reshape(n, -1)).reshape(n, -1)
+    grads["W_in"], grads["W"], grads["bias"] = by_unit[:, :p], by_unit[:, p:-1], by_unit[:, -1]
+    grads["coef"], grads["intercept"] = np.outer(d, features), d
+    return loss, grads, memory
+
+
+def _advance(network: Network, params: Params, memory: Sensitivities, x: Array) -> Sensitivities:
+    h, S = memory
+    cell: SimpleCell = network.cell  # type: ignore[assignment]
+    trace = cell.forward(params, np.asarray(x)[None, None], h[None])
+    slopes = cell.slopes(trace)[0, 0]
+    n = len(h)
+    new = (params["W"] @ S.reshape(n, -1)).reshape(S.shape)
+    units = np.arange(n)
+    new[units, units] += np.concatenate([x, h, np.ones(1, h.dtype)])
+    new *= slopes[:, None, None]
+    leak = cell.leaks(h.dtype)
+    if leak is not None:
+        new += (1 - leak)[:, None, None] * S
+    return Sensitivities(trace.end[0], new)
+
+
+def rtrl_gradient(
+    network: Network,
+    params: Params,
+    X: Array,
+    Y: Array,
+    memory: Sensitivities | None = None,
+) -> tuple[float, Params, Sensitivities]:
+    """Return the mean loss over a series and its gradient: what back-propagation returns.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    X : array of shape (n_steps, n_features)
+    Y : array of shape (n_steps, n_outputs)
+    memory : Sensitivities, optional
+        Default: a fresh start at state 0.
+
+    Returns
+    -------
+    loss : float
+    grads : dict of arrays
+    memory : Sensitivities
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, loss_and_gradient, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.rtrl import rtrl_gradient
+    >>> network = Network(SimpleCell(3), 1, 1)
+    >>> rng = np.random.default_rng(0)
+    >>> weights = {name: rng.normal(size=shape) for name, shape in network.shapes().items()}
+    >>> X, Y = rng.normal(size=(2, 30, 1))
+    >>> _, forwards, _ = rtrl_gradient(network, weights, X, Y)
+    >>> _, backwards, _ = loss_and_gradient(network, weights, make_batch([X], [Y]))
+    >>> all(np.allclose(forwards[name], backwards[name]) for name in weights)
+    True
+    """
+    memory = rtrl_start(network) if memory is None else memory
+    total: Params = {name: np.zeros_like(params[name]) for name in network.shapes()}
+    loss = 0.0
+    for x, y in zip(X, Y, strict=True):
+        value, grads, memory = rtrl_step(network, params, memory, x, y)
+        loss += value / len(X)
+        for name, grad in grads.items():
+            total[name] += grad / len(X)
+    return loss, total, memory
