@@ -698,15 +698,15 @@ def test_a_cache_directory_of_ones_own_and_none_that_can_be_written(tmp_path):
 def test_a_disk_that_is_full(monkeypatch):
     import numba
 
-    from reservoir._kernels import _loops
+    from reservoir._kernels import _compile, _loops
 
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_loops._Cache, "save_overload", full)
-    monkeypatch.setattr(_loops, "multiply", _loops._kernel(_loops.multiply.py_func))
+    monkeypatch.setattr(_compile.Cache, "save_overload", full)
+    monkeypatch.setattr(_loops, "multiply", _compile.kernel(_loops.multiply.py_func))
     assert isinstance(_loops.multiply, numba.core.dispatcher.Dispatcher)
-    monkeypatch.setattr(_loops._Cache, "load_overload", lambda *args: None)
+    monkeypatch.setattr(_compile.Cache, "load_overload", lambda *args: None)
     net = network(10)
     x = np.arange(10.0)
     np.testing.assert_allclose(_kernels.multiply(net._packed, x), net.W @ x, rtol=1e-14)
@@ -728,15 +728,15 @@ def test_kernels_refuse_what_they_would_read_wrong():
 
 
 def test_the_cache_knows_the_intrinsics():
-    from reservoir._kernels import _loops
+    from reservoir._kernels import _compile, _loops
 
     for name in ("advance", "advance_lanes", "closed_loop", "multiply", "activate"):
         kernel = getattr(_loops, name)
-        assert isinstance(kernel._cache, _loops._Cache), name
+        assert isinstance(kernel._cache, _compile.Cache), name
         assert kernel.targetoptions["nogil"], name
         assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}, name
     key = _loops.advance._cache._index_key("signature", _loops.advance.targetctx.codegen())
-    assert key[-1] == _loops._Cache.made_of
+    assert key[-1] == _compile.Cache.made_of
 
 
 @pytest.mark.slow

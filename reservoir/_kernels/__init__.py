@@ -6,7 +6,6 @@ told not to compile, `usable` is False and nobody calls them.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import sys
@@ -16,10 +15,18 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._kernels._calls import CODES, call, compiled, slope_below
 from reservoir._kernels._layout import LANES, Dense, Rows, Sell, aligned, pack, pack_rows
+from reservoir._kernels._networks import (
+    gru_backward,
+    gru_forward,
+    lstm_backward,
+    lstm_forward,
+    simple_backward,
+    simple_forward,
+)
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.activations._table import LEAKY_SLOPE
 
 __all__ = [
     "CODES",
@@ -33,20 +40,22 @@ __all__ = [
     "advance_lanes",
     "closed_loop",
     "disabled",
+    "gru_backward",
+    "gru_forward",
     "installed",
     "keeps_code",
     "load",
+    "lstm_backward",
+    "lstm_forward",
     "multiply",
     "pack",
     "pack_rows",
     "repeat_leaks",
+    "simple_backward",
+    "simple_forward",
     "usable",
 ]
 
-CODES = {
-    name: code
-    for code, name in enumerate(("tanh", "logistic", "relu", "leaky_relu", "identity", "softplus"))
-}
 _CHUNK = 64  # units of a block of eight columns whose activation is taken while they are in L1
 Leaks = tuple[Array, Array]  # leak rate and its complement per unit; both empty without a leak
 _failure: list[BaseException] = []  # why numba could not be imported, if it was tried
@@ -93,26 +102,11 @@ def keeps_code() -> bool:
 
 
 def _compiled() -> ModuleType:
-    return importlib.import_module("reservoir._kernels._loops")
+    return compiled("_loops")
 
 
 def _call(name: str, *args: Any) -> Any:
-    kernel = getattr(_compiled(), name)
-    args = tuple(_ready(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
-    try:
-        return kernel(*args)
-    except OSError:  # compiled, but the disk did not take the copy: it is here all the same
-        return kernel(*args)
-
-
-def _slope(dtype: Any) -> Any:
-    return np.dtype(dtype).type(LEAKY_SLOPE)
-
-
-def _ready(array: Array) -> Array:
-    """Return an array as kernels are compiled for: each layout and flag would be another type."""
-    ready = array.flags.c_contiguous and array.flags.writeable
-    return array if ready else np.array(array, order="C")
+    return call(getattr(_compiled(), name), *args)
 
 
 def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:
@@ -132,7 +126,7 @@ def activate(z: Array, code: int) -> Array:
     """Return the activation of a vector."""
     out = np.zeros(_padded(z.size), z.dtype)
     out[: z.size] = z.ravel()
-    _call("activate", out, code, _slope(z.dtype))
+    _call("activate", out, code, slope_below(z.dtype))
     return out[: z.size].reshape(z.shape)
 
 
@@ -165,7 +159,18 @@ def advance(
     x, z = aligned((2, _padded(state.size)), dtype)
     x[: state.size] = state
     _call(
-        "advance", buffer, x, z, state.size, inputs, weights, kicks, W, code, _slope(dtype), *leaks
+        "advance",
+        buffer,
+        x,
+        z,
+        state.size,
+        inputs,
+        weights,
+        kicks,
+        W,
+        code,
+        slope_below(dtype),
+        *leaks,
     )
 
 
@@ -191,7 +196,7 @@ def advance_lanes(
     flat = np.lib.stride_tricks.as_strided(
         block, (stride * (LANES - 1) + block.shape[1] * n_units,), (block.itemsize,)
     )
-    slope = _slope(block.dtype)
+    slope = slope_below(block.dtype)
     _call("advance_lanes", flat, stride, n_units, x, y, chunk, inputs, W, code, slope, *leaks)
 
 
@@ -229,6 +234,6 @@ def closed_loop(
     intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
     done = _call(
         "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, tail, intercept, n_fed,
-        bounded, dtype.type(limit), n_units, W, code, _slope(dtype), *leaks,
+        bounded, dtype.type(limit), n_units, W, code, slope_below(dtype), *leaks,
     )  # fmt: skip
     return done, x[0 if done == len(outputs) else 1, :n_units].copy()

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import inspect
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
-from numba.core.caching import FunctionCache
+from numba import types
 from numba.extending import overload
 
-from reservoir._kernels import _vector
+from reservoir._kernels._compile import OPTIONS, inner, kernel
 from reservoir._kernels._vector import (
     dense_dot8,
     dot8,
@@ -25,53 +20,29 @@ from reservoir._kernels._vector import (
     tanh8,
 )
 
-# contraction alone: anything that reorders sums would undo the rounding tricks
-_OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
-
-def _inner(function: Callable[..., Any]) -> Any:
-    return njit(**_OPTIONS)(function)
-
-
-class _Cache(FunctionCache):
-    """numba's cache on disk, which knows a kernel by its own file alone: add what it is made of."""
-
-    made_of = hashlib.sha256(inspect.getsource(_vector).encode()).hexdigest()
-
-    def _index_key(self, sig: Any, codegen: Any) -> Any:
-        return (*super()._index_key(sig, codegen), self.made_of)
-
-
-def _kernel(function: Callable[..., Any]) -> Any:
-    """Compile on first use; kept on disk where there is a place for it."""
-    dispatcher = njit(nogil=True, **_OPTIONS)(function)
-    with contextlib.suppress(RuntimeError):  # no directory that may be written
-        dispatcher._cache = _Cache(function)
-    return dispatcher
-
-
-@_inner
+@inner
 def _relu(z: Any) -> None:
     for i in range(z.shape[0]):
         if z[i] < 0:  # NaN stays NaN
             z[i] = 0
 
 
-@_inner
+@inner
 def _leaky_relu(z: Any, slope: Any) -> None:
     for i in range(z.shape[0]):
         if z[i] < 0:
             z[i] *= slope
 
 
-@_inner
+@inner
 def _softplus(z: Any) -> None:
     for i in range(z.shape[0]):
         rest = math.log1p(math.exp(-abs(z[i])))
         z[i] = z[i] + rest if z[i] > 0 else rest
 
 
-@_inner
+@inner
 def _activate(z: Any, code: int, slope: Any) -> None:
     """Replace z by f(z); the size is a multiple of eight."""
     if code == 0:
@@ -92,25 +63,25 @@ def _activate(z: Any, code: int, slope: Any) -> None:
 # as much as a step of a small reservoir.
 
 
-@_inner
+@inner
 def _add_row(z: Any, rows: Any, k: int, n: int) -> None:
     for i in range(n):
         z[i] += rows[k, i]
 
 
-@_inner
+@inner
 def _add_row_times(z: Any, rows: Any, k: int, factor: Any) -> None:
     for i in range(rows.shape[1]):
         z[i] += rows[k, i] * factor
 
 
-@_inner
+@inner
 def _add_affine(z: Any, rows: Any, factor: Any) -> None:
     for i in range(rows.shape[1]):
         z[i] += rows[0, i] + rows[1, i] * factor
 
 
-@_inner
+@inner
 def _update(x: Any, z: Any, leak: Any, keep: Any, n: int) -> None:
     """Replace the state x, given the activations z; a leak of size 0 is none."""
     if leak.shape[0] == 0:
@@ -121,7 +92,7 @@ def _update(x: Any, z: Any, leak: Any, keep: Any, n: int) -> None:
             x[i] = keep[i] * x[i] + leak[i] * z[i]
 
 
-@_inner
+@inner
 def _copy(rows: Any, k: int, x: Any, n: int) -> None:
     for i in range(n):
         rows[k, i] = x[i]
@@ -131,7 +102,7 @@ def product(z: Any, W: Any, x: Any) -> None:
     """Write W x into z; the layout of W decides how: the overload below stands in for this name."""
 
 
-@overload(product, jit_options=_OPTIONS)
+@overload(product, jit_options=OPTIONS)
 def _product(z: Any, W: Any, x: Any) -> Any:
     if isinstance(W, types.NamedTuple) and "rows" in W.fields:
 
@@ -150,19 +121,19 @@ def _product(z: Any, W: Any, x: Any) -> Any:
     return dense
 
 
-@_kernel
+@kernel
 def multiply(z: Any, W: Any, x: Any) -> None:
     """Write W x into z, for a step whose activation is a Python function."""
     product(z, W, x)
 
 
-@_kernel
+@kernel
 def activate(z: Any, code: int, slope: Any) -> None:
     """Replace z, of a size that is a multiple of eight, by the activation."""
     _activate(z, code, slope)
 
 
-@_kernel
+@kernel
 def advance(
     buffer: Any, x: Any, z: Any, n_units: int, inputs: Any, weights: Any, kicks: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
@@ -190,7 +161,7 @@ def advance(
         _copy(buffer, t, x, n_units)
 
 
-@_inner
+@inner
 def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, keep: Any) -> None:
     for i in range(n):
         j = np.uint64(begin) + np.uint64(i)  # a signed sum might be negative: no vectors then
@@ -200,7 +171,7 @@ def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, kee
             new[j] = keep[j] * old[j] + leak[j] * z[i]
 
 
-@_inner
+@inner
 def _step_lanes(
     flat: Any, stride: int, n_units: int, t: int, old: Any, new: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
@@ -223,7 +194,7 @@ def _step_lanes(
                 flat[lane * stride + t * n_units + i] = new[i * 8 + lane]
 
 
-@_kernel
+@kernel
 def advance_lanes(
     flat: Any, stride: int, n_units: int, x: Any, y: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
@@ -244,7 +215,7 @@ def advance_lanes(
             _step_lanes(flat, stride, n_units, t, y, x, z, inputs, W, code, slope, leak, keep)
 
 
-@_inner
+@inner
 def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
     inside = True
     for i in range(n):
@@ -252,7 +223,7 @@ def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
     return inside
 
 
-@_kernel
+@kernel
 def closed_loop(
     outputs: Any, output: Any, x: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
     coef_tail: Any, intercept: Any, n_fed: int, bounded: bool, limit: Any,

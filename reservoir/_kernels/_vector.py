@@ -22,7 +22,7 @@ from numba.np.arrayobj import make_array
 from reservoir._kernels._layout import LANES
 
 _FLAGS = ("contract", "nsz")
-_LONG = ir.IntType(64)
+LONG = ir.IntType(64)
 
 
 class Vectors:
@@ -113,15 +113,13 @@ class Vectors:
         return parts[0]
 
 
-def _unrolled(
-    builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, int], None]
-) -> None:
+def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, int], None]) -> None:
     """Emit ``for j in range(start, stop): body(j, which)``, n calls a round, then the rest."""
-    whole = builder.add(start, builder.and_(builder.sub(stop, start), _LONG(-n)))
-    with cgutils.for_range_slice(builder, start, whole, _LONG(n), _LONG) as (j, _):
+    whole = builder.add(start, builder.and_(builder.sub(stop, start), LONG(-n)))
+    with cgutils.for_range_slice(builder, start, whole, LONG(n), LONG) as (j, _):
         for which in range(n):
-            body(builder.add(j, _LONG(which)), which)
-    with cgutils.for_range_slice(builder, whole, stop, _LONG(1), _LONG) as (j, _):
+            body(builder.add(j, LONG(which)), which)
+    with cgutils.for_range_slice(builder, whole, stop, LONG(1), LONG) as (j, _):
         body(j, 0)
 
 
@@ -221,7 +219,7 @@ def _sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
     return sign, v.choose(">", size, v.const(limit), v.const(limit), size)
 
 
-def _tanh(v: Vectors, x: Any) -> Any:
+def tanh(v: Vectors, x: Any) -> Any:
     """tanh|x| = e / (e + 2) with e = exp(2|x|) - 1, the quotient corrected once."""
     sign, size = _sign_and_size(v, x, _FORMATS[v.bits].tanh_is_one)
     k, m = _expm1_parts(v, v.add(size, size))
@@ -237,7 +235,7 @@ def _tanh(v: Vectors, x: Any) -> Any:
     return v.as_float(v.builder.or_(v.as_int(t), sign))
 
 
-def _logistic(v: Vectors, x: Any) -> Any:
+def logistic(v: Vectors, x: Any) -> Any:
     """1 / (1 + t) for x >= 0, t / (1 + t) below, t = exp(-|x|); the quotient corrected once."""
     one, zero = v.const(1.0), v.const(0.0)
     _, size = _sign_and_size(v, x, _FORMATS[v.bits].exp_is_zero)
@@ -274,8 +272,8 @@ def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
     return replace
 
 
-tanh8 = _elementwise(_tanh)
-logistic8 = _elementwise(_logistic)
+tanh8 = _elementwise(tanh)
+logistic8 = _elementwise(logistic)
 
 
 # --- products
@@ -335,23 +333,23 @@ def gather_dot8(
         sums = v.sums(2)
 
         def entry(j: Any, which: int) -> None:
-            base = builder.mul(j, _LONG(LANES))
+            base = builder.mul(j, LONG(LANES))
             if hardware:
                 gathered = _gather(v, source, _load_indices(v, index, base, index_type))
             else:
                 gathered = v.undefined
                 for lane in range(LANES):
-                    place = builder.load(builder.gep(index, [builder.add(base, _LONG(lane))]))
-                    number = builder.load(builder.gep(source, [builder.zext(place, _LONG)]))
+                    place = builder.load(builder.gep(index, [builder.add(base, LONG(lane))]))
+                    number = builder.load(builder.gep(source, [builder.zext(place, LONG)]))
                     gathered = builder.insert_element(gathered, number, ir.IntType(32)(lane))
             v.add_product(sums[which], v.load(weight, base), gathered)
 
-        _unrolled(builder, args[4], args[5], len(sums), entry)
-        total, base = v.total(sums), builder.mul(args[6], _LONG(LANES))
+        unrolled(builder, args[4], args[5], len(sums), entry)
+        total, base = v.total(sums), builder.mul(args[6], LONG(LANES))
         for lane in range(LANES):
-            place = builder.load(builder.gep(row, [builder.add(base, _LONG(lane))]))
+            place = builder.load(builder.gep(row, [builder.add(base, LONG(lane))]))
             number = builder.extract_element(total, ir.IntType(32)(lane))
-            builder.store(number, builder.gep(to, [builder.zext(place, _LONG)]))
+            builder.store(number, builder.gep(to, [builder.zext(place, LONG)]))
         return context.get_dummy_value()
 
     long = types.int64
@@ -370,12 +368,12 @@ def row_times_lanes(
         sums = v.sums(4)
 
         def entry(j: Any, which: int) -> None:
-            place = builder.zext(builder.load(builder.gep(index, [j])), _LONG)
-            numbers = v.load(source, builder.mul(place, _LONG(LANES)))
+            place = builder.zext(builder.load(builder.gep(index, [j])), LONG)
+            numbers = v.load(source, builder.mul(place, LONG(LANES)))
             v.add_product(sums[which], v.broadcast(builder.load(builder.gep(weight, [j]))), numbers)
 
-        _unrolled(builder, args[4], args[5], len(sums), entry)
-        v.store(v.total(sums), to, builder.mul(args[1], _LONG(LANES)))
+        unrolled(builder, args[4], args[5], len(sums), entry)
+        v.store(v.total(sums), to, builder.mul(args[1], LONG(LANES)))
         return context.get_dummy_value()
 
     long = types.int64
@@ -389,16 +387,16 @@ def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[4])
         to, weight, source = (v.data(signature.args[i], args[i]) for i in (0, 1, 4))
-        first = builder.mul(args[2], builder.mul(args[3], _LONG(LANES)))
+        first = builder.mul(args[2], builder.mul(args[3], LONG(LANES)))
         sums = v.sums(8)
 
         def column(j: Any, which: int) -> None:
-            weights = v.load(weight, builder.add(first, builder.mul(j, _LONG(LANES))))
+            weights = v.load(weight, builder.add(first, builder.mul(j, LONG(LANES))))
             number = builder.load(builder.gep(source, [j]))
             v.add_product(sums[which], weights, v.broadcast(number))
 
-        _unrolled(builder, _LONG(0), args[3], len(sums), column)
-        v.store(v.total(sums), to, builder.mul(args[2], _LONG(LANES)))
+        unrolled(builder, LONG(0), args[3], len(sums), column)
+        v.store(v.total(sums), to, builder.mul(args[2], LONG(LANES)))
         return context.get_dummy_value()
 
     return types.void(z, data, types.int64, types.int64, x), codegen
@@ -415,12 +413,12 @@ def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
         sums = v.sums(4)
 
         def entry(j: Any, which: int) -> None:
-            base = builder.mul(j, _LONG(LANES))
+            base = builder.mul(j, LONG(LANES))
             numbers = v.load(left, builder.add(args[1], base))
             v.add_product(sums[which], numbers, v.load(right, base))
 
-        count = builder.lshr(args[3], _LONG(LANES.bit_length() - 1))
-        _unrolled(builder, _LONG(0), count, len(sums), entry)
+        count = builder.lshr(args[3], LONG(LANES.bit_length() - 1))
+        unrolled(builder, LONG(0), count, len(sums), entry)
         return v.across(v.total(sums))
 
     return x.dtype(a, types.int64, x, types.int64), codegen
@@ -436,7 +434,7 @@ def store_transposed(
         v = Vectors(context, builder, signature.args[3])
         to = v.data(signature.args[0], args[0])
         source = v.data(signature.args[3], args[3])
-        rows = [v.load(source, builder.add(args[4], _LONG(LANES * i))) for i in range(LANES)]
+        rows = [v.load(source, builder.add(args[4], LONG(LANES * i))) for i in range(LANES)]
         kind = ir.VectorType(ir.IntType(32), LANES)
         for bit in (1, 2, 4):  # swap the blocks of that size off the diagonal
             low = [j if j & bit == 0 else LANES + (j ^ bit) for j in range(LANES)]
@@ -447,7 +445,7 @@ def store_transposed(
                     rows[i] = builder.shuffle_vector(a, b, ir.Constant(kind, low))
                     rows[i | bit] = builder.shuffle_vector(a, b, ir.Constant(kind, high))
         for lane, row in enumerate(rows):
-            v.store(row, to, builder.add(args[1], builder.mul(args[2], _LONG(lane))))
+            v.store(row, to, builder.add(args[1], builder.mul(args[2], LONG(lane))))
         return context.get_dummy_value()
 
     long = types.int64

@@ -1,0 +1,190 @@
+"""What a step does to each unit, eight units at a time, written as formulas.
+
+A function of `unitwise` becomes an intrinsic: its arrays are flat, and a place in one of them stands
+for the eight numbers that begin there.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from reservoir._kernels import _vector
+from reservoir._kernels._vector import LONG, Vectors
+
+
+class _Numbers:
+    """Eight numbers in a register."""
+
+    def __init__(self, vectors: Vectors, value: Any) -> None:
+        self.vectors, self.value = vectors, value
+
+    def _other(self, other: _Numbers | float) -> Any:
+        return other.value if isinstance(other, _Numbers) else self.vectors.const(float(other))
+
+    def __add__(self, other: _Numbers) -> _Numbers:
+        return _Numbers(self.vectors, self.vectors.add(self.value, other.value))
+
+    def __sub__(self, other: _Numbers) -> _Numbers:
+        return _Numbers(self.vectors, self.vectors.sub(self.value, other.value))
+
+    def __rsub__(self, other: float) -> _Numbers:
+        return _Numbers(self.vectors, self.vectors.sub(self._other(other), self.value))
+
+    def __mul__(self, other: _Numbers) -> _Numbers:
+        return _Numbers(self.vectors, self.vectors.mul(self.value, other.value))
+
+
+class _Place:
+    """An index of an array, known when the kernel runs."""
+
+    def __init__(self, builder: Any, value: Any) -> None:
+        self.builder, self.value = builder, value
+
+    def __add__(self, other: _Place) -> _Place:
+        return _Place(self.builder, self.builder.add(self.value, other.value))
+
+    def __rmul__(self, other: int) -> _Place:
+        return _Place(self.builder, self.builder.mul(LONG(other), self.value))
+
+
+class _Flat:
+    """A flat array."""
+
+    def __init__(self, vectors: Vectors, base: Any) -> None:
+        self.vectors, self.base = vectors, base
+
+    def __getitem__(self, place: _Place) -> _Numbers:
+        return _Numbers(self.vectors, self.vectors.load(self.base, place.value))
+
+    def __setitem__(self, place: _Place, numbers: _Numbers) -> None:
+        self.vectors.store(numbers.value, self.base, place.value)
+
+
+def _tanh(x: _Numbers) -> _Numbers:
+    return _Numbers(x.vectors, _vector.tanh(x.vectors, x.value))
+
+
+def _logistic(x: _Numbers) -> _Numbers:
+    return _Numbers(x.vectors, _vector.logistic(x.vectors, x.value))
+
+
+def _unitwise(formula: Callable[..., None]) -> Any:
+    """Return an intrinsic that does to eight numbers what `formula` says."""
+
+    def typed(typingctx: Any, *given: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+            v = Vectors(context, builder, next(k for k in signature.args if is_array(k)))
+            formula(
+                *(
+                    _Flat(v, v.data(kind, arg)) if is_array(kind) else _Place(builder, arg)
+                    for kind, arg in zip(signature.args, args, strict=True)
+                )
+            )
+            return context.get_dummy_value()
+
+        def is_array(kind: Any) -> bool:
+            return isinstance(kind, types.Array)
+
+        kinds = (kind if is_array(kind) else types.int64 for kind in given)
+        return types.void(*kinds), codegen
+
+    names = ["typingctx", *inspect.signature(formula).parameters]
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    typed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [inspect.Parameter(name, plain) for name in names]
+    )
+    return intrinsic(typed)
+
+
+@_unitwise
+def copy(out: Any, at: Any, x: Any, k: Any) -> None:
+    """Copy."""
+    out[at] = x[k]
+
+
+@_unitwise
+def leak_forward(
+    H: Any, k: Any, before: Any, V: Any, v: Any, z: Any, i: Any, leak: Any, u: Any
+) -> None:
+    """Mix the state before with what is new."""
+    V[v] = z[i]
+    H[k] = (1 - leak[u]) * H[before] + leak[u] * z[i]
+
+
+@_unitwise
+def simple_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any) -> None:
+    """Gradient at the pre-activation."""
+    D[k] = (D[k] + dh[i]) * slopes[i]
+
+
+@_unitwise
+def leaky_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any, leak: Any, u: Any) -> None:
+    """Gradient at the pre-activation, and what goes around it."""
+    d = D[k] + dh[i]
+    D[k] = d * slopes[i] * leak[u]
+    dh[i] = d * (1 - leak[u])
+
+
+@_unitwise
+def add(D: Any, k: Any, extra: Any) -> None:
+    """Add."""
+    D[k] = D[k] + extra[k]
+
+
+@_unitwise
+def lstm_forward(
+    G: Any, g: Any, n: Any, C: Any, H: Any, k: Any, size: Any, TC: Any, peephole: Any, u: Any
+) -> None:
+    """Gates, cell and output; `k` is a unit of a step, `size` further on is the next step's."""
+    before = C[k]
+    i = _logistic(G[g] + peephole[u] * before)
+    f = _logistic(G[g + n] + peephole[u + n] * before)
+    candidate = _tanh(G[g + 2 * n])
+    c = f * before + i * candidate
+    o = _logistic(G[g + 3 * n] + peephole[u + 2 * n] * c)
+    tanh_c = _tanh(c)
+    G[g], G[g + n], G[g + 2 * n], G[g + 3 * n] = i, f, candidate, o
+    C[k + size], TC[k], H[k + size] = c, tanh_c, o * tanh_c
+
+
+@_unitwise
+def lstm_backward(
+    D: Any, k: Any, dh: Any, dc: Any, r: Any, G: Any, g: Any, n: Any, C: Any, TC: Any,
+    peephole: Any, u: Any,
+) -> None:  # fmt: skip
+    """Gradients at the gates, and at the cell before."""
+    i, f, candidate, o = G[g], G[g + n], G[g + 2 * n], G[g + 3 * n]
+    d, tanh_c = D[k] + dh[r], TC[k]
+    d_o = d * tanh_c * o * (1 - o)
+    d_c = dc[r] + d * o * (1 - tanh_c * tanh_c) + d_o * peephole[u + 2 * n]
+    d_i = d_c * candidate * i * (1 - i)
+    d_f = d_c * C[k] * f * (1 - f)
+    G[g], G[g + n], G[g + 3 * n] = d_i, d_f, d_o
+    G[g + 2 * n] = d_c * i * (1 - candidate * candidate)
+    dc[r] = d_c * f + d_i * peephole[u] + d_f * peephole[u + n]
+
+
+@_unitwise
+def gru_forward(H: Any, k: Any, size: Any, G: Any, g: Any, n: Any, R: Any) -> None:
+    """Gates and state, where R holds the recurrent product of the candidate."""
+    reset, update = _logistic(G[g]), _logistic(G[g + n])
+    candidate = _tanh(G[g + 2 * n] + reset * R[k])
+    G[g], G[g + n], G[g + 2 * n] = reset, update, candidate
+    H[k + size] = candidate + update * (H[k] - candidate)
+
+
+@_unitwise
+def gru_backward(D: Any, k: Any, dh: Any, r: Any, G: Any, g: Any, n: Any, H: Any, R: Any) -> None:
+    """Gradients at the gates and at the recurrent product, and what goes around them."""
+    reset, update, candidate = G[g], G[g + n], G[g + 2 * n]
+    d = D[k] + dh[r]
+    d_candidate = d * (1 - update) * (1 - candidate * candidate)
+    G[g] = d_candidate * R[k] * reset * (1 - reset)
+    G[g + n] = d * (H[k] - candidate) * update * (1 - update)
+    G[g + 2 * n], R[k] = d_candidate, d_candidate * reset
+    dh[r] = d * update

@@ -1,0 +1,168 @@
+"""Arrays of trained networks as their kernels want them: flat, each gate in whole vectors.
+
+The functions stand in for those of the same names in `reservoir.training._loops`, where their
+parameters are described. Where the number of units is no multiple of eight, the kernels work on
+padded copies.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._kernels._calls import CODES, call, compiled, slope_below
+from reservoir._kernels._layout import LANES, aligned
+from reservoir._typing import Array
+
+
+def _call(name: str, *args: Any) -> None:
+    call(getattr(compiled("_recurrent"), name), *args)
+
+
+def _width(n_units: int) -> int:
+    return -(-n_units // LANES) * LANES
+
+
+def _padded(A: Array, n_gates: int = 1, *, read: bool = True) -> Array:
+    """Return A itself if kernels can work on it, else a copy whose gates are padded."""
+    n = A.shape[-1] // n_gates
+    width = _width(n)
+    if width == n and A.flags.c_contiguous and A.flags.writeable:
+        return A
+    out = np.zeros((*A.shape[:-1], n_gates * width), A.dtype)
+    if read:
+        for gate in range(n_gates):
+            out[..., gate * width : gate * width + n] = A[..., gate * n : (gate + 1) * n]
+    return out
+
+
+def _give_back(A: Array, padded: Array, n_gates: int = 1) -> None:
+    """Write into A what the kernels wrote into its copy, if there is one."""
+    if padded is A:
+        return
+    n, width = A.shape[-1] // n_gates, padded.shape[-1] // n_gates
+    for gate in range(n_gates):
+        A[..., gate * n : (gate + 1) * n] = padded[..., gate * width : gate * width + n]
+
+
+def _by_rows(W: Array, n_gates: int) -> Array:
+    """Return W packed for products W h."""
+    n = W.shape[1]
+    data = aligned((n_gates * _width(n) // LANES, n, LANES), W.dtype)
+    _call("pack_rows_of_gates", data, W, n_gates, _width(n))
+    return data
+
+
+def _by_columns(W: Array, n_gates: int) -> Array:
+    """Return W packed for products of its transpose."""
+    width = _width(W.shape[1])
+    data = aligned((width // LANES, n_gates * width, LANES), W.dtype)
+    _call("pack_columns", data, W, n_gates, width)
+    return data
+
+
+def _per_unit(values: Array | None, dtype: Any) -> Array:
+    """Return numbers of each unit, padded; none stays none."""
+    if values is None:
+        return np.empty(0, dtype)
+    return _padded(np.array(values, dtype)).ravel()
+
+
+def _peephole(peephole: Array | None, n_units: int, dtype: Any) -> Array:
+    if peephole is None:
+        return np.zeros(3 * _width(n_units), dtype)
+    return _per_unit(peephole, dtype)
+
+
+def simple_forward(
+    H: Array, V: Array, U: Array, W: Array, activation: str, leak: Array | None
+) -> None:
+    """Step ``h = (1 - a) h + a f(W h + u)``."""
+    n_columns, n_units = H.shape[1:]
+    dtype, width = H.dtype, _width(n_units)
+    states, values = _padded(H), _padded(V, read=False)
+    room = aligned((n_columns * width,), dtype)
+    _call(
+        "simple_forward", states.ravel(), values.ravel(), _padded(U).ravel(), _by_rows(W, 1),
+        n_units, width, n_columns, CODES[activation], slope_below(dtype), _per_unit(leak, dtype), room,
+    )  # fmt: skip
+    _give_back(H, states)
+    if leak is not None:
+        _give_back(V, values)
+
+
+def simple_backward(
+    D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
+) -> Array:
+    """Replace the gradient at the states, D, by that at the pre-activations."""
+    n_columns, n_units = D.shape[1:]
+    dtype, width = D.dtype, _width(n_units)
+    d = _padded(D)
+    dh = aligned((n_columns, width), dtype)
+    slopes = aligned((n_columns * width,), dtype)
+    more = np.empty(0, dtype) if extra is None else _padded(extra).ravel()
+    _call(
+        "simple_backward", d.ravel(), _padded(V).ravel(), _by_columns(W, 1), width, n_columns,
+        CODES[activation], slope_below(dtype), _per_unit(leak, dtype), more, dh.ravel(), slopes,
+        np.zeros(width, dtype),
+    )  # fmt: skip
+    _give_back(D, d)
+    return dh[:, :n_units]
+
+
+def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
+    """Step the LSTM; gates in the order input, forget, candidate, output."""
+    n_columns, n_units = H.shape[1:]
+    h, c, tanh_c, g = _padded(H), _padded(C), _padded(TC, read=False), _padded(G, 4)
+    _call(
+        "lstm_forward", h.ravel(), c.ravel(), tanh_c.ravel(), g.ravel(), _by_rows(W, 4),
+        _peephole(peephole, n_units, H.dtype), n_units, _width(n_units), n_columns,
+    )  # fmt: skip
+    for given, worked_on, n_gates in ((H, h, 1), (C, c, 1), (TC, tanh_c, 1), (G, g, 4)):
+        _give_back(given, worked_on, n_gates)
+
+
+def lstm_backward(
+    D: Array, dC: Array, G: Array, C: Array, TC: Array, W: Array, peephole: Array | None
+) -> tuple[Array, Array]:
+    """Replace the gates, G, by the gradient at their pre-activations."""
+    n_columns, n_units = D.shape[1:]
+    dtype, width = D.dtype, _width(n_units)
+    g = _padded(G, 4)
+    dh, dc = (aligned((n_columns, width), dtype) for _ in range(2))
+    dc[:, :n_units] = dC
+    _call(
+        "lstm_backward", _padded(D).ravel(), dh.ravel(), dc.ravel(), g.ravel(), _padded(C).ravel(),
+        _padded(TC).ravel(), _by_columns(W, 4), _peephole(peephole, n_units, dtype), width,
+        n_columns, np.zeros(width, dtype),
+    )  # fmt: skip
+    _give_back(G, g, 4)
+    return dh[:, :n_units], dc[:, :n_units]
+
+
+def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
+    """Step the GRU; gates in the order reset, update, candidate."""
+    n_columns, n_units = H.shape[1:]
+    h, g, r = _padded(H), _padded(G, 3), _padded(R, read=False)
+    _call(
+        "gru_forward", h.ravel(), g.ravel(), r.ravel(), _by_rows(W, 3),
+        _per_unit(bias_recurrent, H.dtype), n_units, _width(n_units), n_columns,
+    )  # fmt: skip
+    for given, worked_on, n_gates in ((H, h, 1), (G, g, 3), (R, r, 1)):
+        _give_back(given, worked_on, n_gates)
+
+
+def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
+    """Replace the gates, G, and what was reset, R, by the gradients there."""
+    n_columns, n_units = D.shape[1:]
+    g, r = _padded(G, 3), _padded(R)
+    dh = aligned((n_columns, _width(n_units)), D.dtype)
+    _call(
+        "gru_backward", _padded(D).ravel(), dh.ravel(), g.ravel(), _padded(H).ravel(), r.ravel(),
+        _by_columns(W[: 2 * n_units], 2), _by_columns(W[2 * n_units :], 1), _width(n_units),
+        n_columns,
+    )  # fmt: skip
+    _give_back(G, g, 3)
+    _give_back(R, r)
+    return dh[:, :n_units]

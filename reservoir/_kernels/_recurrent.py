@@ -1,0 +1,184 @@
+"""Trained recurrent networks: the loops over time, forwards and backwards, compiled.
+
+Arrays are flat; a step follows the step before, a sequence the one before, a gate the gate before.
+`width` is the number of units, padded to a multiple of eight; each gate is padded so. Numbers in
+the padding are finite, and no weight reads them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from reservoir._kernels import _gates
+from reservoir._kernels._compile import inner, kernel
+from reservoir._kernels._loops import _activate
+from reservoir._kernels._panels import add_product
+
+
+@kernel
+def pack_rows_of_gates(data: Any, W: Any, n_gates: int, width: int) -> None:
+    """Write W (n_gates n, n_columns) in slices of eight rows (n_gates width / 8, n_columns, 8)."""
+    n, n_columns = W.shape[0] // n_gates, W.shape[1]
+    for gate in range(n_gates):
+        for i in range(n):
+            row = gate * width + i
+            for j in range(n_columns):
+                data[row // 8, j, row % 8] = W[gate * n + i, j]
+
+
+@kernel
+def pack_columns(data: Any, W: Any, n_gates: int, width: int) -> None:
+    """Write the transpose of W in slices of eight rows (width / 8, n_gates width, 8)."""
+    n, n_columns = W.shape[0] // n_gates, W.shape[1]
+    for gate in range(n_gates):
+        for i in range(n):
+            for j in range(n_columns):
+                data[j // 8, gate * width + i, j % 8] = W[gate * n + i, j]
+
+
+@kernel
+def simple_forward(
+    H: Any, V: Any, U: Any, data: Any, n_units: int, width: int, n_columns: int,
+    code: int, slope: Any, leak: Any, z: Any,
+) -> None:  # fmt: skip
+    """Write states into H and, where there is a leak, the activations into V."""
+    size = width * n_columns
+    for k in range(0, U.shape[0], size):
+        add_product(
+            z, 0, width, U, k, width,
+            data, 0, width // 8, n_units, H, k, width, n_columns,
+        )  # fmt: skip
+        _activate(z, code, slope)
+        if leak.shape[0] == 0:
+            for i in range(0, size, 8):
+                _gates.copy(H, k + size + i, z, i)
+        else:
+            for i in range(0, size, 8):
+                _gates.leak_forward(H, k + size + i, k + i, V, k + i, z, i, leak, i % width)
+
+
+@inner
+def _slopes(out: Any, V: Any, k: int, code: int, slope: Any) -> None:
+    """Write f'(z), given the values f(z), of one step."""
+    one, zero = out.dtype.type(1), out.dtype.type(0)
+    for i in range(out.shape[0]):
+        value = V[np.uint64(k) + np.uint64(i)]
+        if code == 0:
+            out[i] = one - value * value
+        elif code == 1:
+            out[i] = value * (one - value)
+        elif code == 2:
+            out[i] = one if value > zero else zero
+        elif code == 3:
+            out[i] = one if value > zero else slope
+        elif code == 4:
+            out[i] = one
+        else:
+            out[i] = -math.expm1(-value)
+
+
+@kernel
+def simple_backward(
+    D: Any, V: Any, data: Any, width: int, n_columns: int, code: int, slope: Any, leak: Any,
+    extra: Any, dh: Any, slopes: Any, zeros: Any,
+) -> None:  # fmt: skip
+    """Replace D by the gradient at the pre-activations; dh ends as that at the start."""
+    size = width * n_columns
+    for k in range(D.shape[0] - size, -1, -size):
+        _slopes(slopes, V, k, code, slope)
+        if leak.shape[0] == 0:
+            for i in range(0, size, 8):
+                _gates.simple_backward(D, k + i, dh, i, slopes)
+        else:
+            for i in range(0, size, 8):
+                _gates.leaky_backward(D, k + i, dh, i, slopes, leak, i % width)
+        if extra.shape[0] > 0:
+            for i in range(0, size, 8):
+                _gates.add(D, k + i, extra)
+        begin, stride = (zeros, 0) if leak.shape[0] == 0 else (dh, width)
+        add_product(
+            dh, 0, width, begin, 0, stride,
+            data, 0, width // 8, width, D, k, width, n_columns,
+        )  # fmt: skip
+
+
+@kernel
+def lstm_forward(
+    H: Any, C: Any, TC: Any, G: Any, data: Any, peephole: Any, n_units: int, width: int,
+    n_columns: int,
+) -> None:  # fmt: skip
+    """Replace projected inputs, G, by gates; write outputs, cells and their tanh."""
+    size = width * n_columns
+    for k in range(0, TC.shape[0], size):
+        add_product(
+            G, 4 * k, 4 * width, G, 4 * k, 4 * width,
+            data, 0, width // 2, n_units, H, k, width, n_columns,
+        )  # fmt: skip
+        for c in range(0, size, width):
+            for u in range(0, width, 8):
+                g = 4 * (k + c) + u
+                _gates.lstm_forward(G, g, width, C, H, k + c + u, size, TC, peephole, u)
+
+
+@kernel
+def lstm_backward(
+    D: Any, dh: Any, dc: Any, G: Any, C: Any, TC: Any, data: Any, peephole: Any, width: int,
+    n_columns: int, zeros: Any,
+) -> None:  # fmt: skip
+    """Replace gates by the gradients there; dh and dc end as those at the start."""
+    size = width * n_columns
+    for k in range(D.shape[0] - size, -1, -size):
+        for c in range(0, size, width):
+            for u in range(0, width, 8):
+                at, g = c + u, 4 * (k + c) + u
+                _gates.lstm_backward(D, k + at, dh, dc, at, G, g, width, C, TC, peephole, u)
+        add_product(
+            dh, 0, width, zeros, 0, 0,
+            data, 0, width // 8, 4 * width, G, 4 * k, 4 * width, n_columns,
+        )  # fmt: skip
+
+
+@kernel
+def gru_forward(
+    H: Any, G: Any, R: Any, data: Any, bias_recurrent: Any, n_units: int, width: int,
+    n_columns: int,
+) -> None:  # fmt: skip
+    """Replace projected inputs, G, by gates; write states and the candidate's products, R."""
+    size = width * n_columns
+    for k in range(0, R.shape[0], size):
+        add_product(
+            G, 3 * k, 3 * width, G, 3 * k, 3 * width,
+            data, 0, width // 4, n_units, H, k, width, n_columns,
+        )  # fmt: skip
+        add_product(
+            R, k, width, bias_recurrent, 0, 0,
+            data, width // 4, 3 * width // 8, n_units, H, k, width, n_columns,
+        )  # fmt: skip
+        for c in range(0, size, width):
+            for u in range(0, width, 8):
+                _gates.gru_forward(H, k + c + u, size, G, 3 * (k + c) + u, width, R)
+
+
+@kernel
+def gru_backward(
+    D: Any, dh: Any, G: Any, H: Any, R: Any, gates: Any, candidate: Any, width: int,
+    n_columns: int,
+) -> None:  # fmt: skip
+    """Replace gates and products by the gradients there; dh ends as that at the start."""
+    size = width * n_columns
+    for k in range(D.shape[0] - size, -1, -size):
+        for c in range(0, size, width):
+            for u in range(0, width, 8):
+                at, g = c + u, 3 * (k + c) + u
+                _gates.gru_backward(D, k + at, dh, at, G, g, width, H, R)
+        add_product(
+            dh, 0, width, dh, 0, width,
+            gates, 0, width // 8, 2 * width, G, 3 * k, 3 * width, n_columns,
+        )  # fmt: skip
+        add_product(
+            dh, 0, width, dh, 0, width,
+            candidate, 0, width // 8, width, R, k, width, n_columns,
+        )  # fmt: skip
