@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import inspect
 import warnings
-from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
@@ -29,41 +27,30 @@ from reservoir.estimators._engine import (
     Job,
     Readout,
     edges_of,
-    initial_states,
     learn_all,
     open_loop_outputs,
+    steady_state,
 )
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
+from reservoir.estimators._sequence import SequenceEstimator
+from reservoir.estimators._states import initial_states
 from reservoir.estimators._stored import stored_features
 from reservoir.estimators._washout import is_measured, measured_washouts
 from reservoir.readouts import GramAccumulator, ridge_path
 
 
-class BaseESN(BaseEstimator):
+class BaseESN(SequenceEstimator):
     """An echo state network under a readout. Subclasses say what targets and outputs mean."""
 
     missing_targets = "raise"  # ESNRegressor makes a parameter of it
+    _kept = ("_noise_generator", "_pairing", "_seen")
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
         dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
         column = self.sequence_column if reset else self._sequence_column
         return read_series(self, X, reset=reset, dtype=dtype, sequence_column=column)
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Leave no trace of a fit that fails: what it changes in place is copied before."""
-        before = dict(vars(self))
-        try:
-            for name in ("_noise_generator", "_pairing", "_seen"):
-                if name in before:
-                    setattr(self, name, copy.deepcopy(before[name]))
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         """Build the reservoir and forget everything learned."""
@@ -109,9 +96,7 @@ class BaseESN(BaseEstimator):
         measured = is_measured(self.washout)
         skips = [0] if measured else resolve_washout(self.washout, sequences.lengths)
         self._start(sequences, targets)
-        starts = initial_states(
-            self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
-        )
+        starts = self._states_before(self.initial_state, sequences, None)
         if measured:
             skips = measured_washouts(self.reservoir_, sequences.arrays, targets, starts)
         self._washout = skips[0]
@@ -125,6 +110,10 @@ class BaseESN(BaseEstimator):
     @property
     def _n_fed_back(self) -> int:
         return self.reservoir_.n_outputs
+
+    @property
+    def _dtype(self) -> Any:
+        return self.reservoir_.dtype
 
     def _jobs(
         self,
@@ -305,9 +294,7 @@ class BaseESN(BaseEstimator):
         goes_on = not first and self._goes_on(sequences, new_sequence)
         if sequences.ids is not None and not first:
             self._check_ids(sequences.ids[1:] if goes_on or new_sequence else sequences.ids)
-        starts = initial_states(
-            self.initial_state, self.reservoir_, sequences, n_fed_back=self._n_fed_back, last=None
-        )
+        starts = self._states_before(self.initial_state, sequences, None)
         before = [0] * len(sequences)
         if goes_on:
             starts[0], before[0] = self.state_, self._steps
@@ -339,37 +326,13 @@ class BaseESN(BaseEstimator):
     def _first_washout(self, sequences: Sequences, targets: list[Array]) -> int:
         """Return the washout that the first chunk decides for all that follow."""
         if is_measured(self.washout):
-            starts = initial_states(
-                self.initial_state,
-                self.reservoir_,
-                sequences,
-                n_fed_back=self._n_fed_back,
-                last=None,
-            )
+            starts = self._states_before(self.initial_state, sequences, None)
             return measured_washouts(
                 self.reservoir_, sequences.arrays[:1], targets[:1], starts[:1]
             )[0]
         if isinstance(self.washout, str):
             return resolve_washout(self.washout, [sequences.lengths[0]])[0]
         return check_count("washout", self.washout, minimum=0)
-
-    def _goes_on(self, sequences: Sequences, new_sequence: bool) -> bool:
-        """Whether the first sequence of this chunk is the last one of the chunk before."""
-        if new_sequence or sequences.container != "table":
-            return False
-        return sequences.ids is None or sequences.ids[0] == self._last_id
-
-    def _check_ids(self, fresh: tuple[Any, ...]) -> None:
-        for value in fresh:
-            if value in self._seen:
-                raise ValueError(
-                    f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
-                    "sequence must be adjacent, or use new_sequence=True."
-                )
-
-    def _remember_ids(self, sequences: Sequences) -> None:
-        self._last_id = None if sequences.ids is None else sequences.ids[-1]
-        self._seen.update(sequences.ids or ())
 
     # ---------------------------------------------------------------- using the fitted network
 
@@ -404,12 +367,18 @@ class BaseESN(BaseEstimator):
         return self.state_ if self._continues else None
 
     def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
+        spec = self.initial_state if spec is None else spec
+        return self._states_before(spec, sequences, self._last_state())
+
+    def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
         return initial_states(
-            self.initial_state if spec is None else spec,
-            self.reservoir_,
+            spec,
             sequences,
+            n_units=self.reservoir_.n_units,
             n_fed_back=self._n_fed_back,
-            last=self._last_state(),
+            dtype=self._dtype,
+            last=last,
+            steady=partial(steady_state, self.reservoir_),
         )
 
     def _outputs(
@@ -432,22 +401,25 @@ class BaseESN(BaseEstimator):
     def _play(self, X: Array, start: Array) -> tuple[Array, Array]:
         """Run on own outputs through the feedback weights; return outputs and end state."""
         n_units = self.reservoir_.n_units
-        rows, state = run_closed_loop(
-            self.reservoir_,
+        rows, state = self._run_loop(
             self._loop_readout(),
             len(X),
             initial_state=start[:n_units],
             initial_output=start[n_units:],
             exog=X,
-            include_input=self._include_input,
-            engine=self._engine,
         )
         return rows, np.concatenate([state, rows[-1]])
 
-    @staticmethod
-    def _pack_states(states: list[Array], sequences: Sequences) -> Array:
-        one_table = sequences.container == "table" and len(states) == 1
-        return states[0] if one_table else np.stack(states)
+    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array]:
+        """Run on own outputs; parameters as in `run_closed_loop`."""
+        return run_closed_loop(
+            self.reservoir_,
+            readout,
+            n_steps,
+            include_input=self._include_input,
+            engine=self._engine,
+            **options,
+        )
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the reservoir's states under a series.
@@ -483,8 +455,3 @@ class BaseESN(BaseEstimator):
             engine=self._engine,
         )
         return sequences.restore(states)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags

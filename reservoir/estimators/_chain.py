@@ -44,11 +44,11 @@ def walk(model: Any) -> Chain:
         inner = walk(model.regressor_)
         one = model._training_dim == 1  # scikit-learn squeezes one column before the regressor
         return inner._replace(outputs=(*inner.outputs, model.transformer_), one_dimensional=one)
-    if hasattr(model, "reservoir_") and hasattr(model, "forecast"):
+    if hasattr(model, "_run_loop") and hasattr(model, "forecast"):
         return Chain((), (), model, model._one_dimensional)
     raise TypeError(
-        "forecast needs a fitted ESNRegressor, or a Pipeline, TransformedTargetRegressor or "
-        f"search that ends in one; got {type(model).__name__}."
+        "forecast needs a fitted ESNRegressor or RNNRegressor, or a Pipeline, "
+        f"TransformedTargetRegressor or search that ends in one; got {type(model).__name__}."
     )
 
 

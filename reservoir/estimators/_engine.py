@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_choice, container_of
+from reservoir._validation import caller_level, container_of
 from reservoir.dynamics import Reservoir, iter_many, iter_states
 from reservoir.dynamics._engines import engine_for
 from reservoir.dynamics._open_loop import block_rows
@@ -279,46 +279,6 @@ def _logged(items: Iterable[Any], total: int) -> Iterator[Any]:
     for i, item in enumerate(items):
         logger.warning("fit: batch %d of %d", i + 1, total)
         yield item
-
-
-def initial_states(
-    spec: Any,
-    reservoir: Reservoir,
-    sequences: Sequences,
-    *,
-    n_fed_back: int,
-    last: Array | None,
-) -> list[Array]:
-    """Return the state before each sequence: units, then the last output if it is fed back.
-
-    `last` stands for "last" when there is one sequence; None means zeros.
-    """
-    n_units, n_sequences = reservoir.n_units, len(sequences)
-    width = n_units + n_fed_back
-    if isinstance(spec, str):
-        check_choice("initial_state", spec, ("last", "steady", "zeros"))
-        if spec == "last" and last is not None and n_sequences == 1:
-            return [last]
-        states = [np.zeros(width, reservoir.dtype) for _ in range(n_sequences)]
-        if spec == "steady":
-            for state, X in zip(states, sequences.arrays, strict=True):
-                state[:n_units] = steady_state(reservoir, X[0])
-        return states
-    given = np.array(spec, dtype=reservoir.dtype)
-    if given.shape not in {
-        shape for size in (n_units, width) for shape in ((size,), (n_sequences, size))
-    }:
-        extra = f", or {width} with the last output behind" if n_fed_back else ""
-        raise ValueError(
-            f'initial_state must be "last", "zeros", "steady" or an array of shape ({n_units},) '
-            f"or (n_sequences={n_sequences}, {n_units}){extra}; got shape {given.shape}."
-        )
-    if not np.isfinite(given).all():
-        raise ValueError("initial_state contains NaN or infinity.")
-    given = np.broadcast_to(given, (n_sequences, given.shape[-1]))
-    padded = np.zeros((n_sequences, width), reservoir.dtype)
-    padded[:, : given.shape[1]] = given
-    return list(padded)
 
 
 def steady_state(reservoir: Reservoir, u: Array) -> Array:

@@ -9,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import Sequences, check_count
-from reservoir.dynamics import run_closed_loop
 from reservoir.estimators._chain import Affine, Chain, compose, walk
 
 __all__ = ["forecast"]
@@ -32,7 +31,7 @@ def forecast(
 
     Parameters
     ----------
-    model : fitted ESNRegressor, Pipeline, TransformedTargetRegressor or search
+    model : fitted ESNRegressor or RNNRegressor, Pipeline, TransformedTargetRegressor or search
     n_steps : int
         Rows to forecast.
     context : array of shape (n_context, n_features), optional
@@ -90,7 +89,7 @@ def _forecast(
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, _Layout(chain)
     certified = _certified_range(network) if clip else None
-    if network.reservoir_.W_fb is None:
+    if not network._n_fed_back:
         layout.check_trained_for_loop()
     n_rows = n_steps if context is None else n_steps - 1
     exog = layout.read_exog(exog, n_rows, has_context=context is not None)
@@ -102,9 +101,9 @@ def _forecast(
         head = output[None]
     rows = np.zeros((0, layout.n_outputs))
     if n_rows:
-        close = _through_weights if network.reservoir_.W_fb is not None else _through_inputs
+        close = _through_weights if network._n_fed_back else _through_inputs
         rows, state = close(layout, output, state, exog, certified)
-    rows = layout.to_units(np.concatenate([head, rows])).astype(network.reservoir_.dtype)
+    rows = layout.to_units(np.concatenate([head, rows])).astype(network._dtype)
     return (rows[:, 0] if chain.one_dimensional else rows), state
 
 
@@ -116,7 +115,7 @@ def _certified_range(network: Any) -> Array:
             "clip=True holds what is fed back inside the certified range, and this network has no "
             'certificate. Fit it with bias="stable", or use clip=False.'
         )
-    if network.reservoir_.W_fb is not None:
+    if network._n_fed_back:
         return certificate.output_range
     return certificate.input_range
 
@@ -127,7 +126,7 @@ class _Layout:
     def __init__(self, chain: Chain) -> None:
         self.chain, self.network = chain, chain.network
         self.n_outputs = self.network.n_outputs_
-        self.feedback = self.network.reservoir_.W_fb is not None
+        self.feedback = self.network._n_fed_back > 0
         outermost = chain.inputs[0] if chain.inputs else self.network
         width = getattr(outermost, "n_features_in_", self.network.n_features_in_)
         self.id_column = self._find_ids()
@@ -238,7 +237,7 @@ class _Layout:
         if initial_state is None:
             return target, network.state_
         row = self.to_inputs(self.to_units(target[None]), exog[:1])
-        one = Sequences((row.astype(network.reservoir_.dtype),), "table")
+        one = Sequences((row.astype(network._dtype),), "table")
         return target, network._start_states(initial_state, one)[0]
 
     def listen(self, context: Any, initial_state: Any) -> tuple[Array, Array]:
@@ -285,16 +284,13 @@ def _through_inputs(
     network, q = layout.network, layout.n_outputs
     inputs_map = layout.inputs_map.columns(layout.columns)
     fed = inputs_map.columns(slice(0, q)).after(layout.units_map)
-    rows, state = run_closed_loop(
-        network.reservoir_,
+    rows, state = network._run_loop(
         _folded(fed, network._loop_readout()),
         len(exog),
         initial_state=state,
         initial_output=fed(output),
         exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
-        include_input=network._include_input,
         clip=None if certified is None else tuple(certified[:, :q]),
-        engine=network._engine,
     )
     return fed.inverse()(rows.astype(np.float64)), state
 
@@ -324,15 +320,12 @@ def _row_by_row(
         outputs.append(np.asarray(new, dtype=np.float64))
         return following()
 
-    _, state = run_closed_loop(
-        network.reservoir_,
+    _, state = network._run_loop(
         step,
         len(exog),
         initial_state=state,
         initial_output=following(),
-        include_input=network._include_input,
         clip=None if certified is None else tuple(certified),
-        engine=network._engine,
     )
     rows = np.array(outputs[1:])
     if len(rows) < len(exog):  # the loop has diverged, and said so: its last row is outside
@@ -346,15 +339,12 @@ def _through_weights(
 ) -> tuple[Array, Array]:
     """Close the loop through feedback weights; all inputs are exogenous."""
     network, n_units = layout.network, layout.network.reservoir_.n_units
-    rows, end = run_closed_loop(
-        network.reservoir_,
+    rows, end = network._run_loop(
         network._loop_readout(),
         len(exog),
         initial_state=state[:n_units],
         initial_output=state[n_units:],
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
-        include_input=network._include_input,
         clip=None if certified is None else tuple(certified),
-        engine=network._engine,
     )
     return rows.astype(np.float64), np.concatenate([end, rows[-1]])

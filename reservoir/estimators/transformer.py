@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from reservoir._validation import Sequences, as_generator, read_series
 from reservoir.dynamics import run_many
 from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
-from reservoir.estimators._engine import initial_states
+from reservoir.estimators._engine import steady_state
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
+from reservoir.estimators._states import initial_states
 
 __all__ = ["ReservoirTransformer"]
 
@@ -169,7 +171,13 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _run(self, sequences: Sequences, last: Array | None) -> tuple[list[Array], Array]:
         starts = initial_states(
-            self.initial_state, self.reservoir_, sequences, n_fed_back=0, last=last
+            self.initial_state,
+            sequences,
+            n_units=self.reservoir_.n_units,
+            n_fed_back=0,
+            dtype=self.reservoir_.dtype,
+            last=last,
+            steady=partial(steady_state, self.reservoir_),
         )
         parts = run_many(
             self.reservoir_,

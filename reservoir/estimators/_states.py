@@ -1,0 +1,53 @@
+"""The state before each sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences, check_choice
+
+
+def initial_states(
+    spec: Any,
+    sequences: Sequences,
+    *,
+    n_units: int,
+    n_fed_back: int,
+    dtype: Any,
+    last: Array | None,
+    steady: Callable[[Array], Array],
+) -> list[Array]:
+    """Return the state before each sequence: units, then the last output if it is fed back.
+
+    `last` stands for "last" when there is one sequence; None means zeros. ``steady(u)`` is the
+    state that a constant input leads to.
+    """
+    n_sequences, width = len(sequences), n_units + n_fed_back
+    if isinstance(spec, str):
+        check_choice("initial_state", spec, ("last", "steady", "zeros"))
+        if spec == "last" and last is not None and n_sequences == 1:
+            return [last]
+        states = [np.zeros(width, dtype) for _ in range(n_sequences)]
+        if spec == "steady":
+            for state, X in zip(states, sequences.arrays, strict=True):
+                state[:n_units] = steady(X[0])
+        return states
+    given = np.array(spec, dtype=dtype)
+    if given.shape not in {
+        shape for size in (n_units, width) for shape in ((size,), (n_sequences, size))
+    }:
+        extra = f", or {width} with the last output behind" if n_fed_back else ""
+        raise ValueError(
+            f'initial_state must be "last", "zeros", "steady" or an array of shape ({n_units},) '
+            f"or (n_sequences={n_sequences}, {n_units}){extra}; got shape {given.shape}."
+        )
+    if not np.isfinite(given).all():
+        raise ValueError("initial_state contains NaN or infinity.")
+    given = np.broadcast_to(given, (n_sequences, given.shape[-1]))
+    padded = np.zeros((n_sequences, width), dtype)
+    padded[:, : given.shape[1]] = given
+    return list(padded)
