@@ -1,0 +1,416 @@
+"""Training: epochs of gradient steps, or L-BFGS, that end with the best iterate.
+
+An epoch plays all sequences, in batches, each cut into chunks of `truncation` steps; behind every
+chunk the weights move. Then the loss over everything is measured at the weights as they stand: the
+best ones are kept, the start among them, so that training never returns a worse model than it was
+given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from reservoir._typing import Array
+from reservoir.training._params import Params, flatten, global_norm, unflatten
+from reservoir.training.bptt import (
+    Batch,
+    Network,
+    loss_and_gradient,
+    loss_value,
+    make_batch,
+)
+from reservoir.training.gradient_control import GradientControl, control_penalty
+from reservoir.training._optimizer import Optimizer
+from reservoir.training.regularizers import penalty
+
+__all__ = ["Data", "Training", "train", "train_lbfgs"]
+
+_EVALUATED_STEPS = 2048  # at a time, where only the loss is wanted
+_DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Sequences to learn from.
+
+    Parameters
+    ----------
+    inputs : sequence of arrays of shape (n_steps_i, n_features)
+    targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
+    weights : sequence of arrays of shape (n_steps_i,), or with `last` of numbers, optional
+    starts : array of shape (n_sequences, state_size), optional
+        The state before each sequence; zeros by default.
+    last : bool, default=False
+        Whether a sequence has one target, for its last step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.trainer import Data
+    >>> len(Data([np.ones((3, 1))], [np.ones((3, 1))]))
+    1
+    """
+
+    inputs: Sequence[Array]
+    targets: Sequence[Array]
+    weights: Sequence[Array] | None = None
+    starts: Array | None = None
+    last: bool = False
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def batch(self, index: Array) -> tuple[Batch, Array | None]:
+        """Return some of the sequences side by side, and the states before them."""
+        of = [int(i) for i in index]
+        batch = make_batch(
+            [self.inputs[i] for i in of],
+            [self.targets[i] for i in of],
+            weights=None if self.weights is None else [self.weights[i] for i in of],
+            last=self.last,
+        )
+        return batch, None if self.starts is None else self.starts[index]
+
+    def by_length(self, size: int) -> list[Array]:
+        """Return the indices in groups of like lengths, so that little is padded."""
+        order = np.argsort([len(X) for X in self.inputs], kind="stable")
+        return [order[i : i + size] for i in range(0, len(order), size)]
+
+    def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
+        """Return groups of like lengths in random order, the ties drawn anew at each call."""
+        n = len(self)
+        if n <= size:
+            return [np.arange(n)]
+        mixed = generator.permutation(n)
+        lengths = np.array([len(self.inputs[i]) for i in mixed])
+        order = mixed[np.argsort(lengths, kind="stable")]
+        groups = [order[i : i + size] for i in range(0, n, size)]
+        return [groups[i] for i in generator.permutation(len(groups))]
+
+
+@dataclass(eq=False)
+class Training:
+    """What training leaves behind.
+
+    Parameters
+    ----------
+    params : dict of arrays
+        The best weights seen.
+    losses : list of float
+        The loss over the training data, penalties on weights included: at the start, and after
+        each epoch.
+    validation_losses : list of float
+        The same on the validation data, without penalties, if there is any.
+    best_epoch : int
+        Where `params` come from; 0 is the start.
+    trouble : str
+        Why training ended before its time, if it did; empty otherwise.
+    optimizer_state : object
+        Where the optimizer stands.
+
+    Examples
+    --------
+    >>> from reservoir.training.trainer import Training
+    >>> Training({}, [0.5]).n_epochs
+    0
+    """
+
+    params: Params
+    losses: list[float]
+    validation_losses: list[float] = field(default_factory=list)
+    best_epoch: int = 0
+    trouble: str = ""
+    optimizer_state: Any = None
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs done."""
+        return len(self.losses) - 1
+
+    @property
+    def criterion(self) -> list[float]:
+        """What the best iterate is chosen by: validation if there is any."""
+        return self.validation_losses or self.losses
+
+
+Report = Callable[[Training], None]
+
+
+def data_loss(network: Network, params: Params, data: Data, batch_size: int) -> float:
+    """Return the mean loss over all targets of all sequences."""
+    total = weight = 0.0
+    for index in data.by_length(batch_size):
+        batch, state = data.batch(index)
+        for chunk in batch.chunks(_EVALUATED_STEPS):
+            value, state = loss_value(network, params, chunk, state)
+            total += value * chunk.total_weight
+            weight += chunk.total_weight
+    return total / weight
+
+
+def _controller(
+    network: Network, control: GradientControl | None, generator: np.random.Generator
+) -> Any:
+    if control is None or control.weight == 0:
+        return None
+    return lambda params, trace: control_penalty(network.cell, params, trace, control, generator)
+
+
+def train(
+    network: Network,
+    params: Params,
+    data: Data,
+    optimizer: Optimizer,
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    truncation: int | None = None,
+    clip_norm: float | None = 1.0,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    control: GradientControl | None = None,
+    validation: Data | None = None,
+    n_iter_no_change: int = 10,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    report: Report | None = None,
+) -> Training:
+    """Train by gradient steps on mini-batches of sequences.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+        Where to start. Not changed.
+    data : Data
+    optimizer : Optimizer
+    max_iter : int, default=200
+        Epochs.
+    batch_size : int, default=32
+        Sequences that are played side by side.
+    truncation : int, optional
+        Steps between two updates, and those that the gradient looks back; the state goes on. By
+        default whole sequences.
+    clip_norm : float or None, default=1.0
+        The longest gradient that is taken as it is; longer ones are scaled to that norm.
+    l1, l2 : float, default=0
+        Penalties on the weights, see `reservoir.training.regularizers.penalty`.
+    control : GradientControl, optional
+    validation : Data, optional
+        If given, its loss chooses the best iterate and when to stop.
+    n_iter_no_change : int, default=10
+        Epochs without improvement after which training stops.
+    tol : float, default=1e-4
+        Improvements by less than this share of the best loss do not count.
+    random_state : int, Generator or None
+        Draws the order of sequences, and the steps that are controlled.
+    report : callable, optional
+        Called with the `Training` so far after each epoch.
+
+    Returns
+    -------
+    Training
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.initializers import initialize
+    >>> from reservoir.training.optimizers import adam
+    >>> from reservoir.training.trainer import Data, train
+    >>> network = Network(SimpleCell(8), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1]])  # say what came one step before
+    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
+    >>> done = train(network, params, data, adam(0.01), max_iter=30, truncation=50)
+    >>> done.losses[-1] < 0.05 * done.losses[0]
+    True
+    """
+    generator = np.random.default_rng(random_state)
+    judge = _Judge(network, data, validation, batch_size, l1, l2, tol)
+    vector, views = flatten(params)
+    done = judge.begin(views)
+    limit = _DIVERGED * max(done.losses[0], judge.silent_loss(views))
+    controller = _controller(network, control, generator)
+    state, unchanged = optimizer.init({"all": vector}), 0
+    for epoch in range(1, max_iter + 1):
+        with np.errstate(over="ignore", invalid="ignore"):
+            for index in data.groups(batch_size, generator):
+                batch, carried = data.batch(index)
+                for chunk in batch.chunks(truncation):
+                    if len(chunk.targets) == 0:
+                        carried = loss_value(network, views, chunk, carried)[1]
+                        continue
+                    value, grads, carried = loss_and_gradient(
+                        network, views, chunk, carried, control=controller
+                    )
+                    gradient = _clipped(judge.with_penalty(views, grads), clip_norm)
+                    if not (np.isfinite(value) and np.isfinite(gradient).all()):
+                        done.trouble = f"in epoch {epoch} the loss or its gradient overflowed"
+                        return done
+                    new, state = optimizer.update({"all": vector}, {"all": gradient}, state)
+                    vector = new["all"]
+                    views = unflatten(vector, params)
+            improved = judge.record(done, views)
+        done.optimizer_state = state
+        if report is not None:
+            report(done)
+        if not done.losses[-1] <= limit:
+            done.trouble = f"in epoch {epoch} the loss rose to {done.losses[-1]:.3g}"
+            return done
+        unchanged = 0 if improved else unchanged + 1
+        if unchanged >= n_iter_no_change:
+            break
+    return done
+
+
+def _clipped(gradient: Array, max_norm: float | None) -> Array:
+    norm = global_norm({"all": gradient})
+    if max_norm is None or not max_norm < norm < np.inf:
+        return gradient
+    return gradient * gradient.dtype.type(max_norm / norm)
+
+
+class _Judge:
+    """Measures weights, and keeps the best."""
+
+    def __init__(
+        self,
+        network: Network,
+        data: Data,
+        validation: Data | None,
+        batch_size: int,
+        l1: float,
+        l2: float,
+        tol: float,
+    ) -> None:
+        self.network, self.data, self.validation = network, data, validation
+        self.batch_size, self.l1, self.l2, self.tol = batch_size, l1, l2, tol
+
+    def with_penalty(self, views: Params, grads: Params) -> Array:
+        """Return the gradient, that of the penalties on weights included, as one vector."""
+        if self.l1 or self.l2:
+            _, more = penalty(views, l1=self.l1, l2=self.l2)
+            grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
+        return np.concatenate([grads[name].ravel() for name in views])
+
+    def begin(self, views: Params) -> Training:
+        """Return a training that has not begun: the losses at the start."""
+        done = Training({name: array.copy() for name, array in views.items()}, [])
+        loss = data_loss(self.network, views, self.data, self.batch_size)
+        done.losses.append(loss + penalty(views, l1=self.l1, l2=self.l2)[0])
+        if self.validation is not None:
+            done.validation_losses.append(
+                data_loss(self.network, views, self.validation, self.batch_size)
+            )
+        return done
+
+    def record(self, done: Training, views: Params) -> bool:
+        """Measure, keep what is best; return whether the improvement counts."""
+        best, now = done.criterion[done.best_epoch], self.begin(views)
+        done.losses += now.losses
+        done.validation_losses += now.validation_losses
+        value = done.criterion[-1]
+        if value < best:
+            done.params, done.best_epoch = now.params, done.n_epochs
+        return value < best - self.tol * abs(best)
+
+    def silent_loss(self, views: Params) -> float:
+        """Return the loss of a readout that says nothing."""
+        silent = dict(views)
+        for name in ("coef", "intercept"):
+            silent[name] = np.zeros_like(views[name])
+        return data_loss(self.network, silent, self.data, self.batch_size)
+
+
+def train_lbfgs(
+    network: Network,
+    params: Params,
+    data: Data,
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    control: GradientControl | None = None,
+    validation: Data | None = None,
+    n_iter_no_change: int = 10,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    report: Report | None = None,
+) -> Training:
+    """Train on all data at once by L-BFGS (scipy's); parameters as in `train`.
+
+    The steps that gradient control looks at are drawn once, so that the objective stands still.
+
+    Returns
+    -------
+    Training
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.initializers import initialize
+    >>> from reservoir.training.trainer import Data, train_lbfgs
+    >>> network = Network(SimpleCell(8), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1]])
+    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
+    >>> done = train_lbfgs(network, params, data, max_iter=30)
+    >>> done.losses[-1] < 0.01 * done.losses[0]
+    True
+    """
+    seed = np.random.default_rng(random_state).integers(2**63)
+    judge = _Judge(network, data, validation, batch_size, l1, l2, tol)
+    start, views = flatten(params)
+    done = judge.begin(views)
+    if max_iter == 0:
+        return done
+    batches = [data.batch(index) for index in data.by_length(batch_size)]
+    weight = sum(batch.total_weight for batch, _ in batches)
+
+    def objective(vector: Array) -> tuple[float, Array]:
+        now = unflatten(vector.astype(start.dtype), params)
+        controller = _controller(network, control, np.random.default_rng(seed))
+        value, total = penalty(now, l1=l1, l2=l2)[0], {k: np.zeros_like(v) for k, v in now.items()}
+        for batch, state in batches:
+            share = batch.total_weight / weight
+            part, grads, _ = loss_and_gradient(network, now, batch, state, control=controller)
+            value += share * part
+            for name, grad in grads.items():
+                total[name] += grad * grad.dtype.type(share)
+        gradient = judge.with_penalty(now, total).astype(np.float64)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.inf, np.zeros(start.size)
+        return value, gradient
+
+    unchanged = 0
+
+    def after(vector: Array) -> None:
+        nonlocal unchanged
+        improved = judge.record(done, unflatten(vector.astype(start.dtype), params))
+        if report is not None:
+            report(done)
+        unchanged = 0 if improved else unchanged + 1
+        if unchanged >= n_iter_no_change:
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-10}
+    with np.errstate(over="ignore", invalid="ignore"):
+        minimize(
+            objective,
+            start.astype(np.float64),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after,
+            options=options,
+        )
+    return done
