@@ -1,0 +1,328 @@
+"""Networks into and out of torch: RNN, LSTM or GRU of one layer, and a linear readout."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training._params import Params
+from reservoir.training.bptt import Network
+from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.losses import resolve_loss
+
+__all__ = ["from_torch", "to_torch"]
+
+_ACTIVATIONS = ("tanh", "relu")  # torch.nn.RNN knows no others
+_OUTPUTS = {"Identity": "identity", "Tanh": "tanh", "Sigmoid": "logistic", "Softmax": "softmax"}
+
+
+def _torch() -> Any:
+    try:
+        return importlib.import_module("torch")
+    except ImportError as error:
+        raise ImportError(
+            "exchange with torch needs torch, which is not installed: pip install torch"
+        ) from error
+
+
+def to_torch(network: Network, params: Params) -> Any:
+    """Build a torch module that gives the network's outputs.
+
+    Parameters
+    ----------
+    network : Network
+        Its cell a `SimpleCell` without leak (tanh or relu), an `LSTMCell` without peephole, or a
+        `GRUCell`.
+    params : dict of arrays
+        Copied. Their dtype is the module's.
+
+    Returns
+    -------
+    torch.nn.Module
+        Takes inputs (batch, time, n_features) and returns outputs (batch, time, n_outputs) from
+        state 0, output function applied. Its parts: ``recurrent`` (torch.nn.RNN, LSTM or GRU),
+        ``readout`` (torch.nn.Linear; reads [states, inputs] with `include_input`), ``output``.
+
+    Raises
+    ------
+    ImportError
+        If torch is not installed.
+    ValueError
+        If torch has no such cell, or the weights do not fit the network.
+
+    Notes
+    -----
+    torch has two biases where the sum counts: ``bias_ih_l0`` takes it, ``bias_hh_l0`` is 0, but for
+    the candidate of a GRU, where it is ``bias_recurrent``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from reservoir.training._exchange import to_torch
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import LSTMCell
+    >>> from reservoir.training.initializers import initialize
+    >>> network = Network(LSTMCell(16), n_features=3, n_outputs=1)
+    >>> module = to_torch(network, initialize(network.shapes(), n_gates=4, random_state=0))
+    >>> module(torch.zeros(2, 50, 3).double()).shape
+    torch.Size([2, 50, 1])
+    """
+    kind, options = _torch_kind(network.cell)
+    _check_weights(network, params)
+    torch = _torch()
+    from reservoir.training._torch_module import RecurrentModule
+
+    nn = torch.nn
+    dtype = torch.from_numpy(params["W"]).dtype
+    n_units = network.cell.n_units
+    with torch.random.fork_rng(devices=[]):  # torch draws weights that are overwritten at once
+        recurrent = getattr(nn, kind)(
+            network.n_features, n_units, batch_first=True, dtype=dtype, **options
+        )
+        readout = nn.Linear(params["coef"].shape[1], network.n_outputs, dtype=dtype)
+    bias_recurrent = np.zeros_like(params["bias"])
+    if "bias_recurrent" in params:
+        bias_recurrent[2 * n_units :] = params["bias_recurrent"]
+    pairs = (
+        (recurrent.weight_ih_l0, params["W_in"]),
+        (recurrent.weight_hh_l0, params["W"]),
+        (recurrent.bias_ih_l0, params["bias"]),
+        (recurrent.bias_hh_l0, bias_recurrent),
+        (readout.weight, params["coef"]),
+        (readout.bias, params["intercept"]),
+    )
+    with torch.no_grad():
+        for weight, array in pairs:
+            weight.copy_(torch.from_numpy(np.array(array)))
+    name = next(key for key, value in _OUTPUTS.items() if value == network.output)
+    output = nn.Softmax(dim=-1) if name == "Softmax" else getattr(nn, name)()
+    return RecurrentModule(recurrent, readout, output, network.include_input, network.loss)
+
+
+def from_torch(
+    module: Any, *, output: str | None = None, loss: str = "auto"
+) -> tuple[Network, Params]:
+    """Read a network out of a torch module.
+
+    Parameters
+    ----------
+    module : torch.nn.Module or pair of them
+        What `to_torch` returned; or a pair (recurrent, readout); or a module that holds, at any
+        depth, one torch.nn.RNN, LSTM or GRU of one layer in one direction, one torch.nn.Linear
+        registered behind it, and, if it likes, one Tanh, Sigmoid or Softmax(dim=-1) behind that,
+        which is the output function. Modules of one's own without weights are taken to pass the
+        states on; `forward` is not looked at. The readout reads the states, or, if it is wider by
+        the number of features, [states, inputs].
+    output : {"identity", "tanh", "logistic", "softmax"}, optional
+        The output function where the module holds none.
+    loss : str, default="auto"
+        For further training; "auto": that which `to_torch` kept, or the usual one for the output.
+
+    Returns
+    -------
+    network : Network
+    params : dict of arrays
+        Copies, float64 or float32 as the module.
+
+    Raises
+    ------
+    ImportError
+        If torch is not installed.
+    ValueError
+        If the module has parts without a counterpart here: several layers, two directions,
+        projections, dropout, more than one Linear.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from reservoir.training._exchange import from_torch
+    >>> lstm, linear = torch.nn.LSTM(3, 16, batch_first=True), torch.nn.Linear(19, 2)
+    >>> network, params = from_torch((lstm, linear), output="softmax")
+    >>> network.cell, network.include_input, network.loss
+    (LSTMCell(n_units=16, peephole=False), True, 'cross_entropy')
+    """
+    torch = _torch()
+    recurrent, readout, held = _parts(torch, module)
+    _check_recurrent(recurrent)
+    if output is not None and held not in (None, output):
+        raise ValueError(
+            f"output={output!r}, but the module ends in output {held!r}. Leave output out."
+        )
+    name = output or held or "identity"
+    if loss == "auto":
+        loss = getattr(module, "loss", "auto") if _is_ours(module) else "auto"
+    n_features, n_units = recurrent.input_size, recurrent.hidden_size
+    widths = {n_units: False, n_units + n_features: True}
+    if readout.in_features not in widths:
+        raise ValueError(
+            f"the Linear reads {readout.in_features} numbers, but there are {n_units} states"
+            f" and {n_features} inputs: it must read {n_units}, or {n_units + n_features} as "
+            "[states, inputs]."
+        )
+    network = Network(
+        _cell(torch, recurrent),
+        n_features,
+        readout.out_features,
+        name,
+        resolve_loss(name, loss),
+        widths[readout.in_features],
+    )
+    params = _weights(recurrent, readout, network.cell)
+    _check_weights(network, params)
+    return network, {name: params[name] for name in network.shapes()}
+
+
+def _torch_kind(cell: Cell) -> tuple[str, dict[str, Any]]:
+    """Return the name of torch's class for a cell, and its options."""
+    if isinstance(cell, LSTMCell) and not cell.peephole:
+        return "LSTM", {}
+    if isinstance(cell, GRUCell):
+        return "GRU", {}
+    if isinstance(cell, SimpleCell) and cell.leaks() is None and cell.activation in _ACTIVATIONS:
+        return "RNN", {"nonlinearity": cell.activation}
+    if isinstance(cell, LSTMCell):
+        why = (
+            'peephole=True: torch.nn.LSTM has no peepholes. Train with peephole=False (cell="lstm")'
+        )
+    elif isinstance(cell, SimpleCell) and cell.leaks() is not None:
+        why = f"leak_rate={cell.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
+    elif isinstance(cell, SimpleCell):
+        why = f"activation={cell.activation!r}: torch.nn.RNN knows 'tanh' and 'relu' alone. Use one"
+    else:
+        why = f"{type(cell).__name__}: torch has no such layer. Use SimpleCell, LSTMCell or GRUCell"
+    raise ValueError(f"to_torch cannot carry {why}, or export the weights by name.")
+
+
+def _check_weights(network: Network, params: Params) -> None:
+    shapes = network.shapes()
+    if set(shapes) != set(params):
+        raise ValueError(f"the network has weights {sorted(shapes)}; got {sorted(params)}.")
+    for name, shape in shapes.items():
+        array = params[name]
+        if array.shape != shape:
+            raise ValueError(f"{name} must have shape {shape}; got {array.shape}.")
+        if array.dtype not in (np.float64, np.float32) or array.dtype != params["W"].dtype:
+            raise ValueError(
+                f"{name} is {array.dtype}, W is {params['W'].dtype}: all weights must be float64, "
+                "or all float32. Convert them first (module.double())."
+            )
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} holds NaN or infinity. Train again at a lower learning rate.")
+
+
+# --- reading a module ---
+
+
+def _is_ours(module: Any) -> bool:
+    return type(module).__name__ == "RecurrentModule" and type(module).__module__ == (
+        "reservoir.training._torch_module"
+    )
+
+
+def _leaves(torch: Any, module: Any) -> list[Any]:
+    tops = list(module) if isinstance(module, (tuple, list)) else [module]
+    found: list[Any] = []
+    for top in tops:
+        if not isinstance(top, torch.nn.Module):
+            raise ValueError(
+                "from_torch takes a torch.nn.Module or a pair (recurrent, readout); got "
+                f"{type(top).__name__}."
+            )
+        for part in top.modules():
+            if not any(True for _ in part.children()):
+                found.append(part)
+            elif any(True for _ in part.parameters(recurse=False)):
+                raise ValueError(
+                    f"{type(part).__name__} has weights of its own beside those of its parts: there"
+                    " is no place for them. Give the pair (recurrent, readout) instead."
+                )
+    return found
+
+
+def _parts(torch: Any, module: Any) -> tuple[Any, Any, str | None]:
+    """Return the recurrent layer, the readout, and the output function's name, if there is one."""
+    nn = torch.nn
+    recurrent, readouts, outputs = [], [], []
+    for part in _leaves(torch, module):
+        kind = type(part).__name__
+        of_torch = type(part).__module__.startswith("torch.")
+        if isinstance(part, (nn.RNN, nn.LSTM, nn.GRU)):
+            recurrent.append(part)
+        elif type(part) is nn.Linear:
+            readouts.append(part)
+        elif of_torch and kind in _OUTPUTS and (readouts or kind == "Identity"):
+            outputs.append(_output_name(part))
+        elif of_torch or any(True for _ in part.parameters()):
+            why = "acts in training alone" if "Dropout" in kind else "has no counterpart here"
+            raise ValueError(
+                f"the module holds {kind}, which {why}. Where it may go, give the pair (recurrent, "
+                "readout) instead."
+            )
+    if len(recurrent) != 1 or len(readouts) != 1:
+        raise ValueError(
+            "from_torch reads one torch.nn.RNN, LSTM or GRU and one torch.nn.Linear; got "
+            f"{len(recurrent)} and {len(readouts)}. Give the pair (recurrent, readout)."
+        )
+    said = [name for name in outputs if name != "identity"]
+    if len(said) > 1:
+        raise ValueError(f"the module holds {len(said)} output functions, {said}; one is read.")
+    return recurrent[0], readouts[0], said[0] if said else None
+
+
+def _output_name(part: Any) -> str:
+    kind = type(part).__name__
+    if kind == "Softmax" and part.dim not in (-1, 2):
+        raise ValueError(f"Softmax(dim={part.dim}) must act on the outputs: use dim=-1.")
+    return _OUTPUTS[kind]
+
+
+def _check_recurrent(recurrent: Any) -> None:
+    kind = type(recurrent).__name__
+    refusals = (
+        (recurrent.num_layers > 1, f"num_layers={recurrent.num_layers}", "one layer is read"),
+        (recurrent.bidirectional, "bidirectional=True", "one direction is read"),
+        (
+            recurrent.proj_size > 0,
+            f"proj_size={recurrent.proj_size}",
+            "states are read unprojected",
+        ),
+        (recurrent.dropout > 0, f"dropout={recurrent.dropout}", "there is none here"),
+    )
+    for refused, what, why in refusals:
+        if refused:
+            raise ValueError(f"{kind} has {what}: {why}. Train a {kind} without.")
+
+
+def _cell(torch: Any, recurrent: Any) -> Cell:
+    if isinstance(recurrent, torch.nn.LSTM):
+        return LSTMCell(recurrent.hidden_size)
+    if isinstance(recurrent, torch.nn.GRU):
+        return GRUCell(recurrent.hidden_size)
+    return SimpleCell(recurrent.hidden_size, recurrent.nonlinearity)
+
+
+def _weights(recurrent: Any, readout: Any, cell: Cell) -> Params:
+    def read(weight: Any) -> Array:
+        dtype = str(weight.dtype).removeprefix("torch.")
+        if dtype not in ("float64", "float32"):
+            raise ValueError(f"the module is {dtype}: use module.float() or module.double() first.")
+        return np.array(weight.detach().cpu().numpy())
+
+    W_in, W = read(recurrent.weight_ih_l0), read(recurrent.weight_hh_l0)
+    bias, bias_recurrent = np.zeros((2, len(W)), W.dtype)
+    if recurrent.bias:
+        bias, bias_recurrent = read(recurrent.bias_ih_l0), read(recurrent.bias_hh_l0)
+    params = {"W_in": W_in, "W": W, "coef": read(readout.weight)}
+    params["intercept"] = (
+        np.zeros(readout.out_features, W.dtype) if readout.bias is None else read(readout.bias)
+    )
+    if isinstance(cell, GRUCell):
+        n = 2 * cell.n_units
+        params["bias"] = np.concatenate([bias[:n] + bias_recurrent[:n], bias[n:]])
+        params["bias_recurrent"] = np.array(bias_recurrent[n:])
+    else:
+        params["bias"] = bias + bias_recurrent
+    return params

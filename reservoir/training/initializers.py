@@ -1,0 +1,232 @@
+"""Random starts for all weights of a network, by name and shape.
+
+Gates stand one below the other in `W_in` and `W`, and each is drawn as a matrix of its own, with
+its own fans, orthogonality or spectral radius. A new scheme is a function that draws one matrix,
+and a line in `INITIALIZERS`.
+
+Examples
+--------
+>>> from reservoir.training.initializers import initialize
+>>> shapes = {"W_in": (8, 3), "W": (8, 2), "bias": (8,), "coef": (1, 2), "intercept": (1,)}
+>>> params = initialize(shapes, "orthogonal", n_gates=4, random_state=0)  # an LSTM of two units
+>>> W_forget = params["W"][2:4]
+>>> (W_forget @ W_forget.T).round(12) + 0.0
+array([[1., 0.],
+       [0., 1.]])
+>>> params["bias"]
+array([0., 0., 1., 1., 0., 0., 0., 0.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import as_generator, check_choice, check_count, check_number
+from reservoir.scaling import scale_to_spectral_radius
+from reservoir.topologies import orthogonal, random_sparse
+from reservoir.training._params import Params
+
+__all__ = ["INITIALIZERS", "Scheme", "initialize"]
+
+# Children of the generator go to names in this order, whether a cell has them or not.
+_ORDER = ("W_in", "W", "bias", "coef", "intercept", "peephole", "bias_recurrent")
+_GATED = ("W_in", "W", "bias")
+_LSTM_GATES, _FORGET = 4, 1  # input, forget, candidate, output
+
+
+class Options(NamedTuple):
+    """Numbers that schemes read."""
+
+    gain: float
+    spectral_radius: float
+    in_degree: float
+    scale: float
+
+
+Draw: TypeAlias = Callable[[tuple[int, int], np.random.Generator, Options], Array]
+
+
+def _glorot(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
+    fan_out, fan_in = shape
+    bound = options.gain * np.sqrt(6.0 / (fan_in + fan_out))
+    return rng.uniform(-bound, bound, shape)
+
+
+def _he(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
+    return options.gain * np.sqrt(2.0 / shape[1]) * rng.standard_normal(shape)
+
+
+def _normal(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
+    return options.scale * rng.standard_normal(shape)
+
+
+def _orthogonal(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
+    return options.gain * orthogonal(shape[0], random_state=rng)
+
+
+def _spectral(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
+    W = random_sparse(shape[0], in_degree=options.in_degree, random_state=rng)
+    return np.asarray(scale_to_spectral_radius(W.toarray(), options.spectral_radius))
+
+
+class Scheme(NamedTuple):
+    """How to draw the matrices of a network.
+
+    Attributes
+    ----------
+    recurrent : callable, ``recurrent(shape, generator, options) -> matrix``
+        A gate's block of `W`; the options are those of `initialize`.
+    dense : callable, ``dense(shape, generator, options) -> matrix``
+        A gate's block of `W_in`, and the readout.
+    vector : callable or None
+        Biases and peepholes, as matrices of one row each; None: zeros.
+    """
+
+    recurrent: Draw
+    dense: Draw
+    vector: Draw | None = None
+
+
+#: The schemes that estimators know by name.
+INITIALIZERS: dict[str, Scheme] = {
+    "glorot": Scheme(_glorot, _glorot),
+    "he": Scheme(_he, _he),
+    "orthogonal": Scheme(_orthogonal, _glorot),
+    "spectral": Scheme(_spectral, _glorot),
+    "normal": Scheme(_normal, _normal, _normal),
+}
+
+
+def initialize(
+    shapes: Mapping[str, tuple[int, ...]],
+    scheme: str = "glorot",
+    *,
+    n_gates: int = 1,
+    gain: float = 1.0,
+    spectral_radius: float = 1.1,
+    in_degree: float = 15,
+    scale: float = 0.1,
+    forget_bias: float = 1.0,
+    dtype: Any = np.float64,
+    random_state: RandomState = None,
+) -> Params:
+    """Draw the weights that a recurrent network starts from.
+
+    "glorot" [1]_
+        Uniform, with variance 2 / (fan_in + fan_out), per gate.
+    "he" [2]_
+        Normal, with variance 2 / fan_in, per gate: for rectifiers.
+    "orthogonal" [3]_
+        Each gate's recurrent matrix is orthogonal, uniformly at random; other matrices as
+        "glorot".
+    "spectral" [4]_
+        Each gate's recurrent matrix has `in_degree` connections per unit and spectral radius
+        `spectral_radius`; other matrices as "glorot" (the source sets them by the problem).
+    "normal"
+        All weights and biases from N(0, scale^2).
+
+    But for "normal", biases and peepholes are 0.
+
+    Parameters
+    ----------
+    shapes : mapping of str to tuple of int
+        As `Network.shapes` gives them. ``W_in`` (n_gates n_units, n_features), ``W`` (n_gates
+        n_units, n_units) and ``bias`` (n_gates n_units,) hold gates one below the other.
+    scheme : {"glorot", "he", "orthogonal", "spectral", "normal"}, default="glorot"
+    n_gates : int, default=1
+        4 is an LSTM, with gates in the order input, forget, candidate, output.
+    gain : float, above 0, default=1.0
+        Factor of the matrices of "glorot", "he" and "orthogonal".
+    spectral_radius : float, at least 0, default=1.1
+    in_degree : int or float in (0, 1], default=15
+        Connections per unit, or a density; an integer is capped at `n_units`.
+    scale : float, at least 0, default=0.1
+    forget_bias : float, default=1.0
+        Added to the forget gate's bias of an LSTM, so that cells keep what they hold until the
+        gate has learnt better [5]_.
+    dtype : {float64, float32}, default=float64
+        Numbers are drawn in float64 and rounded.
+    random_state : None, int, Generator or RandomState, default=None
+        Seed. Each array draws from a generator of its own: a change of one leaves the others.
+
+    Returns
+    -------
+    dict of arrays
+        In the order of `shapes`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the scheme is not known, a number is outside its range, or the rows of a matrix are not
+        a multiple of `n_gates`.
+
+    References
+    ----------
+    .. [1] X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward
+       neural networks", AISTATS 2010, eq. (16).
+    .. [2] K. He, X. Zhang, S. Ren and J. Sun, "Delving deep into rectifiers", ICCV 2015, eq. (10).
+    .. [3] A. Saxe, J. McClelland and S. Ganguli, "Exact solutions to the nonlinear dynamics of
+       learning in deep linear neural networks", ICLR 2014.
+    .. [4] I. Sutskever, J. Martens, G. Dahl and G. Hinton, "On the importance of initialization
+       and momentum in deep learning", ICML 2013, section 4.
+    .. [5] R. Jozefowicz, W. Zaremba and I. Sutskever, "An empirical exploration of recurrent
+       network architectures", ICML 2015.
+
+    Examples
+    --------
+    >>> from reservoir.scaling import spectral_radius
+    >>> from reservoir.training.initializers import initialize
+    >>> params = initialize({"W": (50, 50), "bias": (50,)}, "spectral", random_state=0)
+    >>> round(spectral_radius(params["W"]), 6), int((params["W"][0] != 0).sum())
+    (1.1, 15)
+    """
+    draws = INITIALIZERS[check_choice("init", scheme, INITIALIZERS)]
+    n_gates = check_count("n_gates", n_gates)
+    options = Options(
+        check_number("gain", gain, low=0.0, low_open=True),
+        check_number("spectral_radius", spectral_radius, low=0.0),
+        in_degree,
+        check_number("scale", scale, low=0.0),
+    )
+    forget_bias = check_number("forget_bias", forget_bias)
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        raise ValueError(f"dtype={dtype!r} must be float64 or float32.")
+    names = [*_ORDER, *sorted(set(shapes) - set(_ORDER))]
+    children = dict(zip(names, as_generator(random_state).spawn(len(names)), strict=True))
+    params: Params = {}
+    for name, shape in shapes.items():
+        n_blocks = n_gates if name in _GATED else 1
+        if shape[0] % n_blocks:
+            raise ValueError(f"{name} has {shape[0]} rows, not a multiple of n_gates={n_gates}.")
+        array = _array(name, shape, n_blocks, draws, children[name], options)
+        if name == "bias" and n_gates == _LSTM_GATES:
+            n_units = shape[0] // n_gates
+            array[_FORGET * n_units : (_FORGET + 1) * n_units] += forget_bias
+        params[name] = array.astype(dtype, copy=False)
+    return params
+
+
+def _array(
+    name: str,
+    shape: tuple[int, ...],
+    n_blocks: int,
+    draws: Scheme,
+    rng: np.random.Generator,
+    options: Options,
+) -> Array:
+    if len(shape) == 1 or name == "peephole":
+        if draws.vector is None:
+            return np.zeros(shape)
+        return draws.vector((1, int(np.prod(shape))), rng, options).reshape(shape)
+    rows, columns = shape[0] // n_blocks, shape[1]
+    if name == "W" and rows != columns:
+        raise ValueError(
+            f"W must have shape ({n_blocks * columns}, {columns}) with n_gates={n_blocks}; got "
+            f"{shape}."
+        )
+    draw = draws.recurrent if name == "W" else draws.dense
+    return np.concatenate([draw((rows, columns), rng, options) for _ in range(n_blocks)])
