@@ -246,8 +246,8 @@ def test_modules_that_cannot_be_read():
 
 
 def test_without_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
     network, params = network_of("tanh")
+    monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ImportError, match="pip install torch"):
         to_torch(network, params)
     with pytest.raises(ImportError, match="pip install torch"):

@@ -277,6 +277,20 @@ def test_update_is_pure_and_keeps_dtype(name, dtype):
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
+def test_many_weights_go_their_own_ways(name):
+    rng = np.random.default_rng(0)
+    params, grads = ({"W": rng.normal(size=(300, 200)), "bias": np.ones(7)} for _ in range(2))
+    path = walk(get_optimizer(name), params, lambda _: grads, 3)
+    flat, flat_grads = flatten(params)[0], flatten(grads)[0]
+    end = flatten(path[-1])[0]
+    for few in (slice(0, 50), slice(16380, 16390), slice(60000, None)):
+        alone = walk(
+            get_optimizer(name), {"w": flat[few]}, lambda _, few=few: {"w": flat_grads[few]}, 3
+        )
+        np.testing.assert_allclose(alone[-1]["w"], end[few], rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
 def test_no_gradient_no_step(name):
     params = weights_of(2)
     zeros = {n: np.zeros_like(a) for n, a in params.items()}

@@ -6,9 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training._params import Params, flatten, unflatten
+
+_PART = 2**14
 
 LearningRate: TypeAlias = "float | Callable[[int], float]"
 
@@ -21,7 +25,7 @@ class OptimizerState(NamedTuple):
     n_updates : int
         Updates done.
     slots : tuple
-        Velocities, mean squares and the like: flat vectors in the order of the weights.
+        Velocities, mean squares and the like: flat vectors in the order of the weights; or numbers.
     """
 
     n_updates: int
@@ -36,8 +40,9 @@ class Optimizer:
     ----------
     name : str
     rule : callable, ``rule(gradient, rate, n, *slots, **options) -> (decrease, slots)``
-        `gradient` and `decrease` are vectors over all weights, n counts updates from 1. It must not
-        write to what it is given.
+        `gradient`, `decrease` and the slots that are arrays are vectors over the weights, of which
+        it may be given any part: each weight must go its own way. n counts updates from 1. It must
+        not write to what it is given.
     start : callable, ``start(weights) -> slots``
         What the first update finds.
     learning_rate : float, above 0, or callable
@@ -147,7 +152,23 @@ class Optimizer:
                 )
         weights, _ = flatten(params)
         gradient = flatten(grads, params)[0].astype(weights.dtype, copy=False)
+        slots = self._apply(weights, gradient, state)
+        return unflatten(weights, params), OptimizerState(state.n_updates + 1, slots)
+
+    def _apply(self, weights: Array, gradient: Array, state: OptimizerState) -> tuple[Any, ...]:
+        """Change the weights in place and return new slots."""
         n, slots = state
-        decrease, slots = self.rule(gradient, self.rate(n), n + 1, *slots, **self.options)
-        weights -= decrease
-        return unflatten(weights, params), OptimizerState(n + 1, slots)
+        rate = self.rate(n)
+        after = [np.empty_like(s) if isinstance(s, np.ndarray) else s for s in slots]
+        # in parts, so that what the rule computes in between stays in the cache
+        for start in range(0, len(weights), _PART):
+            part = slice(start, start + _PART)
+            parts = [s[part] if isinstance(s, np.ndarray) else s for s in slots]
+            decrease, parts = self.rule(gradient[part], rate, n + 1, *parts, **self.options)
+            weights[part] -= decrease
+            for k, new in enumerate(parts):
+                if isinstance(new, np.ndarray):
+                    after[k][part] = new
+                else:
+                    after[k] = new
+        return tuple(after)
