@@ -505,11 +505,11 @@ def test_special_values(name, dtype):
 
 def test_the_series_is_what_it_says():
     mpmath = pytest.importorskip("mpmath")
-    from reservoir._kernels._vector import _FORMATS
+    from reservoir._kernels._vector import FORMATS
 
     with mpmath.workprec(200):
         for bits, tolerance in ((64, 1e-17), (32, 1e-8)):
-            form = _FORMATS[bits]
+            form = FORMATS[bits]
             for r in np.linspace(-0.25 * np.log(2), 0.75 * np.log(2), 501):
                 r = mpmath.mpf(float(r))
                 exact = (mpmath.expm1(r) - r) / r**2 if r else mpmath.mpf(0.5)

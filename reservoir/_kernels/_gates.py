@@ -1,7 +1,7 @@
 """What a step does to each unit, eight units at a time, written as formulas.
 
-A function of `unitwise` becomes an intrinsic: its arrays are flat, and a place in one of them stands
-for the eight numbers that begin there.
+A formula becomes an intrinsic: its arrays are flat, and a place in one of them stands for the eight
+numbers that begin there.
 """
 
 from __future__ import annotations
@@ -13,8 +13,14 @@ from typing import Any
 from numba import types
 from numba.extending import intrinsic
 
-from reservoir._kernels import _vector
-from reservoir._kernels._vector import LONG, Vectors
+from reservoir._kernels._vector import (
+    FORMATS,
+    LONG,
+    Vectors,
+    expm1_parts,
+    power_of_two,
+    sign_and_size,
+)
 
 
 class _Numbers:
@@ -66,11 +72,28 @@ class _Flat:
 
 
 def _tanh(x: _Numbers) -> _Numbers:
-    return _Numbers(x.vectors, _vector.tanh(x.vectors, x.value))
+    """E / (e + 2), e = exp(2|x|) - 1: as `tanh8`, but for the last correction."""
+    v = x.vectors
+    sign, size = sign_and_size(v, x.value, FORMATS[v.bits].tanh_is_one)
+    k, m = expm1_parts(v, v.add(size, size))
+    power = power_of_two(v, k)
+    e = v.muladd(power, m, v.sub(power, v.const(1.0)))
+    t = v.div(e, v.add(e, v.const(2.0)))
+    return _Numbers(v, v.as_float(v.builder.or_(v.as_int(t), sign)))
 
 
 def _logistic(x: _Numbers) -> _Numbers:
-    return _Numbers(x.vectors, _vector.logistic(x.vectors, x.value))
+    """1 / (1 + exp(-x)), without the corrections of `logistic8`.
+
+    Cut where exp(-x) would leave the normal numbers.
+    """
+    v = x.vectors
+    cut = FORMATS[v.bits].exp_is_normal
+    y = v.choose(">", x.value, v.const(cut), v.const(cut), x.value)
+    y = v.choose("<", y, v.const(-cut), v.const(-cut), y)
+    k, m = expm1_parts(v, v.sub(v.const(-0.0), y))
+    power = power_of_two(v, k)
+    return _Numbers(v, v.div(v.const(1.0), v.add(v.muladd(power, m, power), v.const(1.0))))
 
 
 def _unitwise(formula: Callable[..., None]) -> Any:
@@ -131,25 +154,26 @@ def leaky_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any, leak: Any, u: A
 
 
 @_unitwise
-def add(D: Any, k: Any, extra: Any) -> None:
+def add(x: Any, i: Any, y: Any, k: Any) -> None:
     """Add."""
-    D[k] = D[k] + extra[k]
+    x[i] = x[i] + y[k]
 
 
 @_unitwise
 def lstm_forward(
-    G: Any, g: Any, n: Any, C: Any, H: Any, k: Any, size: Any, TC: Any, peephole: Any, u: Any
-) -> None:
+    G: Any, g: Any, n: Any, z: Any, i: Any, C: Any, H: Any, k: Any, size: Any, TC: Any,
+    peephole: Any, u: Any,
+) -> None:  # fmt: skip
     """Gates, cell and output; `k` is a unit of a step, `size` further on is the next step's."""
     before = C[k]
-    i = _logistic(G[g] + peephole[u] * before)
-    f = _logistic(G[g + n] + peephole[u + n] * before)
-    candidate = _tanh(G[g + 2 * n])
-    c = f * before + i * candidate
-    o = _logistic(G[g + 3 * n] + peephole[u + 2 * n] * c)
+    gate_i = _logistic(G[g] + z[i] + peephole[u] * before)
+    gate_f = _logistic(G[g + n] + z[i + n] + peephole[u + n] * before)
+    candidate = _tanh(G[g + 2 * n] + z[i + 2 * n])
+    c = gate_f * before + gate_i * candidate
+    gate_o = _logistic(G[g + 3 * n] + z[i + 3 * n] + peephole[u + 2 * n] * c)
     tanh_c = _tanh(c)
-    G[g], G[g + n], G[g + 2 * n], G[g + 3 * n] = i, f, candidate, o
-    C[k + size], TC[k], H[k + size] = c, tanh_c, o * tanh_c
+    G[g], G[g + n], G[g + 2 * n], G[g + 3 * n] = gate_i, gate_f, candidate, gate_o
+    C[k + size], TC[k], H[k + size] = c, tanh_c, gate_o * tanh_c
 
 
 @_unitwise
@@ -170,11 +194,14 @@ def lstm_backward(
 
 
 @_unitwise
-def gru_forward(H: Any, k: Any, size: Any, G: Any, g: Any, n: Any, R: Any) -> None:
-    """Gates and state, where R holds the recurrent product of the candidate."""
-    reset, update = _logistic(G[g]), _logistic(G[g + n])
-    candidate = _tanh(G[g + 2 * n] + reset * R[k])
-    G[g], G[g + n], G[g + 2 * n] = reset, update, candidate
+def gru_forward(
+    H: Any, k: Any, size: Any, G: Any, g: Any, n: Any, z: Any, i: Any, R: Any, bias: Any, u: Any
+) -> None:
+    """Gates and state."""
+    reset, update = _logistic(G[g] + z[i]), _logistic(G[g + n] + z[i + n])
+    recurrent = z[i + 2 * n] + bias[u]
+    candidate = _tanh(G[g + 2 * n] + reset * recurrent)
+    G[g], G[g + n], G[g + 2 * n], R[k] = reset, update, candidate, recurrent
     H[k + size] = candidate + update * (H[k] - candidate)
 
 

@@ -75,6 +75,11 @@ def _peephole(peephole: Array | None, n_units: int, dtype: Any) -> Array:
     return _per_unit(peephole, dtype)
 
 
+def _room(n_columns: int, width: int, dtype: Any) -> tuple[Array, Array]:
+    """Return room for the products of a step, and zeros for one column."""
+    return aligned((n_columns * width,), dtype), aligned((width,), dtype)
+
+
 def simple_forward(
     H: Array, V: Array, U: Array, W: Array, activation: str, leak: Array | None
 ) -> None:
@@ -82,10 +87,10 @@ def simple_forward(
     n_columns, n_units = H.shape[1:]
     dtype, width = H.dtype, _width(n_units)
     states, values = _padded(H), _padded(V, read=False)
-    room = aligned((n_columns * width,), dtype)
     _call(
         "simple_forward", states.ravel(), values.ravel(), _padded(U).ravel(), _by_rows(W, 1),
-        n_units, width, n_columns, CODES[activation], slope_below(dtype), _per_unit(leak, dtype), room,
+        n_units, width, n_columns, CODES[activation], slope_below(dtype), _per_unit(leak, dtype),
+        *_room(n_columns, width, dtype),
     )  # fmt: skip
     _give_back(H, states)
     if leak is not None:
@@ -118,6 +123,7 @@ def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Ar
     _call(
         "lstm_forward", h.ravel(), c.ravel(), tanh_c.ravel(), g.ravel(), _by_rows(W, 4),
         _peephole(peephole, n_units, H.dtype), n_units, _width(n_units), n_columns,
+        *_room(n_columns, 4 * _width(n_units), H.dtype),
     )  # fmt: skip
     for given, worked_on, n_gates in ((H, h, 1), (C, c, 1), (TC, tanh_c, 1), (G, g, 4)):
         _give_back(given, worked_on, n_gates)
@@ -148,6 +154,7 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
     _call(
         "gru_forward", h.ravel(), g.ravel(), r.ravel(), _by_rows(W, 3),
         _per_unit(bias_recurrent, H.dtype), n_units, _width(n_units), n_columns,
+        *_room(n_columns, 3 * _width(n_units), H.dtype),
     )  # fmt: skip
     for given, worked_on, n_gates in ((H, h, 1), (G, g, 3), (R, r, 1)):
         _give_back(given, worked_on, n_gates)

@@ -1,5 +1,8 @@
 """Trained recurrent networks: the loops over time, forwards and backwards, compiled.
 
+Products begin at zero and what they are added to is read afterwards, in the order in which it lies
+in memory: panels jump from column to column, which memory far away takes amiss.
+
 Arrays are flat; a step follows the step before, a sequence the one before, a gate the gate before.
 `width` is the number of units, padded to a multiple of eight; each gate is padded so. Numbers in
 the padding are finite, and no weight reads them.
@@ -42,15 +45,17 @@ def pack_columns(data: Any, W: Any, n_gates: int, width: int) -> None:
 @kernel
 def simple_forward(
     H: Any, V: Any, U: Any, data: Any, n_units: int, width: int, n_columns: int,
-    code: int, slope: Any, leak: Any, z: Any,
+    code: int, slope: Any, leak: Any, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
     """Write states into H and, where there is a leak, the activations into V."""
     size = width * n_columns
     for k in range(0, U.shape[0], size):
         add_product(
-            z, 0, width, U, k, width,
+            z, 0, width, zeros, 0, 0,
             data, 0, width // 8, n_units, H, k, width, n_columns,
         )  # fmt: skip
+        for i in range(0, size, 8):
+            _gates.add(z, i, U, k + i)
         _activate(z, code, slope)
         if leak.shape[0] == 0:
             for i in range(0, size, 8):
@@ -97,7 +102,7 @@ def simple_backward(
                 _gates.leaky_backward(D, k + i, dh, i, slopes, leak, i % width)
         if extra.shape[0] > 0:
             for i in range(0, size, 8):
-                _gates.add(D, k + i, extra)
+                _gates.add(D, k + i, extra, k + i)
         begin, stride = (zeros, 0) if leak.shape[0] == 0 else (dh, width)
         add_product(
             dh, 0, width, begin, 0, stride,
@@ -108,19 +113,21 @@ def simple_backward(
 @kernel
 def lstm_forward(
     H: Any, C: Any, TC: Any, G: Any, data: Any, peephole: Any, n_units: int, width: int,
-    n_columns: int,
+    n_columns: int, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
     """Replace projected inputs, G, by gates; write outputs, cells and their tanh."""
     size = width * n_columns
     for k in range(0, TC.shape[0], size):
         add_product(
-            G, 4 * k, 4 * width, G, 4 * k, 4 * width,
+            z, 0, 4 * width, zeros, 0, 0,
             data, 0, width // 2, n_units, H, k, width, n_columns,
         )  # fmt: skip
         for c in range(0, size, width):
             for u in range(0, width, 8):
-                g = 4 * (k + c) + u
-                _gates.lstm_forward(G, g, width, C, H, k + c + u, size, TC, peephole, u)
+                i, at = 4 * c + u, k + c + u
+                _gates.lstm_forward(
+                    G, 4 * k + i, width, z, i, C, H, at, size, TC, peephole, u,
+                )  # fmt: skip
 
 
 @kernel
@@ -144,22 +151,21 @@ def lstm_backward(
 @kernel
 def gru_forward(
     H: Any, G: Any, R: Any, data: Any, bias_recurrent: Any, n_units: int, width: int,
-    n_columns: int,
+    n_columns: int, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
     """Replace projected inputs, G, by gates; write states and the candidate's products, R."""
     size = width * n_columns
     for k in range(0, R.shape[0], size):
         add_product(
-            G, 3 * k, 3 * width, G, 3 * k, 3 * width,
-            data, 0, width // 4, n_units, H, k, width, n_columns,
-        )  # fmt: skip
-        add_product(
-            R, k, width, bias_recurrent, 0, 0,
-            data, width // 4, 3 * width // 8, n_units, H, k, width, n_columns,
+            z, 0, 3 * width, zeros, 0, 0,
+            data, 0, 3 * width // 8, n_units, H, k, width, n_columns,
         )  # fmt: skip
         for c in range(0, size, width):
             for u in range(0, width, 8):
-                _gates.gru_forward(H, k + c + u, size, G, 3 * (k + c) + u, width, R)
+                i, at = 3 * c + u, k + c + u
+                _gates.gru_forward(
+                    H, at, size, G, 3 * k + i, width, z, i, R, bias_recurrent, u
+                )  # fmt: skip
 
 
 @kernel

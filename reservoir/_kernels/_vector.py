@@ -140,10 +140,11 @@ class _Format(NamedTuple):
     ln2: tuple[float, float]
     tanh_is_one: float
     exp_is_zero: float
+    exp_is_normal: float
     series: tuple[float, ...]
 
 
-_FORMATS = {
+FORMATS = {
     64: _Format(
         mantissa=52,
         bias=1023,
@@ -151,6 +152,7 @@ _FORMATS = {
         ln2=(6.93147180369123816490e-01, 1.90821492927058770002e-10),
         tanh_is_one=19.5,
         exp_is_zero=750.0,
+        exp_is_normal=708.0,
         series=(  # relative error 5e-18
             2.422160282863727e-09,
             2.4813676895315184e-08,
@@ -172,6 +174,7 @@ _FORMATS = {
         ln2=(0.693145751953125, 1.42860682030941723e-06),
         tanh_is_one=9.2,
         exp_is_zero=105.0,
+        exp_is_normal=87.0,
         series=(  # relative error 4e-9
             0.000226598182239314,
             0.0013813407255159054,
@@ -185,13 +188,13 @@ _FORMATS = {
 _LOG2E = 1.4426950408889634
 
 
-def _expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
+def expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
     """Return (k, m) with exp(y) = 2^k (1 + m): k as integers, m in [-.16, .69].
 
     k is rounded down from 3/4 on, not from 1/2: where k = 1 begins, 2 (1 + m) - 1 is then far
     from cancelling, which is where a symmetric range loses its last digit.
     """
-    constants = _FORMATS[v.bits]
+    constants = FORMATS[v.bits]
     magic = v.const(constants.magic)
     shifted = v.add(v.sub(v.mul(y, v.const(_LOG2E)), v.const(0.25)), magic)
     k = v.sub(shifted, magic)
@@ -205,13 +208,13 @@ def _expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
     return v.builder.sub(v.as_int(shifted), v.as_int(magic)), m
 
 
-def _power_of_two(v: Vectors, k: Any) -> Any:
-    constants = _FORMATS[v.bits]
+def power_of_two(v: Vectors, k: Any) -> Any:
+    constants = FORMATS[v.bits]
     biased = v.builder.add(k, v.const_int(constants.bias))
     return v.as_float(v.builder.shl(biased, v.const_int(constants.mantissa)))
 
 
-def _sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
+def sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
     """Return the sign bit of x, and |x| cut at a limit; NaN stays NaN."""
     bits = v.as_int(x)
     sign = v.builder.and_(bits, v.const_int(-(2 ** (v.bits - 1))))
@@ -221,9 +224,9 @@ def _sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
 
 def tanh(v: Vectors, x: Any) -> Any:
     """tanh|x| = e / (e + 2) with e = exp(2|x|) - 1, the quotient corrected once."""
-    sign, size = _sign_and_size(v, x, _FORMATS[v.bits].tanh_is_one)
-    k, m = _expm1_parts(v, v.add(size, size))
-    power = _power_of_two(v, k)
+    sign, size = sign_and_size(v, x, FORMATS[v.bits].tanh_is_one)
+    k, m = expm1_parts(v, v.add(size, size))
+    power = power_of_two(v, k)
     e = v.muladd(power, m, v.sub(power, v.const(1.0)))
     d = v.add(e, v.const(2.0))
     lost = v.sub(e, v.sub(d, v.const(2.0)))  # what rounding e + 2 left out
@@ -238,10 +241,10 @@ def tanh(v: Vectors, x: Any) -> Any:
 def logistic(v: Vectors, x: Any) -> Any:
     """1 / (1 + t) for x >= 0, t / (1 + t) below, t = exp(-|x|); the quotient corrected once."""
     one, zero = v.const(1.0), v.const(0.0)
-    _, size = _sign_and_size(v, x, _FORMATS[v.bits].exp_is_zero)
-    k, m = _expm1_parts(v, v.sub(zero, size))
+    _, size = sign_and_size(v, x, FORMATS[v.bits].exp_is_zero)
+    k, m = expm1_parts(v, v.sub(zero, size))
     half = v.builder.ashr(k, v.const_int(1))  # in two steps: 2^k itself may be no normal number
-    first, second = _power_of_two(v, half), _power_of_two(v, v.builder.sub(k, half))
+    first, second = power_of_two(v, half), power_of_two(v, v.builder.sub(k, half))
     whole = v.add(one, m)
     t = v.mul(v.mul(whole, first), second)
     t_lost = v.mul(v.mul(v.sub(m, v.sub(whole, one)), first), second)
