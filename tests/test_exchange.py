@@ -1,11 +1,13 @@
 """Into torch and back: equal outputs, exact round trips, and what cannot be carried."""
 
+import doctest
 import io
 import sys
 
 import numpy as np
 import pytest
 
+from reservoir.training import _exchange
 from reservoir.training._exchange import from_torch, to_torch
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
@@ -243,6 +245,17 @@ def test_modules_that_cannot_be_read():
     ):
         with pytest.raises(ValueError, match=message):
             from_torch(module)
+
+
+def test_examples_run():
+    pytest.importorskip("torch")
+    runner = doctest.DocTestRunner()
+    for found in doctest.DocTestFinder().find(_exchange):
+        for example in found.examples:
+            example.options.pop(doctest.SKIP, None)  # skipped elsewhere: torch may be missing there
+        runner.run(found)
+    assert runner.tries >= 11
+    assert runner.failures == 0
 
 
 def test_without_torch(monkeypatch):

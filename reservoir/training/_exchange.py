@@ -60,14 +60,15 @@ def to_torch(network: Network, params: Params) -> Any:
 
     Examples
     --------
-    >>> import torch
+    >>> import torch  # doctest: +SKIP
     >>> from reservoir.training._exchange import to_torch
     >>> from reservoir.training.bptt import Network
     >>> from reservoir.training.cells import LSTMCell
     >>> from reservoir.training.initializers import initialize
     >>> network = Network(LSTMCell(16), n_features=3, n_outputs=1)
-    >>> module = to_torch(network, initialize(network.shapes(), n_gates=4, random_state=0))
-    >>> module(torch.zeros(2, 50, 3).double()).shape
+    >>> params = initialize(network.shapes(), n_gates=4, random_state=0)
+    >>> module = to_torch(network, params)  # doctest: +SKIP
+    >>> module(torch.zeros(2, 50, 3).double()).shape  # doctest: +SKIP
     torch.Size([2, 50, 1])
     """
     kind, options = _torch_kind(network.cell)
@@ -137,11 +138,11 @@ def from_torch(
 
     Examples
     --------
-    >>> import torch
+    >>> import torch  # doctest: +SKIP
     >>> from reservoir.training._exchange import from_torch
-    >>> lstm, linear = torch.nn.LSTM(3, 16, batch_first=True), torch.nn.Linear(19, 2)
-    >>> network, params = from_torch((lstm, linear), output="softmax")
-    >>> network.cell, network.include_input, network.loss
+    >>> pair = torch.nn.LSTM(3, 16), torch.nn.Linear(19, 2)  # doctest: +SKIP
+    >>> network, params = from_torch(pair, output="softmax")  # doctest: +SKIP
+    >>> network.cell, network.include_input, network.loss  # doctest: +SKIP
     (LSTMCell(n_units=16, peephole=False), True, 'cross_entropy')
     """
     torch = _torch()

@@ -164,9 +164,9 @@ class Optimizer:
         for start in range(0, len(weights), _PART):
             part = slice(start, start + _PART)
             parts = [s[part] if isinstance(s, np.ndarray) else s for s in slots]
-            decrease, parts = self.rule(gradient[part], rate, n + 1, *parts, **self.options)
+            decrease, changed = self.rule(gradient[part], rate, n + 1, *parts, **self.options)
             weights[part] -= decrease
-            for k, new in enumerate(parts):
+            for k, new in enumerate(changed):
                 if isinstance(new, np.ndarray):
                     after[k][part] = new
                 else:
