@@ -31,7 +31,7 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
     if engine == "numpy":
         return False
     if engine == "numba":
-        return _demand()
+        return demand()
     if not _kernels.usable() or code_of(reservoir) is None:
         return False
     if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:
@@ -65,7 +65,8 @@ def code_of(reservoir: Reservoir) -> int | None:
     return _kernels.CODES.get(activation.name)
 
 
-def _demand() -> bool:
+def demand() -> bool:
+    """Load the kernels that were asked for by name; False where numba is told not to compile."""
     if not _kernels.installed():
         raise ImportError(
             'engine="numba" needs numba: pip install "reservoir-esn[fast]". engine="auto" does '

@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
+from reservoir import _kernels
+from reservoir._validation import check_choice
+from reservoir.dynamics._engines import ENGINES, demand
 from reservoir.training import _loops
+
+# What NumPy takes to loop forwards and backwards, in seconds: per step, per sequence and gate of
+# a unit, and per connection. Measured by examples/benchmarks/training.py; only their order of
+# magnitude matters.
+_PER_STEP, _PER_GATE, _PER_CONNECTION = 2e-5, 1e-8, 1e-10
+# Kernels are for jobs that would take NumPy so many seconds: importing numba and reading compiled
+# code takes .3 s, once per process; with no place on the disk each process compiles, 6 s a cell.
+_WORTH_LOADING, _WORTH_COMPILING = 0.3, 12.0
+
+_engine: ContextVar[str] = ContextVar("reservoir.training engine", default="auto")
+
+
+def numpy_seconds(shape: tuple[int, ...]) -> float:
+    """Return about how long NumPy's loops take for (n_steps, n_sequences, n_gates n_units)."""
+    n_steps, n_sequences, n_gates = shape
+    products = _PER_CONNECTION * n_sequences * n_gates**2
+    return n_steps * (_PER_STEP + _PER_GATE * n_sequences * n_gates + products)
+
+
+def choose(engine: str, seconds: float) -> str:
+    """Return "numpy" or "numba" for a job that takes NumPy's loops so long, all batches together.
+
+    A function of the job alone, not of what ran before: the same call gives the same bits.
+    """
+    check_choice("engine", engine, ENGINES)
+    if engine == "numba":
+        return "numba" if demand() else "numpy"
+    if engine == "numpy" or seconds < _WORTH_LOADING or not _kernels.load():
+        return "numpy"
+    return "numba" if seconds >= _WORTH_COMPILING or _kernels.keeps_code() else "numpy"
+
+
+@contextlib.contextmanager
+def using(engine: str) -> Iterator[None]:
+    """Run all loops inside on one engine."""
+    token = _engine.set(engine)
+    try:
+        yield
+    finally:
+        _engine.reset(token)
 
 
 def loops_for(shape: tuple[int, ...], dtype: Any) -> ModuleType:
     """Return the loops for arrays of a shape (n_steps, n_sequences, n_gates * n_units)."""
-    return _loops
+    if np.dtype(dtype) not in (np.float64, np.float32):
+        return _loops
+    chosen = choose(_engine.get(), numpy_seconds(shape))
+    return _kernels if chosen == "numba" else _loops
