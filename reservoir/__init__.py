@@ -7,6 +7,8 @@ from reservoir.estimators import (
     ESNClassifier,
     ESNRegressor,
     ReservoirTransformer,
+    RNNClassifier,
+    RNNRegressor,
     forecast,
     load,
     save,
@@ -17,6 +19,8 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ESNClassifier",
     "ESNRegressor",
+    "RNNClassifier",
+    "RNNRegressor",
     "ReservoirTransformer",
     "__version__",
     "forecast",

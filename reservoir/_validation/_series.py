@@ -337,3 +337,45 @@ def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
                 f'has n_samples={n_samples}. Lower it or use washout="auto".'
             )
     return [washout] * len(lengths)
+
+
+def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
+    """Return an array with one entry per sequence."""
+    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
+    rows = rows[None] if rows.ndim == 0 else rows
+    if rows.ndim > 2 or len(rows) != len(sequences):
+        raise ValueError(
+            f"X holds {len(sequences)} sequence(s), {name} has shape {rows.shape}: target='last' "
+            f"needs {name} of shape (n_sequences,)"
+            + (" or (n_sequences, n_outputs)." if name == "y" else ".")
+        )
+    return rows
+
+
+def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:
+    """Return float64 targets of shape (n_outputs,), one per sequence, and y's dimensions."""
+    _require_y(estimator, y)
+    rows = check_array(
+        _last_items("y", y, sequences), dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+    )
+    _as_finite("y", rows if rows.ndim == 2 else rows[:, None], np.float64)
+    return list(rows if rows.ndim == 2 else rows[:, None]), rows.ndim
+
+
+def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
+    """Return labels of shape (1,), one per sequence."""
+    _require_y(estimator, y)
+    labels = column_or_1d(_last_items("y", y, sequences), warn=True)
+    assert_all_finite(labels, input_name="y")
+    return [labels[i : i + 1] for i in range(len(labels))]
+
+
+def read_last_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
+    """Return weights of shape (1,), one per sequence."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(len(sequences), sample_weight)
+    rows = _last_items("sample_weight", sample_weight, sequences)
+    rows = _check_sample_weight(rows, rows, dtype=np.float64, ensure_non_negative=True)
+    return [rows[i : i + 1] for i in range(len(rows))]

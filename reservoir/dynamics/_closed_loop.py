@@ -171,12 +171,12 @@ def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[
     return np.ascontiguousarray(from_output), W_in[:, n_fed:]
 
 
-def _limit(dtype: Any) -> float:
+def loop_limit(dtype: Any) -> float:
     """Return the bound of the range whose squares are finite."""
     return float(np.sqrt(np.finfo(dtype).max))
 
 
-def _warn_of_divergence(step: int, limit: float) -> None:
+def warn_of_divergence(step: int, limit: float) -> None:
     warnings.warn(
         f"The closed loop diverged at step {step}: it left the range +-{limit:.1e}. The rows "
         "from there on repeat the last output before it. A larger alpha, noise in "
@@ -197,7 +197,7 @@ def _compiled_loop(
 ) -> tuple[Array, Array]:
     """Do what `_loop` does for a ridge, inside one kernel per block of exogenous inputs."""
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
-    limit = _limit(output.dtype)
+    limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
     for start in range(0, len(exog), rows):
@@ -221,7 +221,7 @@ def _compiled_loop(
             leaks=reservoir._leaks,
         )
         if done < len(block):
-            _warn_of_divergence(start + done, limit)
+            warn_of_divergence(start + done, limit)
             outputs[start + done :] = block[done - 1] if done else output
             return outputs, state
         output = block[-1].copy()
@@ -245,7 +245,7 @@ def _loop(
     activation = get_activation(reservoir.activation)
     activate, bounded = activation.function, activation.bounded
     leak, keep = reservoir.leak_rate, np.asarray(1 - reservoir.leak_rate, dtype=features.dtype)
-    limit = _limit(features.dtype)
+    limit = loop_limit(features.dtype)
     outputs = np.empty((len(exog), n_outputs), features.dtype)
     z = np.empty(n_units, features.dtype)
     last_state = np.empty_like(z)
@@ -270,7 +270,7 @@ def _loop(
         if new.shape != output.shape:
             raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
         if not sound or not (np.abs(new) < limit).all():
-            _warn_of_divergence(k, limit)
+            warn_of_divergence(k, limit)
             outputs[k:] = outputs[k - 1] if k else output
             return outputs, last_state
         outputs[k] = new

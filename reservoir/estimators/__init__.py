@@ -4,12 +4,15 @@ from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
 from reservoir.estimators.forecast import forecast
 from reservoir.estimators.persistence import load, save
+from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
 from reservoir.estimators.stream import Stream
 from reservoir.estimators.transformer import ReservoirTransformer
 
 __all__ = [
     "ESNClassifier",
     "ESNRegressor",
+    "RNNClassifier",
+    "RNNRegressor",
     "ReservoirTransformer",
     "Stream",
     "forecast",

@@ -14,6 +14,7 @@ from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
 from reservoir.estimators._engine import join
 from reservoir.estimators.forecast import forecast_network
+from reservoir.estimators.rnn import RNNRegressor, rnn_from_esn
 from reservoir.estimators.stream import Stream
 
 __all__ = ["ESNRegressor"]
@@ -288,6 +289,37 @@ class ESNRegressor(RegressorMixin, BaseESN):
             self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
         )
         return (rows, state) if return_state else rows
+
+    def to_rnn(self) -> RNNRegressor:
+        """Return the network as one whose weights are all trained, with the same outputs.
+
+        Returns
+        -------
+        RNNRegressor
+            Fitted, with a dense W; cell "leaky" if there is a leak, else "rnn". Its `fit` starts
+            training from these weights, also after scikit-learn's clone.
+
+        Raises
+        ------
+        ValueError
+            With ``feedback=True``, or a `readout` of its own.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reservoir import ESNRegressor
+        >>> from reservoir.datasets import narma
+        >>> X, y = narma(600, random_state=0)
+        >>> esn = ESNRegressor(30, random_state=0).fit(X[:400], y[:400])
+        >>> rnn = esn.to_rnn()
+        >>> bool(np.allclose(rnn.predict(X[400:]), esn.predict(X[400:])))
+        True
+        >>> rnn = rnn.set_params(max_iter=10).fit(X[:400], y[:400])
+        >>> rnn.score(X[400:], y[400:]) > esn.score(X[400:], y[400:])
+        True
+        """
+        self._check_fitted()
+        return rnn_from_esn(self)
 
     def stream(self, initial_state: Any = "last") -> Stream:
         """Return a session that keeps its state from chunk to chunk.

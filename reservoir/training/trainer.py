@@ -16,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from reservoir._typing import Array
+from reservoir.training._optimizer import Optimizer
 from reservoir.training._params import Params, flatten, global_norm, unflatten
 from reservoir.training.bptt import (
     Batch,
@@ -25,7 +26,6 @@ from reservoir.training.bptt import (
     make_batch,
 )
 from reservoir.training.gradient_control import GradientControl, control_penalty
-from reservoir.training._optimizer import Optimizer
 from reservoir.training.regularizers import penalty
 
 __all__ = ["Data", "Training", "train", "train_lbfgs"]
@@ -250,7 +250,7 @@ def train(
                     value, grads, carried = loss_and_gradient(
                         network, views, chunk, carried, control=controller
                     )
-                    gradient = _clipped(judge.with_penalty(views, grads), clip_norm)
+                    gradient = total_gradient(views, grads, l1=l1, l2=l2, clip_norm=clip_norm)
                     if not (np.isfinite(value) and np.isfinite(gradient).all()):
                         done.trouble = f"in epoch {epoch} the loss or its gradient overflowed"
                         return done
@@ -270,11 +270,18 @@ def train(
     return done
 
 
-def _clipped(gradient: Array, max_norm: float | None) -> Array:
+def total_gradient(
+    views: Params, grads: Params, *, l1: float, l2: float, clip_norm: float | None
+) -> Array:
+    """Return the gradient with that of the penalties on weights, as one vector, clipped."""
+    if l1 or l2:
+        _, more = penalty(views, l1=l1, l2=l2)
+        grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
+    gradient = np.concatenate([grads[name].ravel() for name in views])
     norm = global_norm({"all": gradient})
-    if max_norm is None or not max_norm < norm < np.inf:
+    if clip_norm is None or not clip_norm < norm < np.inf:
         return gradient
-    return gradient * gradient.dtype.type(max_norm / norm)
+    return gradient * gradient.dtype.type(clip_norm / norm)
 
 
 class _Judge:
@@ -292,13 +299,6 @@ class _Judge:
     ) -> None:
         self.network, self.data, self.validation = network, data, validation
         self.batch_size, self.l1, self.l2, self.tol = batch_size, l1, l2, tol
-
-    def with_penalty(self, views: Params, grads: Params) -> Array:
-        """Return the gradient, that of the penalties on weights included, as one vector."""
-        if self.l1 or self.l2:
-            _, more = penalty(views, l1=self.l1, l2=self.l2)
-            grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
-        return np.concatenate([grads[name].ravel() for name in views])
 
     def begin(self, views: Params) -> Training:
         """Return a training that has not begun: the losses at the start."""
@@ -387,7 +387,7 @@ def train_lbfgs(
             value += share * part
             for name, grad in grads.items():
                 total[name] += grad * grad.dtype.type(share)
-        gradient = judge.with_penalty(now, total).astype(np.float64)
+        gradient = total_gradient(now, total, l1=l1, l2=l2, clip_norm=None).astype(np.float64)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return np.inf, np.zeros(start.size)
         return value, gradient

@@ -1,0 +1,524 @@
+"""What RNNRegressor and RNNClassifier share: fit, partial_fit, outputs, the loop on own outputs."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    caller_level,
+    read_series,
+    resolve_washout,
+)
+from reservoir.dynamics import Reservoir, run_closed_loop
+from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._recipe import estimator_dtype
+from reservoir.estimators._rnn_loop import run_gated_loop, steady_state_of
+from reservoir.estimators._rnn_start import (
+    check_rnn,
+    make_cell,
+    read_control,
+    starting_weights,
+)
+from reservoir.estimators._sequence import SequenceEstimator
+from reservoir.estimators._states import initial_states
+from reservoir.training._params import Params
+from reservoir.training.bptt import Network, predict
+from reservoir.training.cells import SimpleCell
+from reservoir.training.losses import apply_output, check_targets, resolve_loss
+from reservoir.training.online import OnlineLearner
+from reservoir.training.optimizers import get_optimizer
+from reservoir.training.schedules import get_schedule
+from reservoir.training.trainer import Data, Training, train, train_lbfgs
+
+_BATCH_SIZE = 32
+_TRUNCATION = 50  # steps of one update, where the targets come at every step
+_BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
+
+
+class BaseRNN(SequenceEstimator):
+    """A recurrent network whose weights are all trained. Subclasses say what targets mean."""
+
+    _kept = ("_pairing", "_seen", "_online", "loss_curve_")
+    _n_fed_back = 0  # outputs come back as inputs only
+    _one_dimensional: bool
+
+    # ------------------------------------------------------------------ what is read
+
+    def _read(self, X: Any, *, reset: bool) -> Sequences:
+        dtype = estimator_dtype(self.dtype) if reset else self._dtype
+        column = self.sequence_column if reset else self._sequence_column
+        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=column)
+
+    @property
+    def _dtype(self) -> Any:
+        return self.params_["W"].dtype
+
+    def _output_and_loss(self) -> tuple[str, str]:
+        return self.output, resolve_loss(self.output, self.loss)
+
+    # ------------------------------------------------------------------ learning
+
+    def _begin(self, sequences: Sequences, targets: list[Array]) -> Network:
+        """Check the parameters and forget everything learned; return the network."""
+        check_rnn(self)
+        output, loss = self._output_and_loss()
+        self._control = read_control(self.gradient_control)
+        network = Network(
+            make_cell(self),
+            sequences.arrays[0].shape[1],
+            targets[0].shape[-1],
+            output,
+            loss,
+            bool(self.include_input),
+        )
+        if self._control is not None and not isinstance(network.cell, SimpleCell):
+            raise ValueError(
+                f"gradient_control is for cell='rnn' and 'leaky'; got cell={self.cell!r}. Gates "
+                "keep the gradient in their own way: use gradient_control=0."
+            )
+        check_targets(np.vstack(targets), output, loss)
+        self._last = self.target == "last"
+        self._sequence_column = self.sequence_column
+        return network
+
+    def _washouts(self, lengths: list[int]) -> list[int]:
+        return [0] * len(lengths) if self._last else resolve_washout(self.washout, lengths)
+
+    def _fit(
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        weights: list[Array] | None,
+        X: Any,
+        y: Any,
+    ) -> None:
+        goes_on = self.warm_start and hasattr(self, "params_")
+        before = (self.network_, self.params_) if goes_on else None
+        network = self._begin(sequences, targets)
+        generator = as_generator(self.random_state)
+        skips = self._washouts(sequences.lengths)
+        starts = self._states_before(network, self.initial_state, sequences, None)
+        data, validation = self._split(sequences, targets, weights, skips, starts, generator)
+        if before is None:
+            params = starting_weights(self, network, X, y, data, generator=generator.spawn(1)[0])
+        else:
+            _check_same(network, before[0])
+            params = before[1]
+        done = self._train(network, params, data, validation, generator)
+        self.network_, self.n_outputs_ = network, network.n_outputs
+        self._keep(done)
+        self.washout_ = np.array(skips)
+        self._pairing = Pairing(self.n_outputs_, feedback=self._last)
+        if not self._last:
+            for rows, values in zip(sequences.arrays, targets, strict=True):
+                self._pairing.add(rows, values)
+            self._last_output = np.array(targets[-1][-1], dtype=np.float64)
+        self._seen: set[Any] = set()
+        self._remember_ids(sequences)
+        self._continues = len(sequences) == 1
+        last = Sequences(sequences.arrays[-1:], "table")
+        self.state_ = self._run(last, starts[-1:])[1][0]
+        self._online: OnlineLearner | None = None
+        self._warn(done)
+
+    def _adopt(self, network: Network, params: Params) -> None:
+        """Stand as after a fit that had these weights for a result and saw no data."""
+        self.network_, self.n_outputs_ = network, network.n_outputs
+        self.n_features_in_ = network.n_features
+        dtype = params["W"].dtype
+        self.params_ = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
+        self.loss_curve_: list[float] = []
+        self.n_iter_ = self.best_epoch_ = 0
+        self._last, self._sequence_column = self.target == "last", self.sequence_column
+        self._control = read_control(self.gradient_control)
+        self._pairing = Pairing(network.n_outputs, feedback=self._last)
+        self._last_output = np.zeros(network.n_outputs)
+        self._seen = set()
+        self._last_id = None
+        self._continues = False
+        self.state_ = np.zeros(network.cell.state_size, dtype)
+        self._online = None
+
+    def _split(
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        weights: list[Array] | None,
+        skips: list[int],
+        starts: list[Array],
+        generator: np.random.Generator,
+    ) -> tuple[Data, Data | None]:
+        """Return what to learn from, and what to stop by."""
+        inputs = list(sequences.arrays)
+        rows = [np.ones(1 if self._last else len(X)) for X in inputs]
+        if weights is not None:
+            rows = [np.array(w, dtype=np.float64) for w in weights]
+        for row, skip in zip(rows, skips, strict=True):
+            row[:skip] = 0
+        plain = weights is None and not any(skips)
+
+        def data(index: Any, inputs: list[Array], targets: list[Array], rows: list[Array]) -> Data:
+            picked = [int(i) for i in index]
+            return Data(
+                [inputs[i] for i in picked],
+                [targets[i] for i in picked],
+                None if plain else [rows[i] for i in picked],
+                np.stack([starts[i] for i in picked]),
+                self._last,
+            )
+
+        everything = range(len(inputs))
+        if not self.early_stopping:
+            self._require_targets(rows)
+            return data(everything, inputs, targets, rows), None
+        n = len(inputs)
+        if n > 1:
+            held = max(1, round(self.validation_fraction * n))
+            order = generator.permutation(n)
+            kept, out = np.sort(order[held:]), np.sort(order[:held])
+            if len(kept) == 0:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} leaves none of {n} sequences "
+                    "to learn from. Lower it."
+                )
+            self._require_targets([rows[i] for i in kept])
+            return data(kept, inputs, targets, rows), data(out, inputs, targets, rows)
+        if self._last:
+            raise ValueError(
+                "early_stopping needs at least two sequences where target='last'; X holds one."
+            )
+        total = len(inputs[0])
+        cut = total - max(1, round(self.validation_fraction * total))
+        head, tail = rows[0][:cut].copy(), rows[0].copy()
+        tail[:cut] = 0
+        self._require_targets([head])
+        self._require_targets([tail])
+        plain = False
+        return (
+            data([0], [inputs[0][:cut]], [targets[0][:cut]], [head]),
+            data([0], inputs, targets, [tail]),
+        )
+
+    def _require_targets(self, rows: list[Array]) -> None:
+        if not any((row > 0).any() for row in rows):
+            raise ValueError("No rows to fit: every row has weight 0 or lies in the washout.")
+
+    def _train(
+        self,
+        network: Network,
+        params: Params,
+        data: Data,
+        validation: Data | None,
+        generator: np.random.Generator,
+    ) -> Training:
+        size = _BATCH_SIZE if self.batch_size == "auto" else self.batch_size
+        options: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "batch_size": size,
+            "l1": self.l1,
+            "l2": self.alpha,
+            "control": self._control,
+            "validation": validation,
+            "n_iter_no_change": self.n_iter_no_change,
+            "tol": self.tol,
+            "random_state": generator,
+            "report": partial(_show, total=self.max_iter) if self.verbose else None,
+        }
+        if self.solver == "lbfgs":
+            return train_lbfgs(network, params, data, **options)
+        truncation = self._steps_of_update()
+        n_updates = sum(
+            -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
+            for index in data.by_length(size)
+        )
+        schedule = get_schedule(self.learning_rate, self.learning_rate_init, max(self.max_iter, 1))
+        optimizer = get_optimizer(self.solver, learning_rate=lambda n: schedule(n / n_updates))
+        return train(
+            network,
+            params,
+            data,
+            optimizer,
+            truncation=truncation,
+            clip_norm=self.clip_norm,
+            **options,
+        )
+
+    def _steps_of_update(self) -> int | None:
+        if self.truncation == "auto":
+            return None if self._last else _TRUNCATION
+        return self.truncation
+
+    def _keep(self, done: Training) -> None:
+        self.params_ = done.params
+        self.loss_curve_ = list(done.losses)
+        self.best_loss_ = done.criterion[done.best_epoch]
+        self.best_epoch_, self.n_iter_ = done.best_epoch, done.n_epochs
+        if done.validation_losses:
+            self.validation_loss_curve_ = list(done.validation_losses)
+        elif hasattr(self, "validation_loss_curve_"):
+            del self.validation_loss_curve_
+
+    def _warn(self, done: Training) -> None:
+        if done.trouble:
+            text = (
+                f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "
+                f"kept, loss {self.best_loss_:.3g}. Lower learning_rate_init="
+                f"{self.learning_rate_init:g}, or clip_norm."
+            )
+        elif done.n_epochs and done.best_epoch == 0:
+            best = int(np.argmin(done.criterion[1:])) + 1
+            text = (
+                f"Training did not improve on its start in {done.n_epochs} epochs: loss "
+                f"{done.criterion[0]:.3g} there, at best {done.criterion[best]:.3g} in epoch "
+                f"{best}. The start is kept. Lower learning_rate_init={self.learning_rate_init:g}, "
+                'or use solver="lbfgs".'
+            )
+        else:
+            return
+        warnings.warn(text, ConvergenceWarning, stacklevel=caller_level())
+
+    # ------------------------------------------------------------------ learning online
+
+    def _partial_fit(
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        X: Any,
+        y: Any,
+        *,
+        first: bool,
+        new_sequence: bool,
+    ) -> None:
+        if self.target == "last":
+            raise ValueError(
+                "partial_fit learns step by step, from a target at every step; target='last' "
+                "needs fit."
+            )
+        if self.solver == "lbfgs":
+            raise ValueError(
+                "partial_fit goes through the data once; solver='lbfgs' needs all of it. Use "
+                "solver='adam', or fit."
+            )
+        if first:
+            network = self._begin(sequences, targets)
+            generator = as_generator(self.random_state)
+            starts = self._states_before(network, self.initial_state, sequences, None)
+            washout = self._washouts(sequences.lengths[:1])[0]
+            skips = [min(washout, n - 1) for n in sequences.lengths]
+            data, _ = self._split(sequences, targets, None, skips, starts, generator)
+            params = starting_weights(self, network, X, y, data, generator=generator.spawn(1)[0])
+            self.network_, self.n_outputs_ = network, network.n_outputs
+            self.params_, self.loss_curve_, self.n_iter_ = params, [], 0
+            self._pairing, self._seen = Pairing(self.n_outputs_, feedback=False), set()
+            self._online, self._washout, self._steps = None, washout, 0
+            self.washout_ = np.array([washout])
+        n_outputs = targets[0].shape[1]
+        if n_outputs != self.n_outputs_:
+            raise ValueError(f"y has {n_outputs} outputs; earlier calls had {self.n_outputs_}.")
+        check_targets(np.vstack(targets), self.network_.output, self.network_.loss)
+        if self._online is None:
+            self._online = OnlineLearner(
+                self.network_,
+                self.params_,
+                method=self.online,
+                solver=self.solver,
+                learning_rate=self.learning_rate_init,
+                truncation=self._steps_of_update() or _TRUNCATION,
+                window=self.online_window,
+                clip_norm=self.clip_norm,
+                l1=self.l1,
+                l2=self.alpha,
+                control=self._control,
+            )
+        goes_on = not first and self._goes_on(sequences, new_sequence)
+        if sequences.ids is not None and not first:
+            self._check_ids(sequences.ids[1:] if goes_on or new_sequence else sequences.ids)
+        starts = self._states_before(self.network_, self.initial_state, sequences, None)
+        previous = self._last_output if goes_on else None
+        steps = getattr(self, "_steps", 0)
+        washout = getattr(self, "_washout", 0)
+        for i, (rows, values) in enumerate(zip(sequences.arrays, targets, strict=True)):
+            if i or not goes_on:
+                steps = 0
+                self._online.restart(starts[i])
+            elif not self._online.running:
+                self._online.restart(self.state_)
+            skip = min(max(washout - steps, 0), len(rows))
+            loss = self._online.learn(rows, values.astype(self._dtype), skip)
+            if np.isfinite(loss):
+                self.loss_curve_.append(loss)
+            steps += len(rows)
+            self._pairing.add(rows, values)
+        if previous is not None:
+            self._pairing.join(previous, sequences.arrays[0][0])
+        self.params_ = self._online.params
+        self.state_ = self._online.state.copy()
+        self._steps, self._washout = steps, washout
+        self._last_output = np.array(targets[-1][-1], dtype=np.float64)
+        self.n_iter_ += 1
+        self._remember_ids(sequences)
+        self._continues = True
+
+    # ------------------------------------------------------------------ using the fitted network
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "params_")
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
+
+    @property
+    def reservoir_(self) -> Reservoir:
+        """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
+        self._check_fitted()
+        cell = self.network_.cell
+        if not isinstance(cell, SimpleCell):
+            raise AttributeError(
+                f"{type(cell).__name__} is no reservoir: cells 'rnn' and 'leaky' are."
+            )
+        leak = cell.leaks(self._dtype)
+        return Reservoir(
+            self.params_["W"],
+            self.params_["W_in"],
+            self.params_["bias"],
+            leak_rate=1.0 if leak is None else leak,
+            activation=cell.activation,
+        )
+
+    def _states_before(
+        self,
+        network: Network,
+        spec: Any,
+        sequences: Sequences,
+        last: Array | None,
+        params: Params | None = None,
+    ) -> list[Array]:
+        return initial_states(
+            spec,
+            sequences,
+            n_units=network.cell.state_size,
+            n_fed_back=0,
+            dtype=sequences.arrays[0].dtype,
+            last=last,
+            steady=partial(steady_state_of, network.cell, params),
+        )
+
+    def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
+        return self._states_before(
+            self.network_,
+            self.initial_state if spec is None else spec,
+            sequences,
+            self.state_ if self._continues else None,
+            self.params_,
+        )
+
+    def _run(self, sequences: Sequences, starts: list[Array]) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence."""
+        data = Data(sequences.arrays, sequences.arrays)
+        outputs: list[Array] = [np.empty(0)] * len(sequences)
+        ends: list[Array] = [np.empty(0)] * len(sequences)
+        for index in data.by_length(_BATCH_SIZE):
+            batch, _ = data.batch(index)
+            state = np.stack([starts[i] for i in index])
+            parts = []
+            for chunk in batch.chunks(_BLOCK_STEPS):
+                with np.errstate(over="ignore", invalid="ignore"):
+                    rows, state = predict(
+                        self.network_, self.params_, chunk.inputs, state, chunk.lengths
+                    )
+                parts.append(rows)
+            played = np.concatenate(parts)
+            for k, i in enumerate(index):
+                outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
+                ends[i] = state[k].copy()
+        for i, rows in enumerate(outputs):
+            if not np.isfinite(rows).all():
+                row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+                where = f"row {row}" if len(outputs) == 1 else f"row {row} of sequence {i}"
+                raise ValueError(
+                    f"The output of {where} overflows {rows.dtype}: the input there is far outside "
+                    "what the network was trained on. Check that row, or scale the data."
+                )
+        return outputs, ends
+
+    def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
+        return self._run(sequences, self._start_states(spec, sequences))
+
+    def _restore(self, outputs: list[Array], sequences: Sequences) -> Any:
+        """Return outputs in the container of X; for targets at the last step, one row each."""
+        if self._last:
+            return np.stack([rows[-1] for rows in outputs])
+        return sequences.restore(outputs)
+
+    def states(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return what the readout sees of the recurrent layer.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : str or array, optional
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_units), or the container that X came in
+        """
+        self._check_fitted()
+        sequences = self._read(X, reset=False)
+        starts = self._start_states(initial_state, sequences)
+        states = [
+            self.network_.cell.forward(self.params_, rows[:, None], start[None]).states[1:, 0]
+            for rows, start in zip(sequences.arrays, starts, strict=True)
+        ]
+        return sequences.restore([np.ascontiguousarray(rows) for rows in states])
+
+    def _loop_readout(self) -> Any:
+        """Return what closes a loop: (coef, intercept), or a function of the features."""
+        coef, intercept = self.params_["coef"], self.params_["intercept"]
+        if self.network_.output == "identity":
+            return coef, intercept
+        output = self.network_.output
+        return lambda features: apply_output(coef @ features + intercept, output)
+
+    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array]:
+        """Run on own outputs; parameters as in `run_closed_loop`."""
+        if isinstance(self.network_.cell, SimpleCell):
+            return run_closed_loop(
+                self.reservoir_,
+                readout,
+                n_steps,
+                include_input=self.network_.include_input,
+                **options,
+            )
+        return run_gated_loop(self.network_, self.params_, readout, n_steps, **options)
+
+
+def _check_same(network: Network, before: Network) -> None:
+    for name in ("cell", "n_features", "n_outputs", "include_input"):
+        ours, theirs = getattr(network, name), getattr(before, name)
+        if ours != theirs:
+            raise ValueError(
+                f"warm_start=True goes on with the network of the last fit, which had "
+                f"{name}={theirs!r}; now it is {ours!r}. Use warm_start=False."
+            )
+
+
+def _show(done: Training, *, total: int) -> None:
+    """Print a line of progress."""
+    valid = ""
+    if done.validation_losses:
+        valid = f", validation {done.validation_losses[-1]:.6g}"
+    best = done.criterion[done.best_epoch]
+    print(
+        f"Epoch {done.n_epochs} of {total}: loss {done.losses[-1]:.6g}{valid}; best {best:.6g} "
+        f"in epoch {done.best_epoch}"
+    )

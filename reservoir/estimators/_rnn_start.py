@@ -1,0 +1,212 @@
+"""From an estimator's parameters to a network of trained weights, and where its training starts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_count, check_number
+from reservoir.activations import get_activation
+from reservoir.training._params import Params
+from reservoir.training.bptt import Network
+from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.gradient_control import GradientControl
+from reservoir.training.initializers import INITIALIZERS, initialize
+from reservoir.training.online import METHODS
+from reservoir.training.optimizers import OPTIMIZERS
+from reservoir.training.schedules import SCHEDULES
+STARTS = ("esn", "least_squares")  # TEMP
+from reservoir.training.trainer import Data
+
+SOLVERS = (*OPTIMIZERS, "lbfgs")
+
+
+def check_rnn(estimator: Any) -> None:
+    """Refuse parameters of a trained network that cannot be right, or not together."""
+    check_count("n_units", estimator.n_units)
+    check_count("max_iter", estimator.max_iter, minimum=0)
+    check_count("n_iter_no_change", estimator.n_iter_no_change)
+    check_count("online_window", estimator.online_window)
+    for name in ("batch_size", "truncation"):
+        value = getattr(estimator, name)
+        if value is not None and not isinstance(value, str):
+            check_count(name, value)
+        elif isinstance(value, str):
+            check_choice(name, value, ("auto",))
+    if estimator.batch_size is None:
+        raise ValueError('batch_size=None: give a number of sequences, or "auto".')
+    for name in ("learning_rate_init", "alpha", "l1", "tol"):
+        check_number(name, getattr(estimator, name), low=0.0, low_open=name == "learning_rate_init")
+    if estimator.clip_norm is not None:
+        check_number("clip_norm", estimator.clip_norm, low=0.0, low_open=True)
+    check_number(
+        "validation_fraction", estimator.validation_fraction,
+        low=0.0, high=1.0, low_open=True, high_open=True,
+    )  # fmt: skip
+    for name in ("include_input", "early_stopping", "warm_start"):
+        if not isinstance(getattr(estimator, name), (bool, np.bool_)):
+            raise TypeError(f"{name} must be True or False; got {getattr(estimator, name)!r}.")
+    check_choice("target", estimator.target, ("step", "last"))
+    check_choice("online", estimator.online, METHODS)
+    check_choice("solver", estimator.solver, SOLVERS)
+    check_choice("learning_rate", estimator.learning_rate, SCHEDULES)
+    if not isinstance(estimator.verbose, (bool, np.bool_)):
+        check_count("verbose", estimator.verbose, minimum=0)
+    if isinstance(estimator.init, str):
+        check_choice("init", estimator.init, (*STARTS, *INITIALIZERS))
+    elif not isinstance(estimator.init, BaseEstimator):
+        raise TypeError(
+            f"init={estimator.init!r} must be a name ({', '.join((*STARTS, *INITIALIZERS))}) "
+            "or an echo state or recurrent network."
+        )
+    if estimator.solver == "lbfgs" and not isinstance(estimator.truncation, (str, type(None))):
+        raise ValueError(
+            f"truncation={estimator.truncation}: L-BFGS needs the whole gradient. Use "
+            'truncation="auto", or another solver.'
+        )
+    if isinstance(estimator.washout, str) and estimator.washout == "measured":
+        raise ValueError(
+            'washout="measured" is for reservoirs, whose weights stay: give an integer or "auto".'
+        )
+
+
+def read_control(value: Any) -> GradientControl | None:
+    """Return what `gradient_control` asks for: a weight, or all of it."""
+    if isinstance(value, GradientControl):
+        return value if value.weight else None
+    weight = check_number("gradient_control", value, low=0.0)
+    return GradientControl(weight=weight) if weight else None
+
+
+def make_cell(estimator: Any) -> Cell:
+    """Return the cell that an estimator's parameters name."""
+    cell = estimator.cell
+    if isinstance(cell, Cell):
+        if cell.n_units != estimator.n_units:
+            raise ValueError(
+                f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
+                "make them equal."
+            )
+        return cell
+    check_choice("cell", cell, CELLS)
+    activation = get_activation(estimator.activation).name
+    if cell in ("lstm", "gru"):
+        if activation != "tanh":
+            raise ValueError(
+                f"activation={activation!r} goes with cell='rnn' and 'leaky'; gates and "
+                f"candidates of cell={cell!r} are logistic and tanh."
+            )
+        return LSTMCell(estimator.n_units) if cell == "lstm" else GRUCell(estimator.n_units)
+    leak: Any = 1.0
+    if cell == "leaky":
+        leak = estimator.leak_rate
+        leak = tuple(map(float, leak)) if np.ndim(leak) == 1 else leak
+    return SimpleCell(estimator.n_units, activation, leak)
+
+
+def starting_weights(
+    estimator: Any,
+    network: Network,
+    X: Any,
+    y: Any,
+    data: Data,
+    *,
+    generator: np.random.Generator,
+) -> Params:
+    """Return the weights that training starts from.
+
+    X and y are as the user gave them, for an estimator that is yet to be fitted; `data` holds the
+    sequences to learn from.
+    """
+    init = estimator.init
+    if not isinstance(init, str):
+        params = _weights_of(_fitted(init, X, y), network)
+    elif init in STARTS:
+        from reservoir.training.starts import start  # TEMP
+
+        params = start(
+            network,
+            data.inputs,
+            data.targets,
+            scheme=init,
+            weights=data.weights,
+            target=estimator.target,
+            random_state=generator,
+        )
+    else:
+        params = initialize(
+            network.shapes(), init, n_gates=n_gates(network.cell), random_state=generator
+        )
+    dtype = data.inputs[0].dtype
+    return {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
+
+
+def n_gates(cell: Cell) -> int:
+    """Return how many gates stand one below the other in a cell's weights."""
+    return cell.shapes(1)["W"][0] // cell.n_units
+
+
+def _fitted(init: Any, X: Any, y: Any) -> Any:
+    if isinstance(init, FrozenEstimator):
+        check_is_fitted(init.estimator)
+        return init.estimator
+    return clone(init).fit(X, y)
+
+
+def _weights_of(model: Any, network: Network) -> Params:
+    """Return the weights of a fitted network of either kind, if they fit this one."""
+    if hasattr(model, "params_"):
+        given, params = model.network_, dict(model.params_)
+    elif hasattr(model, "reservoir_") and hasattr(model, "coef_"):
+        given, params = network_of(model), weights_of(model)
+    else:
+        raise TypeError(
+            f"init={type(model).__name__} is no fitted ESNRegressor or RNNRegressor with the "
+            "built-in readout."
+        )
+    for name in ("cell", "n_features", "n_outputs", "include_input"):
+        ours, theirs = getattr(network, name), getattr(given, name)
+        if ours != theirs:
+            raise ValueError(
+                f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Make "
+                "them equal (for an echo state network ESNRegressor.to_rnn() does)."
+            )
+    return params
+
+
+def network_of(esn: Any) -> Network:
+    """Return an echo state network as a network that can be trained."""
+    reservoir = esn.reservoir_
+    if reservoir.W_fb is not None:
+        raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
+    activation = get_activation(reservoir.activation)
+    leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
+    rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))
+    cell = SimpleCell(reservoir.n_units, activation.name, rate)
+    return Network(
+        cell,
+        reservoir.n_features,
+        esn.n_outputs_,
+        include_input=esn._include_input,
+    )
+
+
+def weights_of(esn: Any) -> Params:
+    """Return the weights of an echo state network by the names of a trained one."""
+    reservoir = esn.reservoir_
+
+    def dense(matrix: Any) -> Array:
+        return np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+    return {
+        "W_in": dense(reservoir.W_in),
+        "W": dense(reservoir.W),
+        "bias": np.array(reservoir.bias),
+        "coef": np.array(np.atleast_2d(esn.coef_)),
+        "intercept": np.array(np.atleast_1d(esn.intercept_)),
+    }

@@ -1,0 +1,767 @@
+"""Fully trained recurrent networks with scikit-learn's interface."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    read_labels,
+    read_last_labels,
+    read_last_targets,
+    read_last_weights,
+    read_targets,
+    read_weights,
+)
+from reservoir.estimators._docs import COLUMN, describe
+from reservoir.estimators._engine import join
+from reservoir.estimators._rnn import BaseRNN
+from reservoir.estimators._rnn_docs import FITTED_RNN, NETWORK, TRAINING
+from reservoir.estimators._rnn_start import network_of, weights_of
+from reservoir.estimators.forecast import forecast_network
+from reservoir.estimators.stream import Stream
+from reservoir.training._exchange import from_torch, to_torch
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+
+__all__ = ["RNNClassifier", "RNNRegressor", "rnn_from_esn"]
+
+_NAMES = {LSTMCell: "lstm", GRUCell: "gru"}
+
+
+@describe(NETWORK=NETWORK, TRAINING=TRAINING, COLUMN=COLUMN, FITTED_RNN=FITTED_RNN)
+class RNNRegressor(RegressorMixin, BaseRNN):
+    """Recurrent network with every weight trained, for numbers.
+
+    ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)`` or an LSTM or a GRU, and
+    ``y[t] = output(coef [h[t]; u[t]] + intercept)``. Training starts from a least-squares solution,
+    goes on by back-propagation through time, and ends with the best weights seen, the start among
+    them.
+
+    Rows of X are time steps, in order; sequences are given as to `ESNRegressor`.
+
+    Parameters
+    ----------
+    {NETWORK}
+    {TRAINING}
+    {COLUMN}
+
+    Attributes
+    ----------
+    {FITTED_RNN}
+
+    See Also
+    --------
+    ESNRegressor : Only the readout is learned; `ESNRegressor.to_rnn` goes on from there.
+    RNNClassifier : Labels instead of numbers.
+
+    References
+    ----------
+    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training", PhD
+       thesis, 2017, chapters 2, 4 and 5.
+
+    Examples
+    --------
+    >>> from reservoir import RNNRegressor
+    >>> from reservoir.datasets import mackey_glass
+    >>> series = mackey_glass(1500, random_state=0).ravel()
+    >>> rnn = RNNRegressor(64, max_iter=0, random_state=0)  # the least-squares start alone
+    >>> rnn = rnn.fit(series[:1199, None], series[1:1200])
+    >>> rnn.score(series[1199:-1, None], series[1200:]) > 0.9999
+    True
+    """
+
+    def __init__(
+        self,
+        n_units: int = 64,
+        *,
+        cell: Any = "rnn",
+        activation: str = "tanh",
+        leak_rate: Any = 0.3,
+        output: str = "identity",
+        loss: str = "auto",
+        init: Any = "least_squares",
+        solver: str = "adam",
+        learning_rate_init: float = 1e-3,
+        learning_rate: str = "constant",
+        max_iter: int = 200,
+        batch_size: Any = "auto",
+        truncation: Any = "auto",
+        clip_norm: float | None = 1.0,
+        alpha: float = 0.0,
+        l1: float = 0.0,
+        gradient_control: Any = 0.0,
+        include_input: bool = False,
+        target: str = "step",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        online: str = "bptt",
+        online_window: int = 300,
+        washout: Any = "auto",
+        initial_state: Any = "last",
+        sequence_column: Any = None,
+        warm_start: bool = False,
+        dtype: Any = "float64",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_units = n_units
+        self.cell = cell
+        self.activation = activation
+        self.leak_rate = leak_rate
+        self.output = output
+        self.loss = loss
+        self.init = init
+        self.solver = solver
+        self.learning_rate_init = learning_rate_init
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.truncation = truncation
+        self.clip_norm = clip_norm
+        self.alpha = alpha
+        self.l1 = l1
+        self.gradient_control = gradient_control
+        self.include_input = include_input
+        self.target = target
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.online = online
+        self.online_window = online_window
+        self.washout = washout
+        self.initial_state = initial_state
+        self.sequence_column = sequence_column
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RNNRegressor:
+        """Start the network, and train it.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
+            With ``target="last"``: (n_sequences,) or (n_sequences, n_outputs).
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            At least 0. A row of weight 0 still drives the network. With ``target="last"``:
+            (n_sequences,).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If training diverged (the message names the epoch), or did not improve on its start; the
+            best weights seen are kept.
+        """
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=True)
+            targets = self._read_targets(y, sequences, first=True)
+            read = read_last_weights if self.target == "last" else read_weights
+            self._fit(sequences, targets, read(sample_weight, sequences), X, y)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
+        """Learn online from the next rows, once through.
+
+        How is a matter of `online`. The first call starts the network from its rows by `init`;
+        after `fit` learning goes on from the trained weights.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`. A table goes on where the last call ended; each item of a list is a
+            sequence of its own.
+        new_sequence : bool, default=False
+            Whether the chunk starts a new sequence.
+
+        Returns
+        -------
+        self
+            ``loss_curve_`` has one entry more per sequence of the chunk: the loss of the
+            predictions that were made before their targets were learned from.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `fit`; and where ``target="last"`` or ``solver="lbfgs"``.
+        """
+        first = not hasattr(self, "params_")
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=first)
+            targets = self._read_targets(y, sequences, first=first)
+            self._partial_fit(sequences, targets, X, y, first=first, new_sequence=new_sequence)
+        return self
+
+    def _read_targets(self, y: Any, sequences: Sequences, *, first: bool) -> list[Array]:
+        read = read_last_targets if self.target == "last" else read_targets
+        targets, ndim = read(self, y, sequences)
+        if not first and self._one_dimensional != (ndim == 1) and targets[0].shape[-1] == 1:
+            raise ValueError(
+                f"y has {ndim} dimension(s); in earlier calls it had {3 - ndim}. Give y of shape "
+                + ("(n_samples,)." if self._one_dimensional else "(n_samples, 1).")
+            )
+        if first:
+            self._one_dimensional = ndim == 1
+        return targets
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Return one row of output per row of X, or per sequence with ``target="last"``.
+
+        The estimator is not changed: the same call gives the same answer.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
+        state : array of shape (state_size,), or one row per sequence
+            Where the run ended; only if `return_state`.
+        """
+        self._check_fitted()
+        sequences = self._read(X, reset=False)
+        outputs, states = self._outputs(sequences, initial_state)
+        if self._one_dimensional:
+            outputs = [rows[:, 0] for rows in outputs]
+        y = self._restore(outputs, sequences)
+        return (y, self._pack_states(states, sequences)) if return_state else y
+
+    def forecast(
+        self,
+        n_steps: int,
+        *,
+        context: Any = None,
+        exog: Any = None,
+        initial_state: Any = None,
+        return_state: bool = False,
+    ) -> Any:
+        """Forecast by feeding outputs back as inputs; see `ESNRegressor.forecast`.
+
+        Parameters
+        ----------
+        n_steps : int
+            Rows to forecast.
+        context : array of shape (n_context, n_features), optional
+            Rows that the network listens to first; row 0 of the forecast is then what `predict`
+            says of the last of them. Without context the forecast goes on from the end of training.
+        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
+        initial_state : str or array, optional
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
+        state : array of shape (state_size,)
+            Only if `return_state`.
+
+        Raises
+        ------
+        ValueError
+            If the network was not trained to predict its own next input, shapes do not fit, or
+            n_steps < 1.
+
+        Warns
+        -----
+        RuntimeWarning
+            If the loop diverges; the message names the step.
+        """
+        self._check_fitted()
+        if self._last:
+            raise ValueError(
+                'forecast needs an output at every step; this network has target="last".'
+            )
+        rows, state = forecast_network(
+            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=False
+        )
+        return (rows, state) if return_state else rows
+
+    def stream(self, initial_state: Any = "last") -> Stream:
+        """Return a session that keeps its state from chunk to chunk.
+
+        Parameters
+        ----------
+        initial_state : {"last", "zeros", "steady"} or array, default="last"
+
+        Returns
+        -------
+        Stream
+            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
+        """
+        self._check_fitted()
+        return Stream(self, initial_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of `predict`, over all rows of all sequences.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        if not self._last:
+            y, predicted, sample_weight = (join(v, X) for v in (y, predicted, sample_weight))
+        return r2_score(y, predicted, sample_weight=sample_weight)
+
+    def to_torch(self) -> Any:
+        """Return the network as a torch module.
+
+        Returns
+        -------
+        torch.nn.Module
+            Batch first, in the network's dtype: (batch, time, n_features) to (batch, time,
+            n_outputs), from state 0, output function included.
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        ValueError
+            If torch has no such cell: leaks, peepholes, activations other than tanh and relu.
+
+        See Also
+        --------
+        from_torch
+        """
+        self._check_fitted()
+        return to_torch(self.network_, self.params_)
+
+    @classmethod
+    def from_torch(cls, module: Any, **params: Any) -> RNNRegressor:
+        """Return a fitted network with the weights of a torch module.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            What `to_torch` made, or a module that holds one layer of RNN, LSTM or GRU and one
+            Linear.
+        **params
+            Parameters of the estimator that say how training would go on.
+
+        Returns
+        -------
+        RNNRegressor
+            With ``warm_start=True``, so that `fit` goes on from these weights.
+        """
+        network, weights = from_torch(module)
+        cell = network.cell
+        rnn = cls(
+            cell.n_units,
+            cell=_NAMES.get(type(cell), "rnn"),
+            activation=getattr(cell, "activation", "tanh"),
+            output=network.output,
+            include_input=network.include_input,
+            warm_start=True,
+            dtype=str(weights["W"].dtype),
+        )
+        rnn.set_params(**params)
+        return _as_fitted(rnn, network, weights, one_dimensional=network.n_outputs == 1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _as_fitted(rnn: RNNRegressor, network: Any, weights: Any, *, one_dimensional: bool) -> Any:
+    """Give an estimator the attributes of a fit."""
+    rnn._adopt(network, weights)
+    rnn._one_dimensional = one_dimensional
+    return rnn
+
+
+def rnn_from_esn(esn: Any) -> RNNRegressor:
+    """Return a fitted echo state network as a network that can be trained, with equal outputs."""
+    if not hasattr(esn, "coef_"):
+        raise ValueError(
+            f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
+        )
+    network = network_of(esn)
+    cell: SimpleCell = network.cell  # type: ignore[assignment]
+    leaky = cell.leaks() is not None
+    rnn = RNNRegressor(
+        cell.n_units,
+        cell="leaky" if leaky else "rnn",
+        activation=cell.activation,
+        leak_rate=esn.reservoir_.leak_rate if leaky else 0.3,
+        init=FrozenEstimator(esn),
+        include_input=network.include_input,
+        washout=esn.washout,
+        initial_state=esn.initial_state,
+        sequence_column=esn.sequence_column,
+        dtype=esn.dtype,
+        random_state=esn.random_state,
+    )
+    rnn = _as_fitted(rnn, network, weights_of(esn), one_dimensional=esn._one_dimensional)
+    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_"):
+        if hasattr(esn, name):
+            setattr(rnn, name, getattr(esn, name))
+    rnn._sequence_column, rnn._continues = esn._sequence_column, esn._continues
+    rnn._pairing, rnn._last_output = esn._pairing, esn._last_output
+    return rnn
+
+
+def _has_probabilities(classifier: RNNClassifier) -> bool:
+    return classifier.loss != "hinge"
+
+
+@describe(
+    NETWORK=NETWORK[: NETWORK.index("output :")]
+    + NETWORK[NETWORK.index("loss :") :].replace(
+        NETWORK[NETWORK.index("loss :") : NETWORK.index("init :")],
+        """loss : {"auto", "cross_entropy", "hinge"}, default="auto"
+    "auto" is the cross-entropy of the softmax; the hinge takes each class against the rest.
+""",
+    ),
+    TRAINING=TRAINING,
+    COLUMN=COLUMN,
+    FITTED_RNN=FITTED_RNN,
+)
+class RNNClassifier(ClassifierMixin, BaseRNN):
+    """Recurrent network with every weight trained, for labels.
+
+    One label per time step or, with ``target="last"``, one per sequence. The network, its start and
+    its training are those of `RNNRegressor`, under a softmax.
+
+    Parameters
+    ----------
+    {NETWORK}
+    {TRAINING}
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as in scikit-learn.
+    {COLUMN}
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    {FITTED_RNN}
+
+    See Also
+    --------
+    RNNRegressor : Numbers instead of labels.
+    ESNClassifier : Only the readout is learned.
+
+    Examples
+    --------
+    >>> from reservoir import RNNClassifier
+    >>> from reservoir.datasets import sine_square
+    >>> X, y = sine_square(1500, random_state=0)
+    >>> clf = RNNClassifier(20, max_iter=5, random_state=0).fit(X[:1000], y[:1000])
+    >>> clf.score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    _one_dimensional = False
+
+    def __init__(
+        self,
+        n_units: int = 64,
+        *,
+        cell: Any = "rnn",
+        activation: str = "tanh",
+        leak_rate: Any = 0.3,
+        loss: str = "auto",
+        init: Any = "least_squares",
+        solver: str = "adam",
+        learning_rate_init: float = 1e-3,
+        learning_rate: str = "constant",
+        max_iter: int = 200,
+        batch_size: Any = "auto",
+        truncation: Any = "auto",
+        clip_norm: float | None = 1.0,
+        alpha: float = 0.0,
+        l1: float = 0.0,
+        gradient_control: Any = 0.0,
+        include_input: bool = False,
+        target: str = "step",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        n_iter_no_change: int = 10,
+        tol: float = 1e-4,
+        online: str = "bptt",
+        online_window: int = 300,
+        washout: Any = "auto",
+        initial_state: Any = "last",
+        class_weight: Any = None,
+        sequence_column: Any = None,
+        warm_start: bool = False,
+        dtype: Any = "float64",
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.n_units = n_units
+        self.cell = cell
+        self.activation = activation
+        self.leak_rate = leak_rate
+        self.loss = loss
+        self.init = init
+        self.solver = solver
+        self.learning_rate_init = learning_rate_init
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.truncation = truncation
+        self.clip_norm = clip_norm
+        self.alpha = alpha
+        self.l1 = l1
+        self.gradient_control = gradient_control
+        self.include_input = include_input
+        self.target = target
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.online = online
+        self.online_window = online_window
+        self.washout = washout
+        self.initial_state = initial_state
+        self.class_weight = class_weight
+        self.sequence_column = sequence_column
+        self.warm_start = warm_start
+        self.dtype = dtype
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _output_and_loss(self) -> tuple[str, str]:
+        if self.loss == "hinge":
+            return "identity", "hinge"
+        if self.loss not in ("auto", "cross_entropy"):
+            raise ValueError(f"loss={self.loss!r} is not known. Known: auto, cross_entropy, hinge.")
+        return "softmax", "cross_entropy"
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RNNClassifier:
+        """Start the network, and train it.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        y : array of shape (n_samples,), or one such array per sequence
+            Labels, one per row; with ``target="last"`` (n_sequences,), one per sequence.
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            With ``target="last"`` (n_sequences,).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do.
+
+        Warns
+        -----
+        ConvergenceWarning
+            As `RNNRegressor.fit`.
+        """
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=True)
+            labels = self._read_labels(y, sequences)
+            before = getattr(self, "classes_", None)
+            self._set_classes(np.unique(np.concatenate(labels)))
+            if self.warm_start and before is not None and not np.array_equal(before, self.classes_):
+                raise ValueError(
+                    f"warm_start=True goes on with the classes {before.tolist()}; y holds "
+                    f"{self.classes_.tolist()}. Use warm_start=False."
+                )
+            last = self.target == "last"
+            weights = (read_last_weights if last else read_weights)(sample_weight, sequences)
+            if self.class_weight is not None:
+                every = compute_sample_weight(self.class_weight, np.concatenate(labels))
+                parts = np.split(every, np.cumsum([len(part) for part in labels])[:-1])
+                given = [np.ones(1)] * len(parts) if weights is None else weights
+                weights = [a * b for a, b in zip(parts, given, strict=True)]
+            self._fit(sequences, [self._encode(part) for part in labels], weights, X, y)
+        return self
+
+    def _read_labels(self, y: Any, sequences: Sequences) -> list[Array]:
+        read = read_last_labels if self.target == "last" else read_labels
+        labels = read(self, y, sequences)
+        check_classification_targets(np.concatenate(labels))
+        return labels
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, new_sequence: bool = False
+    ) -> RNNClassifier:
+        """Learn online from the next rows; see `RNNRegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever come; needed in the first call unless its y has them all.
+        new_sequence : bool, default=False
+
+        Returns
+        -------
+        self
+        """
+        if self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "
+                "one chunk at a time. Use fit, or class_weight=None."
+            )
+        first = not hasattr(self, "params_")
+        with self._all_or_nothing():
+            sequences = self._read(X, reset=first)
+            labels = self._read_labels(y, sequences)
+            if first:
+                self._set_classes(np.unique(np.concatenate(labels) if classes is None else classes))
+            elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+                raise ValueError(
+                    f"classes={classes!r} are not those of the first call, "
+                    f"{self.classes_.tolist()}."
+                )
+            targets = [self._encode(part) for part in labels]
+            self._partial_fit(sequences, targets, X, y, first=first, new_sequence=new_sequence)
+        return self
+
+    def _set_classes(self, classes: Array) -> None:
+        if len(classes) < 2:
+            raise ValueError(
+                f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
+                "two classes. In partial_fit name them all with classes=."
+            )
+        self.classes_ = classes
+
+    def _encode(self, labels: Array) -> Array:
+        """Return one column per class, 1 for the label's and 0, or -1 for the hinge, elsewhere."""
+        index = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
+        unknown = self.classes_[index] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
+                f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with "
+                "classes=."
+            )
+        low = -1.0 if self.loss == "hinge" else 0.0
+        return np.where(index[:, None] == np.arange(len(self.classes_)), 1.0, low)
+
+    def _values(self, X: Any, initial_state: Any, transform: Any) -> tuple[Any, Any]:
+        self._check_fitted()
+        sequences = self._read(X, reset=False)
+        outputs, states = self._outputs(sequences, initial_state)
+        values = self._restore([transform(rows) for rows in outputs], sequences)
+        return values, self._pack_states(states, sequences)
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Return one label per row of X, or per sequence with ``target="last"``.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        labels : array of shape (n_samples,), or sequences
+        state : array of shape (state_size,), or one row per sequence
+            Where the run ended; only if `return_state`.
+        """
+        values = self._values(X, initial_state, lambda rows: self.classes_[rows.argmax(axis=1)])
+        return values if return_state else values[0]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the probabilities of the classes, as the network has learned them.
+
+        Parameters
+        ----------
+        X, initial_state
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or sequences
+            With ``target="last"`` (n_sequences, n_classes). Not offered with ``loss="hinge"``.
+        """
+        return self._values(X, initial_state, _rows_that_sum_to_one)[0]
+
+    def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the scores of the classes: log probabilities, or with the hinge its margins.
+
+        Parameters
+        ----------
+        X, initial_state
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
+            For two classes the difference of their scores: positive means ``classes_[1]``.
+        """
+
+        def scores(rows: Array) -> Array:
+            if self.network_.output == "softmax":
+                rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
+            return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+
+        return self._values(X, initial_state, scores)[0]
+
+    def stream(self, initial_state: Any = "last") -> Stream:
+        """Return a session that keeps its state from chunk to chunk; see `RNNRegressor.stream`.
+
+        Parameters
+        ----------
+        initial_state : {"last", "zeros", "steady"} or array, default="last"
+
+        Returns
+        -------
+        Stream
+        """
+        self._check_fitted()
+        return Stream(self, initial_state)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, over all rows of all sequences.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        predicted = self.predict(X)
+        if not self._last:
+            y, predicted, sample_weight = (join(v, X) for v in (y, predicted, sample_weight))
+        return accuracy_score(y, predicted, sample_weight=sample_weight)
+
+
+def _rows_that_sum_to_one(rows: Array) -> Array:
+    return rows / rows.sum(axis=1, keepdims=True)

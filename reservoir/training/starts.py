@@ -1,0 +1,125 @@
+"""Starts that look at the data: a random reservoir under a fitted readout, and least squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import as_generator, check_choice
+from reservoir.building import build_reservoir
+from reservoir.training._params import Params
+from reservoir.training.bptt import Network
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.least_squares import ls_fit
+
+__all__ = ["STARTS", "start"]
+
+STARTS = ("esn", "least_squares")
+_N_ITER = 8
+
+
+def start(
+    network: Network,
+    inputs: Sequence[Array],
+    targets: Sequence[Array],
+    *,
+    scheme: str = "least_squares",
+    weights: Sequence[Array] | None = None,
+    target: str = "step",
+    n_iter: int = _N_ITER,
+    tau: float = 0.05,
+    random_state: Any = None,
+) -> Params:
+    """Return weights to start training from.
+
+    The recurrent layer is drawn as a reservoir: spectral radius .9, ten connections per unit, and
+    input weights that see each feature at mean 0 and variance 1 over the number of features,
+    whatever its units. Gates stand open. "esn" fits the readout by ridge; "least_squares"
+    goes on and fits the recurrent layer, too (`reservoir.training.least_squares.ls_fit`).
+
+    Parameters
+    ----------
+    network : Network
+        Of a `SimpleCell`, an `LSTMCell` or a `GRUCell`.
+    inputs : sequence of arrays of shape (n_steps_i, n_features)
+    targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
+    scheme : {"least_squares", "esn"}, default="least_squares"
+    weights : sequence of arrays of shape (n_steps_i,), optional
+        Of the rows; 0 leaves one out.
+    target : {"step", "last"}, default="step"
+        Whether each step has a target, or the last one alone.
+    n_iter : int, default=8
+        Iterations of least squares.
+    tau : float, default=0.05
+        How far from the best score a larger ridge penalty may be; larger values keep the readout
+        small.
+    random_state : int, Generator, RandomState or None
+
+    Returns
+    -------
+    dict of arrays
+
+    Raises
+    ------
+    ValueError
+        If the cell is none of those.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import narma
+    >>> from reservoir.training.bptt import Network, loss_value, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.starts import start
+    >>> X, y = narma(1000, random_state=0)
+    >>> network = Network(SimpleCell(30), 1, 1)
+    >>> batch = make_batch([X], [y[:, None]], washout=50)
+    >>> for scheme in ("esn", "least_squares"):
+    ...     params = start(network, [X], [y[:, None]], scheme=scheme, random_state=0)
+    ...     print(loss_value(network, params, batch)[0] < 0.3 * y.var())
+    True
+    True
+    """
+    check_choice("scheme", scheme, STARTS)
+    generator = as_generator(random_state)
+    params = _drawn(network, inputs, generator)
+    dtype = inputs[0].dtype
+    fitted = ls_fit(
+        {name: array.astype(dtype) for name, array in params.items()},
+        list(inputs),
+        list(targets),
+        cell=network.cell,
+        output=network.output,
+        include_input=network.include_input,
+        n_iter=n_iter if scheme == "least_squares" else 0,
+        tau=tau,
+        target=target,
+        sample_weight=None if weights is None else list(weights),
+        random_state=generator,
+    )
+    return fitted.params
+
+
+def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Generator) -> Params:
+    """Return a reservoir's weights, in the candidate's place where there are gates."""
+    cell, p = network.cell, network.n_features
+    if not isinstance(cell, (SimpleCell, LSTMCell, GRUCell)):
+        raise ValueError(
+            f"A start from data knows SimpleCell, LSTMCell and GRUCell; got {type(cell).__name__}. "
+            'Use an initializer, such as "glorot".'
+        )
+    reservoir = build_reservoir(
+        cell.n_units, p, input_scaling=1 / np.sqrt(p), random_state=generator
+    )
+    rows = np.concatenate(inputs)
+    spread = rows.std(axis=0, dtype=np.float64)
+    W_in = reservoir.W_in / np.where(spread > 0, spread, 1.0)
+    params = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    n = cell.n_units
+    place = slice(0, n) if isinstance(cell, SimpleCell) else slice(2 * n, 3 * n)
+    params["W_in"][place] = W_in
+    params["W"][place] = reservoir.W.toarray()
+    params["bias"][place] = reservoir.bias - W_in @ rows.mean(axis=0, dtype=np.float64)
+    return params
