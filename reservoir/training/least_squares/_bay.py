@@ -1,0 +1,66 @@
+"""The recipe of Bay (2017), chapter 5, as it is printed.
+
+With states ``h(t)`` of the forward run and ``h_back(t) = C+ (f_y^-1(y(t)) - c)``, eq. (5.1), each
+iteration solves two least-squares problems and moves a part of the way::
+
+    [W_in W b]  of  W_in x(t) + W h(t-1) + b = f_h^-1(h_back(t))      (5.3)
+    [C c]       of  C h(t) + c = f_y^-1(y(t))                         (5.6)
+    P <- P + step (P^ - P)                                            (5.4), (5.7)
+
+The forward states are regressors, the backward states targets: the only reading that gives the
+printed table. There is no penalty and no guard: past some 15 iterations the error rises again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir.readouts import GramAccumulator
+from reservoir.training._params import Params
+from reservoir.training.least_squares._layer import Layer
+from reservoir.training.least_squares._state import (
+    LeastSquaresResult,
+    State,
+    measure,
+    readout_gram,
+    simulate,
+)
+from reservoir.training.least_squares._targets import (
+    backward_states,
+    layer_weights,
+    recurrent_gram,
+    toward,
+)
+from reservoir.training.least_squares._task import Task
+
+
+def bay_fit(
+    task: Task, layer: Layer, params: Params, n_iter: int, step: float
+) -> LeastSquaresResult:
+    """Iterate, and return the best weights seen."""
+    state = measure(task, params, simulate(task, params))
+    if state is None:
+        raise ValueError("The states that params produce on X diverge. Scale X or W down.")
+    best, history = state, [state.mse]
+    for _ in range(n_iter):
+        state = _iterate(task, layer, state, step)
+        if state is None:
+            break
+        history.append(state.mse)
+        best = state if state.error < best.error else best
+    return LeastSquaresResult(best.params, np.array(history), len(history) - 1)
+
+
+def _iterate(task: Task, layer: Layer, state: State, step: float) -> State | None:
+    goal = _solve(recurrent_gram(task, state, backward_states(task, layer, state)))
+    coef, intercept = _solve(readout_gram(task, state.trace))
+    moved = toward(state.params, layer, layer_weights(task, layer, *goal), step)
+    scaled = {"coef": coef * task.scale[:, None], "intercept": intercept * task.scale}
+    for name, values in scaled.items():
+        moved[name] += (step * (values - moved[name])).astype(moved[name].dtype)
+    return measure(task, moved, simulate(task, moved))
+
+
+def _solve(gram: GramAccumulator) -> tuple[np.ndarray, np.ndarray]:
+    solution = gram.solve(0.0)
+    return solution.coef, solution.intercept

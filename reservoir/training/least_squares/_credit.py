@@ -1,0 +1,260 @@
+"""Least squares on back-propagated displacements: a backward pass, then a preconditioned step.
+
+With D(t) the slope of the squared errors at the pre-activations of step t, carried back through
+time, and R(t) = [x(t), h(t-1)] centred, the displacement of the weights that best produces -D,
+ridge-penalised, is ``-(R'R + m I)^-1 R'D``. R'D is the gradient, so one backward pass and one Gram
+matrix are enough. The slopes of the units are correlated, through the readout above all; dividing
+by their second moments S = D'D as well makes the step that of a Kronecker-factored curvature::
+
+    dW = -(S + s I)^-1 (D'R) (R'R + m I)^-1
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import check_count, check_number
+from reservoir.readouts import GramAccumulator
+from reservoir.training._params import Params
+from reservoir.training.cells import Cell, GRUCell
+from reservoir.training.least_squares._ridge import sum_rows
+from reservoir.training.least_squares._state import (
+    LeastSquaresResult,
+    State,
+    begin,
+    better,
+    conclude,
+    look,
+    scores,
+    with_readout,
+)
+from reservoir.training.least_squares._task import Task, blocks, flat, make_task
+
+_FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
+_PENALTY = 0.03  # m, in units of the mean eigenvalue of R'R
+_SLOPE_PENALTY = 1.0  # s, in units of the mean eigenvalue of S
+_MAX_CUTS = 12
+
+
+class CreditSteps:
+    """Takes one step after another, and remembers how long the last one was."""
+
+    def __init__(self, task: Task, tau: float) -> None:
+        self.task, self.tau = task, tau
+        self.length: float | None = None
+
+    def step(self, state: State) -> State | None:
+        """Return the state after one step that lowers the error; None if none is found.
+
+        Uses up the trace of a gated cell.
+        """
+        direction, move, slope = self._direction(state)
+        if not (np.isfinite(move) and move > 0 and slope < 0):
+            return None
+        if self.length is None:
+            self.length = _FIRST_MOVE / move
+        for cut in range(_MAX_CUTS):
+            moved = dict(state.params)
+            for name, change in direction.items():
+                moved[name] = (moved[name] + self.length * change).astype(moved[name].dtype)
+            candidate = with_readout(self.task, moved, self.tau)
+            if candidate is not None and better(self.task, candidate, state):
+                if cut == 0:
+                    self.length *= 2
+                return candidate
+            self.length *= _shorten(candidate, state, slope * self.length)
+        return None
+
+    def _direction(self, state: State) -> tuple[Params, float, float]:
+        """Return a step of length 1, how far it moves pre-activations, and the error's slope."""
+        task = self.task
+        grads, D = self._gradient(state)
+        gram = _regressors(task, state)
+        out = _precondition(task, grads, D, gram)
+        W = np.hstack([out["W_in"] * task.input_scale, out["W"]])
+        mean_move = W @ gram.mean_h + out["bias"] + _second_bias(task.cell, out)
+        squares = np.einsum("ij,ij->i", W @ gram.gram, W) / gram.weight + mean_move**2
+        n_rows = len(task.fit) * task.network.n_outputs
+        slope = 2 * sum(float(np.vdot(out[name], grads[name])) for name in out) / n_rows
+        return out, float(np.sqrt(np.mean(squares))), slope
+
+    def _gradient(self, state: State) -> tuple[Params, Array]:
+        """Gradient of half the squared errors of the scores; slopes at the pre-activations."""
+        task, trace, params = self.task, state.trace, state.params
+        dH = np.zeros_like(trace.states[1:])
+        rows, C = flat(dH), params["coef"][:, : task.cell.width]
+        for where, take in blocks(task.steps(task.fit)):
+            places = task.fit[where]
+            error = scores(params, look(task, trace, take)) / task.scale - task.latent[places]
+            error /= task.scale
+            weights = task.weights(places)
+            if weights is not None:
+                error *= weights[:, None]
+            rows[take] = error @ C
+        # the backward loops leave the slopes where the gates were, or where the gradient entered
+        D = trace.kept.get("G", dH)
+        with np.errstate(over="ignore", invalid="ignore"):
+            grads, _, _ = task.cell.backward(params, trace, dH)
+        return grads, flat(D)
+
+
+def _shorten(candidate: State | None, state: State, slope: float) -> float:
+    """Return the factor to the least point of the parabola through what is known."""
+    if candidate is None or candidate.error <= state.error:
+        return 0.5
+    return float(np.clip(-slope / (2 * (candidate.error - state.error - slope)), 0.1, 0.5))
+
+
+def _regressors(task: Task, state: State) -> GramAccumulator:
+    """Sum the products of [x(t), h(t-1)] over all rows that are no padding."""
+    before, inputs = flat(state.trace.states[:-1]), flat(task.batch.inputs)
+    nothing = np.zeros((len(before), 1))
+    parts = (
+        ((inputs[take] / task.input_scale, before[take]), nothing[where], None)
+        for where, take in blocks(task.ran())
+    )
+    return sum_rows(parts, inputs.shape[1] + before.shape[1], 1)
+
+
+def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) -> Params:
+    """Divide the gradient by the second moments on both sides, gate by gate."""
+    p, n = task.network.n_features, task.cell.n_units
+    matrix = gram.gram
+    matrix[np.diag_indices(len(matrix))] += _PENALTY * np.trace(matrix) / len(matrix) + 1e-300
+    factor = linalg.cho_factor(matrix, check_finite=False)
+    sums = grads["bias"].astype(np.float64)
+    # behind a reset gate, W and its own bias see other slopes than W_in and bias
+    behind = sums.copy()
+    if "bias_recurrent" in grads:
+        behind[2 * n :] = grads["bias_recurrent"]
+    cross = np.hstack(
+        [
+            grads["W_in"] / task.input_scale - np.outer(sums, gram.mean_h[:p]),
+            grads["W"] - np.outer(behind, gram.mean_h[p:]),
+        ]
+    )
+    coef = linalg.cho_solve(factor, cross.T, check_finite=False).T
+    both = np.hstack([coef, sums[:, None] / gram.weight])
+    for first in range(0, len(both), n):
+        rows = slice(first, first + n)
+        S = D[:, rows].T.astype(np.float64) @ D[:, rows]
+        mean = np.trace(S) / n
+        if mean > 0:
+            S /= mean
+            S[np.diag_indices(n)] += _SLOPE_PENALTY
+            both[rows] = linalg.solve(S, both[rows], assume_a="pos", check_finite=False)
+    coef, shift = both[:, :-1], both[:, -1]
+    out = {
+        "W_in": -coef[:, :p] / task.input_scale,
+        "W": -coef[:, p:],
+        "bias": coef @ gram.mean_h - shift,
+    }
+    if "bias_recurrent" in grads:  # two biases that add up share the step
+        out["bias"][2 * n :] /= 2
+        out["bias_recurrent"] = out["bias"][2 * n :].copy()
+    if "peephole" in grads:
+        out["peephole"] = -grads["peephole"].astype(np.float64) / gram.weight
+    return out
+
+
+def _second_bias(cell: Cell, out: Params) -> Any:
+    if not isinstance(cell, GRUCell):
+        return 0.0
+    return np.concatenate([np.zeros(2 * cell.n_units), out["bias_recurrent"]])
+
+
+def credit_fit(
+    params: Params,
+    X: Any,
+    Y: Any,
+    *,
+    output: str = "identity",
+    n_iter: int = 10,
+    tau: float = 0.05,
+    washout: int = 0,
+    cell: Cell | None = None,
+    include_input: bool = False,
+    target: str = "step",
+    sample_weight: Any = None,
+    holdout: float = 0.0,
+    tol: float = 1e-4,
+    random_state: RandomState = 0,
+) -> LeastSquaresResult:
+    """Improve weights by least squares on back-propagated displacements.
+
+    Each iteration costs one forward and one backward pass, and a forward pass more for each step
+    that has to be cut. The readout is refitted exactly at each trial; a trial is kept if the error
+    drops and the network forgets where it started. It takes every cell, gates included, as they
+    are, and sees credit that comes from the future, as `ls_fit` alone does not.
+
+    Parameters
+    ----------
+    params, X, Y, output, tau, washout, cell, include_input, target, sample_weight, random_state
+        As in `ls_fit`. Rows without a target pass credit on, and have none of their own.
+    n_iter : int, default=10
+        Iterations at most.
+    holdout : float in [0, 1), default=0.0
+        As in `ls_fit`: with noisy targets it keeps the steps from fitting the noise.
+    tol : float, default=1e-4
+        Stop when an iteration lowers the error by less than this share.
+
+    Returns
+    -------
+    LeastSquaresResult
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `ls_fit`.
+
+    References
+    ----------
+    J. Martens and R. Grosse, "Optimizing neural networks with Kronecker-factored approximate
+    curvature", ICML 2015, for the second moments on both sides; G. H. Golub and V. Pereyra, SIAM
+    Journal on Numerical Analysis 10, 1973, for the refitted readout (variable projection).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.least_squares import credit_fit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, (400, 1))
+    >>> Y = X * np.roll(X, 1, axis=0)  # the product of the last two inputs
+    >>> start = {
+    ...     "W_in": rng.normal(size=(10, 1)),
+    ...     "W": 0.2 * rng.normal(size=(10, 10)),
+    ...     "bias": 0.3 * rng.normal(size=10),
+    ... }
+    >>> result = credit_fit(start, X, Y, washout=10)
+    >>> bool(result.history[-1] < 0.2 * result.history[0])
+    True
+    """
+    check_count("n_iter", n_iter, minimum=0)
+    check_number("tau", tau, low=0.0)
+    check_number("tol", tol, low=0.0)
+    task, weights = make_task(
+        params,
+        X,
+        Y,
+        cell=cell,
+        output=output,
+        include_input=include_input,
+        washout=washout,
+        target=target,
+        sample_weight=sample_weight,
+        holdout=holdout,
+        random_state=random_state,
+    )
+    states, steps = [begin(task, weights, tau)], CreditSteps(task, tau)
+    for _ in range(n_iter):
+        new = steps.step(states[-1])
+        if new is None:
+            break
+        states.append(new)
+        if new.error > (1 - tol) * states[-2].error:
+            break
+    return conclude(task, weights, states, tau)

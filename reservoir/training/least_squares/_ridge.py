@@ -1,0 +1,55 @@
+"""Ridge regressions from Gram matrices, the penalty by cross-validation with a tolerance."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.readouts import GramAccumulator
+from reservoir.readouts._eigen import Eigenbasis
+
+# in units of the mean eigenvalue of the Gram matrix: half decades
+PENALTIES = 10.0 ** np.arange(-12.0, 1.01, 0.5)
+_MOST_FREEDOM = 0.98  # of the number of rows: beyond, cross-validation divides by next to nothing
+
+
+def choose_ridge(gram: GramAccumulator, tau: float) -> tuple[Array, Array, float]:
+    """Return coefficients, intercept and penalty: the largest penalty that is nearly the best.
+
+    "Nearly" is a score of generalised cross-validation within 1 + `tau` of the least one: the
+    regressions of one iteration feed the next, and smaller weights cost little and break nothing.
+    """
+    basis = Eigenbasis(gram, fit_intercept=True)
+    penalties = PENALTIES * basis.values.mean()
+    pooled = copy.copy(basis)  # the score is linear in squares: outputs may be summed beforehand
+    pooled.projected = np.sqrt((basis.projected**2).sum(axis=1, keepdims=True))
+    pooled.sum_y2 = basis.sum_y2.sum(keepdims=True)
+    scores = np.array([pooled.gcv(alpha)[0] for alpha in penalties])
+    freedom = 1 + basis.values @ basis._gain(penalties)
+    scores[freedom > _MOST_FREEDOM * gram.n_samples] = np.inf
+    near = np.flatnonzero(scores <= (1 + tau) * scores.min())
+    alpha = float(penalties[near[-1]])
+    coef = basis.coef(alpha)
+    return coef, gram.mean_y - coef @ gram.mean_h, alpha
+
+
+def sum_rows(
+    parts: Iterable[tuple[tuple[Array, ...], Array, Array | None]], n_features: int, n_outputs: int
+) -> GramAccumulator:
+    """Sum the products of regressors that stand in several arrays, block by block.
+
+    Parameters
+    ----------
+    parts : iterable of (regressors, targets, weights)
+        Regressors: a tuple of arrays with the same rows, put side by side one block at a time.
+    n_features, n_outputs : int
+    """
+    gram = GramAccumulator(n_features, n_outputs)
+    for regressors, targets, weights in parts:
+        block = np.empty((len(targets), n_features))
+        np.concatenate(regressors, axis=1, out=block)
+        gram.update(block, targets, weights, overwrite_h=True)
+    return gram
