@@ -173,3 +173,19 @@ def test_the_cache_knows_what_recurrent_kernels_are_made_of():
             assert isinstance(kernel._cache, _compile.Cache)
             assert kernel.targetoptions["nogil"]
             assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}
+
+
+@pytest.mark.parametrize("n_sums", [4, 8, 16])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_panels_of_processors_with_few_registers(n_sums, dtype, monkeypatch):
+    from reservoir._kernels import _panels
+
+    monkeypatch.setattr(_panels, "_sums_in_registers", lambda bits, features: n_sums)
+    panels = (_panels._panel(n, 4, chains) for n, chains in ((4, 1), (2, 1), (1, 2)))
+    strip = _panels._strip(*panels)
+    normal = draw(4, dtype)
+    W, x, begin = normal(32, 11), normal(7, 11), normal(7, 32)
+    data = np.ascontiguousarray(W.reshape(4, 8, 11).transpose(0, 2, 1))
+    out = np.zeros_like(begin)
+    strip(out.ravel(), 0, 32, begin.ravel(), 0, 32, data, 0, 11, x.ravel(), 0, 11, 7)
+    assert_same([out], [begin + x @ W.T], dtype)

@@ -1,9 +1,8 @@
 """Products of packed weights with several columns at once, in vectors of eight.
 
 A panel is a few slices of eight rows of W times a few columns. Its sums stay in registers while it
-reads each weight once: with 16 of them the processor multiplies as fast as it can, whatever the
-size, where a BLAS packs both factors anew at each call, which costs more than the product when W
-is the same for all steps and there are few columns.
+reads the weights: the processor then multiplies as fast as it can, whatever the size, where a BLAS
+packs both factors anew at each call, which costs more than the product if there are few columns.
 """
 
 from __future__ import annotations
@@ -17,6 +16,13 @@ from numba.extending import intrinsic
 from reservoir._kernels._compile import inner
 from reservoir._kernels._layout import LANES
 from reservoir._kernels._vector import LONG, Vectors, unrolled
+
+
+def _sums_in_registers(bits: int, features: str) -> int:
+    """Return how many sums of eight numbers fit beside what is multiplied."""
+    if "+avx512f" in features.split(","):
+        return 16
+    return 4 if bits == 64 else 8  # half of sixteen registers, four numbers or eight in each
 
 
 def _panel(n_columns: int, n_slices: int, n_chains: int) -> Any:
@@ -34,28 +40,37 @@ def _panel(n_columns: int, n_slices: int, n_chains: int) -> Any:
             def places(first: Any, step: Any) -> list[Any]:
                 return [builder.add(first, builder.mul(step, LONG(c))) for c in range(n_columns)]
 
-            sums = [[v.sums(n_chains) for _ in range(n_slices)] for _ in range(n_columns)]
-            for column, place in zip(sums, places(args[4], args[5]), strict=True):
-                for s, chains in enumerate(column):
-                    first = v.load(start, builder.add(place, LONG(LANES * s)))
-                    builder.store(first, chains[0])
-            size = builder.mul(args[8], LONG(LANES))
-            slices = [builder.mul(builder.add(args[7], LONG(s)), size) for s in range(n_slices)]
-            numbers = places(args[10], args[11])
+            def multiply(first: int, last: int, n_chains: int) -> None:
+                """Emit the loop for some of the slices."""
+                which = range(first, last)
+                sums = [[v.sums(n_chains) for _ in which] for _ in range(n_columns)]
+                for column, place in zip(sums, places(args[4], args[5]), strict=True):
+                    for s, chains in zip(which, column, strict=True):
+                        begun = v.load(start, builder.add(place, LONG(LANES * s)))
+                        builder.store(begun, chains[0])
+                size = builder.mul(args[8], LONG(LANES))
+                slices = [builder.mul(builder.add(args[7], LONG(s)), size) for s in which]
+                numbers = places(args[10], args[11])
 
-            def entry(j: Any, which: int) -> None:
-                behind = builder.mul(j, LONG(LANES))
-                rows = [v.load(weights, builder.add(place, behind)) for place in slices]
-                for column, place in zip(sums, numbers, strict=True):
-                    number = builder.load(builder.gep(source, [builder.add(place, j)]))
-                    repeated = v.broadcast(number)
-                    for chains, row in zip(column, rows, strict=True):
-                        v.add_product(chains[which % n_chains], row, repeated)
+                def entry(j: Any, turn: int) -> None:
+                    behind = builder.mul(j, LONG(LANES))
+                    rows = [v.load(weights, builder.add(place, behind)) for place in slices]
+                    for column, place in zip(sums, numbers, strict=True):
+                        number = builder.load(builder.gep(source, [builder.add(place, j)]))
+                        repeated = v.broadcast(number)
+                        for chains, row in zip(column, rows, strict=True):
+                            v.add_product(chains[turn % n_chains], row, repeated)
 
-            unrolled(builder, LONG(0), args[8], max(4, n_chains), entry)
-            for column, place in zip(sums, places(args[1], args[2]), strict=True):
-                for s, chains in enumerate(column):
-                    v.store(v.total(chains), to, builder.add(place, LONG(LANES * s)))
+                unrolled(builder, LONG(0), args[8], max(4, n_chains), entry)
+                for column, place in zip(sums, places(args[1], args[2]), strict=True):
+                    for s, chains in zip(which, column, strict=True):
+                        v.store(v.total(chains), to, builder.add(place, LONG(LANES * s)))
+
+            room = _sums_in_registers(v.bits, context.codegen().magic_tuple()[2])
+            chains = min(n_chains, room // n_columns)
+            at_once = min(n_slices, room // (n_columns * chains))
+            for first in range(0, n_slices, at_once):
+                multiply(first, first + at_once, chains)
             return context.get_dummy_value()
 
         long = types.int64
