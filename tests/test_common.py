@@ -5,7 +5,13 @@ The configuration has xfail_strict: an expected failure that passes fails the ru
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir import (
+    ESNClassifier,
+    ESNRegressor,
+    ReservoirTransformer,
+    RNNClassifier,
+    RNNRegressor,
+)
 
 ROWS_ARE_TIME = "rows are time: a row's state depends on the rows before it"
 EXPECTED = {
@@ -13,7 +19,7 @@ EXPECTED = {
     "check_methods_sample_order_invariance": ROWS_ARE_TIME,
 }
 WITH_WEIGHTS = EXPECTED | {
-    "check_sample_weight_equivalence_on_dense_data": "a row of weight 0 still drives the reservoir"
+    "check_sample_weight_equivalence_on_dense_data": "a row of weight 0 still drives the network"
 }
 
 
@@ -22,7 +28,13 @@ def expected_failures(estimator):
 
 
 @parametrize_with_checks(
-    [ESNRegressor(), ESNClassifier(), ReservoirTransformer()],
+    [
+        ESNRegressor(),
+        ESNClassifier(),
+        ReservoirTransformer(),
+        RNNRegressor(n_units=8, max_iter=5),
+        RNNClassifier(n_units=8, max_iter=5),
+    ],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):

@@ -50,6 +50,7 @@ class BaseRNN(SequenceEstimator):
     _kept = ("_pairing", "_seen", "_online", "loss_curve_")
     _n_fed_back = 0  # outputs come back as inputs only
     _one_dimensional: bool
+    refit_readout = False  # RNNRegressor makes a parameter of it
 
     # ------------------------------------------------------------------ what is read
 
@@ -228,6 +229,7 @@ class BaseRNN(SequenceEstimator):
             "l2": self.alpha,
             "control": self._control,
             "validation": validation,
+            "refit": self.refit_readout,
             "n_iter_no_change": self.n_iter_no_change,
             "tol": self.tol,
             "random_state": generator,

@@ -51,6 +51,9 @@ gradient_control : float or GradientControl, default=0.0
     Weight of the penalties that hold the singular values of the Jacobians of a step near 1, so that
     gradients neither vanish nor explode; `reservoir.training.gradient_control`. Cells "rnn" and
     "leaky" only.
+refit_readout : bool, default=True
+    Whether to solve for the readout by ridge regression after each epoch, and to keep that where it
+    lowers the loss. For squared errors behind "identity", "tanh" or "logistic".
 include_input : bool, default=False
     Whether the readout sees the input beside the states.
 target : {"step", "last"}, default="step"

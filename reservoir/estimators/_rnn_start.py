@@ -20,7 +20,7 @@ from reservoir.training.initializers import INITIALIZERS, initialize
 from reservoir.training.online import METHODS
 from reservoir.training.optimizers import OPTIMIZERS
 from reservoir.training.schedules import SCHEDULES
-STARTS = ("esn", "least_squares")  # TEMP
+from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
 
 SOLVERS = (*OPTIMIZERS, "lbfgs")
@@ -48,7 +48,7 @@ def check_rnn(estimator: Any) -> None:
         "validation_fraction", estimator.validation_fraction,
         low=0.0, high=1.0, low_open=True, high_open=True,
     )  # fmt: skip
-    for name in ("include_input", "early_stopping", "warm_start"):
+    for name in ("refit_readout", "include_input", "early_stopping", "warm_start"):
         if not isinstance(getattr(estimator, name), (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False; got {getattr(estimator, name)!r}.")
     check_choice("target", estimator.target, ("step", "last"))
@@ -127,8 +127,6 @@ def starting_weights(
     if not isinstance(init, str):
         params = _weights_of(_fitted(init, X, y), network)
     elif init in STARTS:
-        from reservoir.training.starts import start  # TEMP
-
         params = start(
             network,
             data.inputs,

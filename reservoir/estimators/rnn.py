@@ -99,6 +99,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         alpha: float = 0.0,
         l1: float = 0.0,
         gradient_control: Any = 0.0,
+        refit_readout: bool = True,
         include_input: bool = False,
         target: str = "step",
         early_stopping: bool = False,
@@ -132,6 +133,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         self.alpha = alpha
         self.l1 = l1
         self.gradient_control = gradient_control
+        self.refit_readout = refit_readout
         self.include_input = include_input
         self.target = target
         self.early_stopping = early_stopping
@@ -443,7 +445,8 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
     "auto" is the cross-entropy of the softmax; the hinge takes each class against the rest.
 """,
     ),
-    TRAINING=TRAINING,
+    TRAINING=TRAINING[: TRAINING.index("refit_readout :")]
+    + TRAINING[TRAINING.index("include_input :") :],
     COLUMN=COLUMN,
     FITTED_RNN=FITTED_RNN,
 )

@@ -14,6 +14,7 @@ from reservoir.training._optimizer import OptimizerState
 from reservoir.training._params import Params, flatten, unflatten
 from reservoir.training.bptt import Batch, Network, forward, loss_and_gradient, make_batch
 from reservoir.training.gradient_control import GradientControl, control_penalty
+from reservoir.training.least_squares import ls_online_step
 from reservoir.training.losses import loss_of
 from reservoir.training.optimizers import get_optimizer
 from reservoir.training.rtrl import Sensitivities, rtrl_start, rtrl_step
@@ -199,18 +200,27 @@ class OnlineLearner:
         Y = np.concatenate([self.past_targets, targets])
         batch = make_batch([X], [Y], washout=len(self.past) + quiet)
         start = self.past_state[None]
-        trace_loss, end = self._loss(batch, start)
+        loss, end = self._loss(batch, start)
+        self.state = end[0]
         if quiet < len(rows):
             if self.method == "bptt":
-                loss, grads, _ = loss_and_gradient(
+                value, grads, _ = loss_and_gradient(
                     self.network, self.params, batch, start, control=self._controller()
                 )
-                self._descend(loss, grads)
-            else:
-                self._regress(X, Y, start)
-        self.state = end[0]
+                self._descend(value, grads)
+            elif len(X) > 1:
+                done = ls_online_step(
+                    self.params,
+                    X,
+                    Y,
+                    output=self.network.output,
+                    cell=self.network.cell,
+                    include_input=self.network.include_input,
+                    state=self.past_state,
+                )
+                self.params, self.state = done.params, done.state[0]
         self.past, self.past_targets = X, Y
-        return trace_loss
+        return loss
 
     def _forget(self, n_kept: int) -> None:
         """Let go of rows further back; the state before the rest moves on."""
@@ -238,19 +248,4 @@ class OnlineLearner:
         generator, control = np.random.default_rng(self.seed), self.control
         return lambda params, trace: control_penalty(
             self.network.cell, params, trace, control, generator
-        )
-
-    def _regress(self, X: Array, Y: Array, start: Array) -> None:
-        from reservoir.training.least_squares import ls_online_step
-
-        if len(X) < 2:
-            return
-        self.params = ls_online_step(
-            self.params,
-            X,
-            Y,
-            output=self.network.output,
-            cell=self.network.cell,
-            include_input=self.network.include_input,
-            state=start,
         )

@@ -16,21 +16,26 @@ import numpy as np
 from scipy.optimize import minimize
 
 from reservoir._typing import Array
+from reservoir.readouts import GramAccumulator
 from reservoir.training._optimizer import Optimizer
 from reservoir.training._params import Params, flatten, global_norm, unflatten
 from reservoir.training.bptt import (
     Batch,
     Network,
+    forward,
     loss_and_gradient,
     loss_value,
     make_batch,
 )
 from reservoir.training.gradient_control import GradientControl, control_penalty
+from reservoir.training.least_squares._ridge import choose_ridge
+from reservoir.training.losses import invert_output
 from reservoir.training.regularizers import penalty
 
-__all__ = ["Data", "Training", "train", "train_lbfgs"]
+__all__ = ["Data", "Training", "data_loss", "refit_readout", "train", "train_lbfgs"]
 
 _EVALUATED_STEPS = 2048  # at a time, where only the loss is wanted
+_LOST, _SHORTER, _SHORTEST = 2.0, 0.2, 1e-8
 _DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
 
 
@@ -141,8 +146,31 @@ class Training:
 Report = Callable[[Training], None]
 
 
-def data_loss(network: Network, params: Params, data: Data, batch_size: int) -> float:
-    """Return the mean loss over all targets of all sequences."""
+def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32) -> float:
+    """Return the mean loss over all targets of all sequences.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    data : Data
+    batch_size : int, default=32
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.trainer import Data, data_loss
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> data_loss(network, weights, Data([np.zeros((2, 1))], [np.ones((2, 1))]))
+    1.0
+    """
     total = weight = 0.0
     for index in data.by_length(batch_size):
         batch, state = data.batch(index)
@@ -151,6 +179,54 @@ def data_loss(network: Network, params: Params, data: Data, batch_size: int) -> 
             total += value * chunk.total_weight
             weight += chunk.total_weight
     return total / weight
+
+
+def refit_readout(
+    network: Network, params: Params, data: Data, *, batch_size: int = 32, tau: float = 0.05
+) -> Params:
+    """Return weights whose readout is solved for, given the states: ridge, penalty by GCV.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+        Not changed.
+    data : Data
+    batch_size : int, default=32
+    tau : float, default=0.05
+        The largest penalty within ``1 + tau`` of the best score is taken.
+
+    Returns
+    -------
+    dict of arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.initializers import initialize
+    >>> from reservoir.training.trainer import Data, data_loss, refit_readout
+    >>> network = Network(SimpleCell(30), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1]])
+    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
+    >>> solved = refit_readout(network, params, data)
+    >>> data_loss(network, solved, data) < 0.1 * data_loss(network, params, data)
+    True
+    """
+    width = network.shapes()["coef"][1]
+    gram = GramAccumulator(width, network.n_outputs)
+    for index in data.by_length(batch_size):
+        batch, state = data.batch(index)
+        for chunk in batch.chunks(_EVALUATED_STEPS):
+            trace, features, _ = forward(network, params, chunk, state)
+            latent = invert_output(chunk.targets.astype(np.float64), network.output)
+            gram.update(features, latent, chunk.weights)
+            state = trace.end
+    coef, intercept, _ = choose_ridge(gram, tau)
+    dtype = params["coef"].dtype
+    return {**params, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
 
 
 def _controller(
@@ -175,6 +251,7 @@ def train(
     l2: float = 0.0,
     control: GradientControl | None = None,
     validation: Data | None = None,
+    refit: bool = False,
     n_iter_no_change: int = 10,
     tol: float = 1e-4,
     random_state: Any = None,
@@ -203,6 +280,10 @@ def train(
     control : GradientControl, optional
     validation : Data, optional
         If given, its loss chooses the best iterate and when to stop.
+    refit : bool, default=False
+        Whether to solve for the readout after each epoch (`refit_readout`), and to keep that where
+        it lowers the loss. For squared errors behind "identity", "tanh" and "logistic"; nothing is
+        done for other losses.
     n_iter_no_change : int, default=10
         Epochs without improvement after which training stops.
     tol : float, default=1e-4
@@ -233,12 +314,12 @@ def train(
     True
     """
     generator = np.random.default_rng(random_state)
-    judge = _Judge(network, data, validation, batch_size, l1, l2, tol)
+    judge = _Judge(network, data, validation, batch_size, l1, l2, tol, refit)
     vector, views = flatten(params)
     done = judge.begin(views)
     limit = _DIVERGED * max(done.losses[0], judge.silent_loss(views))
     controller = _controller(network, control, generator)
-    state, unchanged = optimizer.init({"all": vector}), 0
+    state, pace = optimizer.init({"all": vector}), _Pace(n_iter_no_change)
     for epoch in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):
             for index in data.groups(batch_size, generator):
@@ -255,19 +336,47 @@ def train(
                         done.trouble = f"in epoch {epoch} the loss or its gradient overflowed"
                         return done
                     new, state = optimizer.update({"all": vector}, {"all": gradient}, state)
-                    vector = new["all"]
+                    vector = pace.step(vector, new["all"])
                     views = unflatten(vector, params)
+            views = judge.refitted(views)
+            vector, views = flatten(views)
             improved = judge.record(done, views)
         done.optimizer_state = state
+        if pace.goes_back(done, improved):
+            vector, views = flatten(done.params)
         if report is not None:
             report(done)
         if not done.losses[-1] <= limit:
             done.trouble = f"in epoch {epoch} the loss rose to {done.losses[-1]:.3g}"
             return done
-        unchanged = 0 if improved else unchanged + 1
-        if unchanged >= n_iter_no_change:
+        if pace.unchanged >= n_iter_no_change:
             break
     return done
+
+
+class _Pace:
+    """How large steps are. Training that has lost its way goes back to the best weights.
+
+    That is where the loss is twice the best, or half of the patience is used up; steps are then a
+    fifth as long. Near a good start, such as a least-squares one, the usual first step leads far
+    away: it takes a few epochs to find how long steps may be, and they do not count.
+    """
+
+    def __init__(self, patience: int) -> None:
+        self.patience, self.scale, self.unchanged = patience, 1.0, 0
+
+    def goes_back(self, done: Training, improved: bool) -> bool:
+        self.unchanged = 0 if improved else self.unchanged + 1
+        lost = done.criterion[-1] > _LOST * done.criterion[done.best_epoch]
+        if not lost and self.unchanged != (self.patience + 1) // 2:
+            return False
+        self.scale *= _SHORTER
+        if lost and self.scale > _SHORTEST:
+            self.unchanged -= 1
+        return True
+
+    def step(self, old: Array, new: Array) -> Array:
+        return new if self.scale == 1 else old + old.dtype.type(self.scale) * (new - old)
 
 
 def total_gradient(
@@ -296,15 +405,31 @@ class _Judge:
         l1: float,
         l2: float,
         tol: float,
+        refit: bool,
     ) -> None:
         self.network, self.data, self.validation = network, data, validation
         self.batch_size, self.l1, self.l2, self.tol = batch_size, l1, l2, tol
+        self.refit = refit and network.loss == "mse" and network.output != "softmax"
+
+    def objective(self, views: Params) -> float:
+        """Return the loss on the training data with the penalties on weights."""
+        loss = data_loss(self.network, views, self.data, self.batch_size)
+        return loss + penalty(views, l1=self.l1, l2=self.l2)[0]
+
+    def refitted(self, views: Params) -> Params:
+        """Return the weights with the readout solved for, where that is better."""
+        if not self.refit:
+            return views
+        try:
+            solved = refit_readout(self.network, views, self.data, batch_size=self.batch_size)
+        except ValueError:  # states that cannot be summed up: training is about to end
+            return views
+        return solved if self.objective(solved) < self.objective(views) else views
 
     def begin(self, views: Params) -> Training:
         """Return a training that has not begun: the losses at the start."""
         done = Training({name: array.copy() for name, array in views.items()}, [])
-        loss = data_loss(self.network, views, self.data, self.batch_size)
-        done.losses.append(loss + penalty(views, l1=self.l1, l2=self.l2)[0])
+        done.losses.append(self.objective(views))
         if self.validation is not None:
             done.validation_losses.append(
                 data_loss(self.network, views, self.validation, self.batch_size)
@@ -340,6 +465,7 @@ def train_lbfgs(
     l2: float = 0.0,
     control: GradientControl | None = None,
     validation: Data | None = None,
+    refit: bool = False,
     n_iter_no_change: int = 10,
     tol: float = 1e-4,
     random_state: Any = None,
@@ -369,7 +495,7 @@ def train_lbfgs(
     True
     """
     seed = np.random.default_rng(random_state).integers(2**63)
-    judge = _Judge(network, data, validation, batch_size, l1, l2, tol)
+    judge = _Judge(network, data, validation, batch_size, l1, l2, tol, refit)
     start, views = flatten(params)
     done = judge.begin(views)
     if max_iter == 0:
@@ -413,4 +539,7 @@ def train_lbfgs(
             callback=after,
             options=options,
         )
+        solved = judge.refitted(done.params)
+        if solved is not done.params:
+            judge.record(done, solved)
     return done
