@@ -25,14 +25,17 @@ from reservoir.estimators._rnn_loop import run_gated_loop, steady_state_of
 from reservoir.estimators._rnn_start import (
     check_rnn,
     make_cell,
+    n_gates,
     read_control,
     starting_weights,
 )
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
+from reservoir.training._engines import choose, numpy_seconds, using
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import SimpleCell
+from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.losses import apply_output, check_targets, resolve_loss
 from reservoir.training.online import OnlineLearner
 from reservoir.training.optimizers import get_optimizer
@@ -41,6 +44,7 @@ from reservoir.training.trainer import Data, Training, train, train_lbfgs
 
 _BATCH_SIZE = 32
 _TRUNCATION = 50  # steps of one update, where the targets come at every step
+_STARTING_RUNS = 20  # of a least-squares start, about
 _BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
 
 
@@ -49,6 +53,9 @@ class BaseRNN(SequenceEstimator):
 
     _kept = ("_pairing", "_seen", "_online", "loss_curve_")
     _n_fed_back = 0  # outputs come back as inputs only
+    network_: Network
+    params_: Params
+    _engine = "auto"
     _one_dimensional: bool
     refit_readout = False  # RNNRegressor makes a parameter of it
 
@@ -109,12 +116,17 @@ class BaseRNN(SequenceEstimator):
         skips = self._washouts(sequences.lengths)
         starts = self._states_before(network, self.initial_state, sequences, None)
         data, validation = self._split(sequences, targets, weights, skips, starts, generator)
-        if before is None:
-            params = starting_weights(self, network, X, y, data, generator=generator.spawn(1)[0])
-        else:
-            _check_same(network, before[0])
-            params = before[1]
-        done = self._train(network, params, data, validation, generator)
+        random = isinstance(self.init, str) and self.init in INITIALIZERS
+        self._drawn_at_random = before is None and random
+        self._engine = self._engine_for(network, data)
+        child = generator.spawn(1)[0]
+        with using(self._engine):
+            if before is None:
+                params = starting_weights(self, network, X, y, data, generator=child)
+            else:
+                _check_same(network, before[0])
+                params = before[1]
+            done = self._train(network, params, data, validation, generator)
         self.network_, self.n_outputs_ = network, network.n_outputs
         self._keep(done)
         self.washout_ = np.array(skips)
@@ -221,7 +233,7 @@ class BaseRNN(SequenceEstimator):
         validation: Data | None,
         generator: np.random.Generator,
     ) -> Training:
-        size = _BATCH_SIZE if self.batch_size == "auto" else self.batch_size
+        size = self._size_of_batch()
         options: dict[str, Any] = {
             "max_iter": self.max_iter,
             "batch_size": size,
@@ -254,6 +266,16 @@ class BaseRNN(SequenceEstimator):
             **options,
         )
 
+    def _engine_for(self, network: Network, data: Data) -> str:
+        """Choose who loops over time, by how long all of the training would take NumPy."""
+        size = min(self._size_of_batch(), len(data))
+        n_steps = sum(len(X) for X in data.inputs) / size
+        seconds = numpy_seconds((1, size, n_gates(network.cell) * network.cell.n_units))
+        return choose("auto", seconds * n_steps * (self.max_iter + _STARTING_RUNS))
+
+    def _size_of_batch(self) -> int:
+        return _BATCH_SIZE if self.batch_size == "auto" else self.batch_size
+
     def _steps_of_update(self) -> int | None:
         if self.truncation == "auto":
             return None if self._last else _TRUNCATION
@@ -276,7 +298,7 @@ class BaseRNN(SequenceEstimator):
                 f"kept, loss {self.best_loss_:.3g}. Lower learning_rate_init="
                 f"{self.learning_rate_init:g}, or clip_norm."
             )
-        elif done.n_epochs and done.best_epoch == 0:
+        elif done.n_epochs and done.best_epoch == 0 and self._drawn_at_random:
             best = int(np.argmin(done.criterion[1:])) + 1
             text = (
                 f"Training did not improve on its start in {done.n_epochs} epochs: loss "
@@ -433,7 +455,7 @@ class BaseRNN(SequenceEstimator):
             state = np.stack([starts[i] for i in index])
             parts = []
             for chunk in batch.chunks(_BLOCK_STEPS):
-                with np.errstate(over="ignore", invalid="ignore"):
+                with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
                     rows, state = predict(
                         self.network_, self.params_, chunk.inputs, state, chunk.lengths
                     )
