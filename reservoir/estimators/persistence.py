@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.frozen import FrozenEstimator
 
 from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS, Activation
@@ -18,15 +19,37 @@ from reservoir.dynamics import Reservoir
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
+from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
 from reservoir.estimators.transformer import ReservoirTransformer
 from reservoir.readouts import GramAccumulator
 from reservoir.stability import Certificate
+from reservoir.training.bptt import Network
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.gradient_control import GradientControl
+from reservoir.training.online import OnlineLearner
 
 __all__ = ["load", "save"]
 
 _VERSION = 1
-_ESTIMATORS = {cls.__name__: cls for cls in (ESNClassifier, ESNRegressor, ReservoirTransformer)}
-_PARTS = {cls.__name__: cls for cls in (Certificate, GramAccumulator, Pairing, Reservoir)}
+_ESTIMATORS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (ESNClassifier, ESNRegressor, ReservoirTransformer, RNNClassifier, RNNRegressor)
+}
+_PARTS: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        Certificate,
+        GradientControl,
+        GramAccumulator,
+        GRUCell,
+        LSTMCell,
+        Network,
+        OnlineLearner,
+        Pairing,
+        Reservoir,
+        SimpleCell,
+    )
+}
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:
@@ -37,7 +60,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : ESNRegressor, ESNClassifier or ReservoirTransformer
+    model : ESNRegressor, ESNClassifier, ReservoirTransformer, RNNRegressor or RNNClassifier
     file : path
         Written as it is named; ``.npz`` is customary.
 
@@ -72,8 +95,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
             "skops.io.dump for pipelines and other estimators."
         )
     arrays: dict[str, Array] = {}
-    params = model.get_params(deep=False)
-    fitted = {key: value for key, value in vars(model).items() if key not in params}
+    params, fitted = _halves(model)
     text = json.dumps(
         {
             "format": "reservoir",
@@ -96,7 +118,7 @@ def load(file: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    ESNRegressor, ESNClassifier or ReservoirTransformer
+    estimator
         It predicts exactly what the saved one did, and `partial_fit` goes on where it stopped.
 
     Raises
@@ -136,8 +158,19 @@ def load(file: str | PathLike[str]) -> Any:
             part: {key: _decode(value, arrays) for key, value in header[part].items()}
             for part in ("params", "fitted")
         }
-    model = _ESTIMATORS[header["class"]](**decoded["params"])
-    model.__dict__.update(decoded["fitted"])
+    return _make_estimator([header["class"], decoded["params"], decoded["fitted"]])
+
+
+def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return an estimator's parameters, and what fit has made."""
+    params = model.get_params(deep=False)
+    return params, {key: value for key, value in vars(model).items() if key not in params}
+
+
+def _make_estimator(parts: list[Any]) -> Any:
+    name, params, fitted = parts
+    model = _ESTIMATORS[name](**params)
+    model.__dict__.update(fitted)
     return model
 
 
@@ -250,6 +283,16 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[A
         lambda v: isinstance(v, Activation) and ACTIVATIONS.get(v.name) is v,
         lambda v: [v.name],
         lambda parts: ACTIVATIONS[parts[0]],
+    ),
+    "estimator": (
+        lambda v: _ESTIMATORS.get(type(v).__name__) is type(v),
+        lambda v: [type(v).__name__, *_halves(v)],
+        _make_estimator,
+    ),
+    "frozen": (
+        lambda v: type(v) is FrozenEstimator,
+        lambda v: [v.estimator],
+        lambda parts: FrozenEstimator(parts[0]),
     ),
     "generator": (_is_generator, _generator_parts, _make_generator),
     "part": (lambda v: _PARTS.get(type(v).__name__) is type(v), _flat_fields, _make_part),
