@@ -63,18 +63,17 @@ def mixed_fit(
     states = [begin(task, params if layer is None else open_gates(task.cell, params), tau)]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
-        state = states[-1]
+        state, by_layer = states[-1], layer is not None
         new = None if layer is None else layer_step(task, layer, state, tau=tau, delta=delta)
-        if new is None and credit:
+        if credit and (new is None or new.error > (1 - _WORTH) * state.error):
             layer = None
-            new = credit_steps.step(state)
+        if new is None and credit:
+            new, by_layer = credit_steps.step(state), False
         if new is None:
             break
         states.append(new)
-        if new.error > (1 - _TOL) * state.error:
+        if new.error > (1 - _TOL) * state.error and not (by_layer and credit):
             break
-        if credit and new.error > (1 - _WORTH) * state.error:
-            layer = None
     return conclude(task, params, states, tau)
 
 

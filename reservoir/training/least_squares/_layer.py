@@ -86,6 +86,7 @@ def gates_stand_open(cell: Cell, params: Params) -> bool:
 def open_gates(cell: Cell, params: Params) -> Params:
     """Return weights with gates that stand open; those of other cells unchanged."""
     n = cell.n_units
+    biases: tuple[float | None, ...]
     if isinstance(cell, GRUCell):
         biases = (GATE_BIAS, -GATE_BIAS, None)
     elif isinstance(cell, LSTMCell):

@@ -8,6 +8,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import check_number
 from reservoir.training._params import Params
 from reservoir.training.cells import Cell
+from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._fit import layer_step
 from reservoir.training.least_squares._layer import gates_stand_open, layer_of
 from reservoir.training.least_squares._state import measure, simulate, with_readout
@@ -53,6 +54,7 @@ def ls_online_step(
     washout: int = 0,
     cell: Cell | None = None,
     include_input: bool = False,
+    credit: bool = False,
     sample_weight: Any = None,
     random_state: RandomState = 0,
 ) -> OnlineStep:
@@ -129,6 +131,10 @@ def ls_online_step(
     if layer is not None and gates_stand_open(task.cell, weights):
         lengths = (step, step / 2, step / 4)
         moved = layer_step(task, layer, best, tau=tau, delta=delta, steps=lengths)
+        if moved is not None:
+            best, kept = moved, "layer"
+    if credit:
+        moved = CreditSteps(task, tau).step(best)
         if moved is not None:
             best, kept = moved, "layer"
     return OnlineStep(best.params, best.trace.end, best.mse, kept)
