@@ -184,6 +184,8 @@ def make_batch(
         )
         kept = heavy > 0
         steps, of, values, heavy = steps[kept], of[kept], values[kept], heavy[kept]
+        if (heavy == 1).all():
+            heavy = None
     rows = steps * n + of
     order = np.argsort(rows)
     if len(rows) == n_steps * n:

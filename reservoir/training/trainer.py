@@ -29,12 +29,13 @@ from reservoir.training.bptt import (
 )
 from reservoir.training.gradient_control import GradientControl, control_penalty
 from reservoir.training.least_squares._ridge import choose_ridge
-from reservoir.training.losses import invert_output
+from reservoir.training.losses import invert_output, loss_of
 from reservoir.training.regularizers import penalty
 
 __all__ = ["Data", "Training", "data_loss", "refit_readout", "train", "train_lbfgs"]
 
 _EVALUATED_STEPS = 2048  # at a time, where only the loss is wanted
+_TAU = 0.05
 _LOST, _SHORTER, _SHORTEST = 2.0, 0.2, 1e-8
 _DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
 
@@ -171,14 +172,7 @@ def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32
     >>> data_loss(network, weights, Data([np.zeros((2, 1))], [np.ones((2, 1))]))
     1.0
     """
-    total = weight = 0.0
-    for index in data.by_length(batch_size):
-        batch, state = data.batch(index)
-        for chunk in batch.chunks(_EVALUATED_STEPS):
-            value, state = loss_value(network, params, chunk, state)
-            total += value * chunk.total_weight
-            weight += chunk.total_weight
-    return total / weight
+    return _play(network, params, data, batch_size, sums=False)[0]
 
 
 def refit_readout(
@@ -215,15 +209,32 @@ def refit_readout(
     >>> data_loss(network, solved, data) < 0.1 * data_loss(network, params, data)
     True
     """
-    width = network.shapes()["coef"][1]
-    gram = GramAccumulator(width, network.n_outputs)
+    return _solved(params, _play(network, params, data, batch_size, sums=True)[1], tau)
+
+
+def _play(
+    network: Network, params: Params, data: Data, batch_size: int, *, sums: bool
+) -> tuple[float, GramAccumulator]:
+    """Return the mean loss and, if asked, what a readout is solved from, in one run."""
+    gram = GramAccumulator(network.shapes()["coef"][1], network.n_outputs)
+    total = weight = 0.0
     for index in data.by_length(batch_size):
         batch, state = data.batch(index)
         for chunk in batch.chunks(_EVALUATED_STEPS):
-            trace, features, _ = forward(network, params, chunk, state)
-            latent = invert_output(chunk.targets.astype(np.float64), network.output)
-            gram.update(features, latent, chunk.weights)
+            trace, features, scores = forward(network, params, chunk, state)
             state = trace.end
+            if len(scores) == 0:
+                continue
+            value = loss_of(scores, chunk.targets, network.output, network.loss, chunk.weights)
+            total += value * chunk.total_weight
+            weight += chunk.total_weight
+            if sums:
+                latent = invert_output(chunk.targets.astype(np.float64), network.output)
+                gram.update(features, latent, chunk.weights)
+    return total / weight, gram
+
+
+def _solved(params: Params, gram: GramAccumulator, tau: float) -> Params:
     coef, intercept, _ = choose_ridge(gram, tau)
     dtype = params["coef"].dtype
     return {**params, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
@@ -338,9 +349,8 @@ def train(
                     new, state = optimizer.update({"all": vector}, {"all": gradient}, state)
                     vector = pace.step(vector, new["all"])
                     views = unflatten(vector, params)
-            views = judge.refitted(views)
+            views, improved = judge.settle(done, views)
             vector, views = flatten(views)
-            improved = judge.record(done, views)
         done.optimizer_state = state
         if pace.goes_back(done, improved):
             vector, views = flatten(done.params)
@@ -411,40 +421,47 @@ class _Judge:
         self.batch_size, self.l1, self.l2, self.tol = batch_size, l1, l2, tol
         self.refit = refit and network.loss == "mse" and network.output != "softmax"
 
-    def objective(self, views: Params) -> float:
-        """Return the loss on the training data with the penalties on weights."""
-        loss = data_loss(self.network, views, self.data, self.batch_size)
-        return loss + penalty(views, l1=self.l1, l2=self.l2)[0]
-
-    def refitted(self, views: Params) -> Params:
-        """Return the weights with the readout solved for, where that is better."""
-        if not self.refit:
-            return views
-        try:
-            solved = refit_readout(self.network, views, self.data, batch_size=self.batch_size)
-        except ValueError:  # states that cannot be summed up: training is about to end
-            return views
-        return solved if self.objective(solved) < self.objective(views) else views
-
     def begin(self, views: Params) -> Training:
         """Return a training that has not begun: the losses at the start."""
-        done = Training({name: array.copy() for name, array in views.items()}, [])
-        done.losses.append(self.objective(views))
-        if self.validation is not None:
-            done.validation_losses.append(
-                data_loss(self.network, views, self.validation, self.batch_size)
-            )
-        return done
+        loss = data_loss(self.network, views, self.data, self.batch_size)
+        return self._measured(views, loss + self._penalty(views))
 
-    def record(self, done: Training, views: Params) -> bool:
-        """Measure, keep what is best; return whether the improvement counts."""
-        best, now = done.criterion[done.best_epoch], self.begin(views)
+    def settle(self, done: Training, views: Params) -> tuple[Params, bool]:
+        """End an epoch: solve for the readout if that helps, measure, keep what is best.
+
+        Returns
+        -------
+        views : dict of arrays
+            Where training goes on.
+        improved : bool
+            Whether the improvement counts.
+        """
+        loss, gram = _play(self.network, views, self.data, self.batch_size, sums=self.refit)
+        loss += self._penalty(views)
+        if self.refit and np.isfinite(loss):
+            solved = _solved(views, gram, _TAU)
+            other = data_loss(self.network, solved, self.data, self.batch_size)
+            other += self._penalty(solved)
+            if other < loss:
+                views, loss = solved, other
+        best, now = done.criterion[done.best_epoch], self._measured(views, loss)
         done.losses += now.losses
         done.validation_losses += now.validation_losses
         value = done.criterion[-1]
         if value < best:
             done.params, done.best_epoch = now.params, done.n_epochs
-        return value < best - self.tol * abs(best)
+        return views, value < best - self.tol * abs(best)
+
+    def _penalty(self, views: Params) -> float:
+        return penalty(views, l1=self.l1, l2=self.l2)[0]
+
+    def _measured(self, views: Params, loss: float) -> Training:
+        done = Training({name: array.copy() for name, array in views.items()}, [loss])
+        if self.validation is not None:
+            done.validation_losses.append(
+                data_loss(self.network, views, self.validation, self.batch_size)
+            )
+        return done
 
     def silent_loss(self, views: Params) -> float:
         """Return the loss of a readout that says nothing."""
@@ -522,7 +539,7 @@ def train_lbfgs(
 
     def after(vector: Array) -> None:
         nonlocal unchanged
-        improved = judge.record(done, unflatten(vector.astype(start.dtype), params))
+        _, improved = judge.settle(done, unflatten(vector.astype(start.dtype), params))
         if report is not None:
             report(done)
         unchanged = 0 if improved else unchanged + 1
@@ -539,7 +556,4 @@ def train_lbfgs(
             callback=after,
             options=options,
         )
-        solved = judge.refitted(done.params)
-        if solved is not done.params:
-            judge.record(done, solved)
     return done
