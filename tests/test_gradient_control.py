@@ -157,6 +157,18 @@ def test_the_sample_estimates_the_mean_over_all_steps_without_bias():
     )
 
 
+def test_nothing_but_padding_costs_nothing():
+    cell = SimpleCell(3)
+    params = draw(cell)
+    trace = cell.forward(params, np.ones((4, 2, 2)), lengths=np.zeros(2, dtype=int))
+    value, direct, d_pre = control_penalty(
+        cell, params, trace, GradientControl(), np.random.default_rng(0)
+    )
+    assert value == 0
+    assert not direct["W"].any()
+    assert d_pre is None
+
+
 def test_zero_weights_and_dead_units_give_finite_gradients():
     for activation in ("relu", "tanh"):
         cell = SimpleCell(3, activation)

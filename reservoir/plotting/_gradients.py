@@ -77,7 +77,7 @@ def jacobian_norms(
             label=None if labels is None else str(labels[j]),
         )
     ax.set_xlabel("depth (steps)")
-    ax.set_ylabel("$\\log_{10}$ of the norm")
+    ax.set_ylabel("norm (decimal logarithm)")
     if labels is None:
         ax.margins(x=0.01)
         return ax
