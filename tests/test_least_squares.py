@@ -1,5 +1,6 @@
 """The least-squares start: against slow formulas, printed figures, and what must never happen."""
 
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -476,15 +477,20 @@ def test_last_step_targets(fit):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_units_of_inputs_and_outputs_do_not_matter(seed):
-    start, X, Y, X_test, _ = teacher_student(seed, q=3)
-    units_x, units_y = np.logspace(-3, 3, 8), np.array([1e-4, 1.0, 1e5])
-    plain = ls_fit(start, X, Y, credit=False)
-    scaled_start = {**start, "W_in": start["W_in"] / units_x}
-    scaled = ls_fit(scaled_start, X * units_x, Y * units_y, credit=False)
-    expected = run(plain.params, X_test) * units_y
-    np.testing.assert_allclose(
-        run(scaled.params, X_test * units_x) / units_y, expected / units_y, rtol=1e-5, atol=1e-5
-    )
+    start, X, Y, X_test, Y_test = teacher_student(seed, q=3)
+    units = np.logspace(-3, 3, 8)
+    scaled_start = {**start, "W_in": start["W_in"] / units}
+    plain = ls_fit(start, X, Y, credit=False).params
+    scaled = ls_fit(scaled_start, X * units, 1e5 * Y, credit=False).params
+    outputs = [run(plain, X_test), run(scaled, X_test * units) / 1e5]
+    np.testing.assert_allclose(outputs[1], outputs[0], rtol=1e-5, atol=1e-5)
+    # an output in small units is learnt beside one in large units
+    mixed = np.array([1e-4, 1.0, 1e5])
+    errors = [
+        ((run(ls_fit(start, X, Y * mixed, n_iter=n).params, X_test) / mixed - Y_test) ** 2).mean(0)
+        for n in (0, 8)
+    ]
+    assert (errors[1] < 0.6 * errors[0]).all()
 
 
 def test_rows_go_by_blocks(monkeypatch):
@@ -493,6 +499,29 @@ def test_rows_go_by_blocks(monkeypatch):
     monkeypatch.setattr("reservoir.training.least_squares._task.BLOCK_ROWS", 37)
     small = ls_fit(start, X, Y, output="tanh")
     assert_same_weights(small.params, whole.params, 1e-4)
+
+
+def test_regressors_of_all_rows_are_never_put_together():
+    start, X, Y, _, _ = teacher_student(0, p=40, n=40, q=2, n_steps=8000)
+    task, weights = task_of(start, X, Y)
+    state = begin(task, weights, 0.05)
+    targets = mixed_targets(task, layer_of(task.cell), state, 0.3)
+    tracemalloc.start()
+    recurrent_gram(task, state, targets)
+    readout_gram(task, state.trace)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.4 * 8 * 8000 * 80
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e-30, 1e30, 1e120])
+def test_numbers_of_any_size(size):
+    for seed in SEEDS:
+        start, X, Y, _, _ = teacher_student(seed, n_steps=100)
+        for inputs, targets in ((size * X, Y), (X, size * Y), (size * X, size * Y)):
+            result = ls_fit(start, inputs, targets, n_iter=12)
+            assert all(np.isfinite(array).all() for array in result.params.values())
+            assert result.history[-1] <= result.history[0]
 
 
 def test_float32_stays_float32():

@@ -47,7 +47,7 @@ def bay_fit(
         if state is None:
             break
         history.append(state.mse)
-        best = state if state.error < best.error else best
+        best = state if state.mse < best.mse else best
     return LeastSquaresResult(best.params, np.array(history), len(history) - 1)
 
 

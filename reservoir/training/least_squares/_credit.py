@@ -52,7 +52,10 @@ class CreditSteps:
 
         Uses up the trace of a gated cell.
         """
-        direction, move, slope = self._direction(state)
+        try:
+            direction, move, slope = self._direction(state)
+        except linalg.LinAlgError:  # the units of the inputs and their means are too far apart
+            return None
         if not (np.isfinite(move) and move > 0 and slope < 0):
             return None
         if self.length is None:

@@ -125,7 +125,7 @@ def ls_online_step(
         raise ValueError("The states that params produce on X diverge. Scale X or W down.")
     refitted = with_readout(task, weights, tau)
     best, kept = given, "none"
-    if refitted is not None and refitted.error < best.error:
+    if refitted is not None and refitted.mse < best.mse:
         best, kept = refitted, "readout"
     layer = layer_of(task.cell)
     if layer is not None and gates_stand_open(task.cell, weights):

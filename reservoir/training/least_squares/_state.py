@@ -188,7 +188,7 @@ def conclude(task: Task, given: Params, states: list[State], tau: float) -> Leas
     best, history = states[-1], np.array([state.mse for state in states])
     if given["coef"].any():
         own = measure(task, given, simulate(task, given))
-        if own is not None and own.error < best.error:
+        if own is not None and own.mse < best.mse:
             return LeastSquaresResult(given, np.array([own.mse]), 0)
     params = best.params
     if task.fit is not task.judge:  # what was held out has done its work
@@ -213,7 +213,7 @@ def _start_states(task: Task, trace: Trace) -> Array:
 
 
 def better(task: Task, candidate: State, current: State) -> bool:
-    """Return whether a candidate has the smaller error and forgets where it started."""
-    if not candidate.error < current.error:
+    """Return whether a candidate has the smaller error, in both units, and forgets its start."""
+    if not candidate.error < current.error or candidate.mse > current.mse:
         return False
     return echo_gap(task, candidate) <= max(candidate.error, _GAP_FLOOR)

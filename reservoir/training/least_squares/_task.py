@@ -86,10 +86,10 @@ class Task:
 
 
 def _spread(A: Array) -> Array:
-    """Return the standard deviation of each column, 1 where it is constant."""
+    """Return the standard deviation of each column, 1 where it is constant or its square is 0."""
     spread = A.std(axis=0, dtype=np.float64)
-    constant = spread <= 1e-12 * np.abs(A).max(axis=0, initial=0.0)
-    return np.where(constant, 1.0, spread)
+    least = np.maximum(1e-12 * np.abs(A).max(axis=0, initial=0.0), 1e-150)
+    return np.where(spread <= least, 1.0, spread)
 
 
 def blocks(rows: Array) -> Iterator[tuple[slice, Any]]:
