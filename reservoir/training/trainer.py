@@ -36,7 +36,7 @@ __all__ = ["Data", "Training", "data_loss", "refit_readout", "train", "train_lbf
 
 _EVALUATED_STEPS = 2048  # at a time, where only the loss is wanted
 _TAU = 0.05
-_LOST, _SHORTER, _SHORTEST = 2.0, 0.2, 1e-8
+_LOST, _SHORTER, _LONGER, _SHORTEST = 2.0, 0.2, 1.3, 1e-8
 _DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
 
 
@@ -368,7 +368,7 @@ class _Pace:
     """How large steps are. Training that has lost its way goes back to the best weights.
 
     That is where the loss is twice the best, or half of the patience is used up; steps are then a
-    fifth as long. Near a good start, such as a least-squares one, the usual first step leads far
+    fifth as long, and grow by 1.3 with every improvement, up to their usual length. Near a good start, such as a least-squares one, the usual first step leads far
     away: it takes a few epochs to find how long steps may be, and they do not count.
     """
 
@@ -377,6 +377,8 @@ class _Pace:
 
     def goes_back(self, done: Training, improved: bool) -> bool:
         self.unchanged = 0 if improved else self.unchanged + 1
+        if improved:
+            self.scale = min(1.0, self.scale * _LONGER)
         lost = done.criterion[-1] > _LOST * done.criterion[done.best_epoch]
         if not lost and self.unchanged != (self.patience + 1) // 2:
             return False
