@@ -244,6 +244,11 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     n_items = len(values) if hasattr(values, "__len__") else "one value"
     if n_items != len(sequences):
         raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {n_items}.")
+    if any(np.ndim(item) == 0 for item in values):
+        raise ValueError(
+            f"{name} holds one value for a sequence of X, and needs one for each of its rows. "
+            'RNNRegressor and RNNClassifier take one per sequence with target="last".'
+        )
     items = [
         check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
     ]
@@ -342,7 +347,6 @@ def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
 def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     """Return an array with one entry per sequence."""
     rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
-    rows = rows[None] if rows.ndim == 0 else rows
     if rows.ndim > 2 or len(rows) != len(sequences):
         raise ValueError(
             f"X holds {len(sequences)} sequence(s), {name} has shape {rows.shape}: target='last' "

@@ -15,6 +15,7 @@ from reservoir._validation import (
     Sequences,
     as_generator,
     caller_level,
+    check_choice,
     read_series,
     resolve_washout,
 )
@@ -62,6 +63,7 @@ class BaseRNN(SequenceEstimator):
     # ------------------------------------------------------------------ what is read
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
+        check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
         dtype = estimator_dtype(self.dtype) if reset else self._dtype
         column = self.sequence_column if reset else self._sequence_column
         return read_series(self, X, reset=reset, dtype=dtype, sequence_column=column)

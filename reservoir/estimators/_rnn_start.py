@@ -51,7 +51,6 @@ def check_rnn(estimator: Any) -> None:
     for name in ("refit_readout", "include_input", "early_stopping", "warm_start"):
         if not isinstance(getattr(estimator, name), (bool, np.bool_)):
             raise TypeError(f"{name} must be True or False; got {getattr(estimator, name)!r}.")
-    check_choice("target", estimator.target, ("step", "last"))
     check_choice("online", estimator.online, METHODS)
     check_choice("solver", estimator.solver, SOLVERS)
     check_choice("learning_rate", estimator.learning_rate, SCHEDULES)

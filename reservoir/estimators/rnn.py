@@ -604,7 +604,10 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
                 parts = np.split(every, np.cumsum([len(part) for part in labels])[:-1])
                 given = [np.ones(1)] * len(parts) if weights is None else weights
                 weights = [a * b for a, b in zip(parts, given, strict=True)]
-            self._fit(sequences, [self._encode(part) for part in labels], weights, X, y)
+            targets = [self._encode(part) for part in labels]
+            if last:
+                targets = [rows[0] for rows in targets]
+            self._fit(sequences, targets, weights, X, y)
         return self
 
     def _read_labels(self, y: Any, sequences: Sequences) -> list[Array]:
