@@ -2,12 +2,13 @@
 Vanishing gradients: how far back a network can learn
 =====================================================
 
-The gradient of a loss over k steps holds a product of k Jacobians. Its norm says how much of the
-error arrives k steps back: a straight line on this logarithmic axis, downwards where gradients
-vanish. A *teacher* whose Jacobians have all singular values near 1 keeps its gradient. *Students*
-learn its outputs, from the same start and with the same data: without gradient control the product
-vanishes within some hundred steps, with it the network keeps a longer reach, and ends nearer to its
-teacher.
+The gradient of a loss over k steps holds a product of k Jacobians. Its norm says how much of an
+error arrives k steps back: on this logarithmic axis a line that falls where gradients vanish, and
+rises where they explode. The *teacher* has Jacobians with all singular values near 1, and keeps its
+gradient over a thousand steps. Two *students* learn its outputs from the same start and the same
+data. The plain one ends with singular values from 0 to 1.5: each step wipes out some directions and
+magnifies others, its gradient is gone first, and it learns next to nothing of a teacher that
+remembers for so long. Under gradient control they gather around 1, and the test error is lower.
 """
 
 import matplotlib.pyplot as plt
@@ -70,6 +71,7 @@ for (left, right), n_units in zip(axes, (16, 64), strict=True):
             learning_rate_init=rate,
             truncation=100,
             max_iter=100,
+            n_iter_no_change=100,
             washout=0,
             gradient_control=control,
             random_state=0,
