@@ -39,9 +39,10 @@ from reservoir.training.cells import SimpleCell
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.losses import apply_output, check_targets, resolve_loss
 from reservoir.training.online import OnlineLearner
-from reservoir.training.optimizers import get_optimizer
+from reservoir.training.optimizers import OPTIMIZERS, get_optimizer
 from reservoir.training.schedules import get_schedule
-from reservoir.training.trainer import Data, Training, train, train_lbfgs
+from reservoir.training.solvers import train_lbfgs, train_least_squares
+from reservoir.training.trainer import Data, Training, train
 
 _BATCH_SIZE = 32
 _TRUNCATION = 50  # steps of one update, where the targets come at every step
@@ -127,7 +128,8 @@ class BaseRNN(SequenceEstimator):
                 params = starting_weights(self, network, X, y, data, generator=child)
             else:
                 _check_same(network, before[0])
-                params = before[1]
+                dtype = data.inputs[0].dtype
+                params = {name: array.astype(dtype) for name, array in before[1].items()}
             done = self._train(network, params, data, validation, generator)
         self.network_, self.n_outputs_ = network, network.n_outputs
         self._keep(done)
@@ -251,6 +253,10 @@ class BaseRNN(SequenceEstimator):
         }
         if self.solver == "lbfgs":
             return train_lbfgs(network, params, data, **options)
+        if self.solver == "least_squares":
+            for name in ("l1", "l2", "control", "refit", "random_state"):
+                del options[name]
+            return train_least_squares(network, params, data, **options)
         truncation = self._steps_of_update()
         n_updates = sum(
             -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
@@ -280,7 +286,7 @@ class BaseRNN(SequenceEstimator):
 
     def _steps_of_update(self) -> int | None:
         if self.truncation == "auto":
-            return None if self._last else _TRUNCATION
+            return None if self._last or self.solver not in OPTIMIZERS else _TRUNCATION
         return self.truncation
 
     def _keep(self, done: Training) -> None:
@@ -329,10 +335,10 @@ class BaseRNN(SequenceEstimator):
                 "partial_fit learns step by step, from a target at every step; target='last' "
                 "needs fit."
             )
-        if self.solver == "lbfgs":
+        if self.solver not in OPTIMIZERS:
             raise ValueError(
-                "partial_fit goes through the data once; solver='lbfgs' needs all of it. Use "
-                "solver='adam', or fit."
+                f"partial_fit goes through the data once; solver={self.solver!r} needs all of it. "
+                "Use solver='adam', or fit."
             )
         if first:
             network = self._begin(sequences, targets)

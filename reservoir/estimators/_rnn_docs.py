@@ -27,10 +27,12 @@ init : str or estimator, default="least_squares"
 
 TRAINING = """
 solver : str, default="adam"
-    "sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" or "nadam"; or "lbfgs",
-    which takes all data and the whole gradient at once, and suits small networks and short series.
+    "sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" or "nadam"; or one that
+    takes all data and the whole gradient at once: "lbfgs", or "least_squares", whose steps are
+    preconditioned by second moments and followed by an exact readout (squared errors only, no
+    penalties; `reservoir.training.least_squares.credit_fit`).
 learning_rate_init : float, default=1e-3
-    The first learning rate; unused by "lbfgs".
+    The first learning rate; unused by "lbfgs" and "least_squares".
 learning_rate : {"constant", "step", "exponential", "inverse", "cosine"}, default="constant"
     How it falls over the `max_iter` epochs; see `reservoir.training.schedules`.
 max_iter : int, default=200
@@ -40,9 +42,10 @@ batch_size : int or "auto", default="auto"
     Sequences that are played side by side; "auto" is 32.
 truncation : int, None or "auto", default="auto"
     Steps after which the weights move, and that the gradient looks back; the state goes on. None:
-    whole sequences. "auto": 50, whole sequences for ``target="last"`` and "lbfgs".
+    whole sequences. "auto": 50, whole sequences for ``target="last"`` and
+    solvers that take all data at once.
 clip_norm : float or None, default=1.0
-    Longer gradients are scaled to this norm; unused by "lbfgs".
+    Longer gradients are scaled to this norm; unused by "lbfgs" and "least_squares".
 alpha : float, default=0.0
     L2 penalty: ``alpha / 2 ||w||^2``, biases and intercepts left out, is added to the mean loss.
 l1 : float, default=0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,8 @@ from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
 
-SOLVERS = (*OPTIMIZERS, "lbfgs")
+WHOLE = ("lbfgs", "least_squares")
+SOLVERS = (*OPTIMIZERS, *WHOLE)
 
 
 def check_rnn(estimator: Any) -> None:
@@ -63,11 +65,18 @@ def check_rnn(estimator: Any) -> None:
             f"init={estimator.init!r} must be a name ({', '.join((*STARTS, *INITIALIZERS))}) "
             "or an echo state or recurrent network."
         )
-    if estimator.solver == "lbfgs" and not isinstance(estimator.truncation, (str, type(None))):
+    if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(
-            f"truncation={estimator.truncation}: L-BFGS needs the whole gradient. Use "
-            'truncation="auto", or another solver.'
+            f"truncation={estimator.truncation}: solver={estimator.solver!r} needs the whole "
+            'gradient. Use truncation="auto", or another solver.'
         )
+    if estimator.solver == "least_squares":
+        for name in ("alpha", "l1", "gradient_control"):
+            if getattr(estimator, name):
+                raise ValueError(
+                    f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
+                    "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
+                )
     if isinstance(estimator.washout, str) and estimator.washout == "measured":
         raise ValueError(
             'washout="measured" is for reservoirs, whose weights stay: give an integer or "auto".'
@@ -161,19 +170,33 @@ def _weights_of(model: Any, network: Network) -> Params:
         given, params = model.network_, dict(model.params_)
     elif hasattr(model, "reservoir_") and hasattr(model, "coef_"):
         given, params = network_of(model), weights_of(model)
+        if hasattr(model, "classes_") and given.n_outputs == 1:  # one score for two classes
+            given = replace(given, n_outputs=2)
+            for name in ("coef", "intercept"):
+                params[name] = np.concatenate([-params[name], params[name]])
     else:
         raise TypeError(
-            f"init={type(model).__name__} is no fitted ESNRegressor or RNNRegressor with the "
+            f"init={type(model).__name__} is no fitted echo state or recurrent network with the "
             "built-in readout."
         )
     for name in ("cell", "n_features", "n_outputs", "include_input"):
         ours, theirs = getattr(network, name), getattr(given, name)
-        if ours != theirs:
+        same = _same_cell(ours, theirs) if name == "cell" else ours == theirs
+        if not same:
             raise ValueError(
                 f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Make "
                 "them equal (for an echo state network ESNRegressor.to_rnn() does)."
             )
     return params
+
+
+def _same_cell(ours: Cell, theirs: Cell) -> bool:
+    """Compare cells; leaks to the precision that a float32 network keeps them in."""
+    if not (isinstance(ours, SimpleCell) and isinstance(theirs, SimpleCell)):
+        return ours == theirs
+    if replace(ours, leak_rate=1.0) != replace(theirs, leak_rate=1.0):
+        return False
+    return np.allclose(ours.leak_rate, theirs.leak_rate, rtol=1e-6, atol=0.0)
 
 
 def network_of(esn: Any) -> Network:

@@ -174,8 +174,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         Warns
         -----
         ConvergenceWarning
-            If training diverged (the message names the epoch), or did not improve on a random start;
-            the best weights seen are kept.
+            If training diverged (the message names the epoch), or did not improve on a random
+            start; the best weights seen are kept.
         """
         with self._all_or_nothing():
             sequences = self._read(X, reset=True)

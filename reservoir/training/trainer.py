@@ -1,4 +1,4 @@
-"""Training: epochs of gradient steps, or L-BFGS, that end with the best iterate.
+"""Training: epochs of gradient steps that end with the best iterate.
 
 An epoch plays all sequences, in batches, each cut into chunks of `truncation` steps; behind every
 chunk the weights move. Then the loss over everything is measured at the weights as they stand: the
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
@@ -32,7 +31,7 @@ from reservoir.training.least_squares._ridge import choose_ridge
 from reservoir.training.losses import invert_output, loss_of
 from reservoir.training.regularizers import penalty
 
-__all__ = ["Data", "Training", "data_loss", "refit_readout", "train", "train_lbfgs"]
+__all__ = ["Data", "Training", "data_loss", "refit_readout", "train"]
 
 _EVALUATED_STEPS = 2048  # at a time, where only the loss is wanted
 _TAU = 0.05
@@ -240,7 +239,7 @@ def _solved(params: Params, gram: GramAccumulator, tau: float) -> Params:
     return {**params, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
 
 
-def _controller(
+def controller_of(
     network: Network, control: GradientControl | None, generator: np.random.Generator
 ) -> Any:
     if control is None or control.weight == 0:
@@ -325,11 +324,11 @@ def train(
     True
     """
     generator = np.random.default_rng(random_state)
-    judge = _Judge(network, data, validation, batch_size, l1, l2, tol, refit)
+    judge = Judge(network, data, validation, batch_size, l1, l2, tol, refit)
     vector, views = flatten(params)
     done = judge.begin(views)
     limit = _DIVERGED * max(done.losses[0], judge.silent_loss(views))
-    controller = _controller(network, control, generator)
+    controller = controller_of(network, control, generator)
     state, pace = optimizer.init({"all": vector}), _Pace(n_iter_no_change)
     for epoch in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -368,8 +367,9 @@ class _Pace:
     """How large steps are. Training that has lost its way goes back to the best weights.
 
     That is where the loss is twice the best, or half of the patience is used up; steps are then a
-    fifth as long, and grow by 1.3 with every improvement, up to their usual length. Near a good start, such as a least-squares one, the usual first step leads far
-    away: it takes a few epochs to find how long steps may be, and they do not count.
+    fifth as long, and grow by 1.3 with every improvement, up to their usual length. Near a good
+    start, such as a least-squares one, the usual first step leads far away: it takes a few epochs
+    to find how long steps may be, and they do not count.
     """
 
     def __init__(self, patience: int) -> None:
@@ -405,7 +405,7 @@ def total_gradient(
     return gradient * gradient.dtype.type(clip_norm / norm)
 
 
-class _Judge:
+class Judge:
     """Measures weights, and keeps the best."""
 
     def __init__(
@@ -471,91 +471,3 @@ class _Judge:
         for name in ("coef", "intercept"):
             silent[name] = np.zeros_like(views[name])
         return data_loss(self.network, silent, self.data, self.batch_size)
-
-
-def train_lbfgs(
-    network: Network,
-    params: Params,
-    data: Data,
-    *,
-    max_iter: int = 200,
-    batch_size: int = 32,
-    l1: float = 0.0,
-    l2: float = 0.0,
-    control: GradientControl | None = None,
-    validation: Data | None = None,
-    refit: bool = False,
-    n_iter_no_change: int = 10,
-    tol: float = 1e-4,
-    random_state: Any = None,
-    report: Report | None = None,
-) -> Training:
-    """Train on all data at once by L-BFGS (scipy's); parameters as in `train`.
-
-    The steps that gradient control looks at are drawn once, so that the objective stands still.
-
-    Returns
-    -------
-    Training
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from reservoir.training.bptt import Network
-    >>> from reservoir.training.cells import SimpleCell
-    >>> from reservoir.training.initializers import initialize
-    >>> from reservoir.training.trainer import Data, train_lbfgs
-    >>> network = Network(SimpleCell(8), 1, 1)
-    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
-    >>> data = Data([X[1:]], [X[:-1]])
-    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
-    >>> done = train_lbfgs(network, params, data, max_iter=30)
-    >>> done.losses[-1] < 0.01 * done.losses[0]
-    True
-    """
-    seed = np.random.default_rng(random_state).integers(2**63)
-    judge = _Judge(network, data, validation, batch_size, l1, l2, tol, refit)
-    start, views = flatten(params)
-    done = judge.begin(views)
-    if max_iter == 0:
-        return done
-    batches = [data.batch(index) for index in data.by_length(batch_size)]
-    weight = sum(batch.total_weight for batch, _ in batches)
-
-    def objective(vector: Array) -> tuple[float, Array]:
-        now = unflatten(vector.astype(start.dtype), params)
-        controller = _controller(network, control, np.random.default_rng(seed))
-        value, total = penalty(now, l1=l1, l2=l2)[0], {k: np.zeros_like(v) for k, v in now.items()}
-        for batch, state in batches:
-            share = batch.total_weight / weight
-            part, grads, _ = loss_and_gradient(network, now, batch, state, control=controller)
-            value += share * part
-            for name, grad in grads.items():
-                total[name] += grad * grad.dtype.type(share)
-        gradient = total_gradient(now, total, l1=l1, l2=l2, clip_norm=None).astype(np.float64)
-        if not (np.isfinite(value) and np.isfinite(gradient).all()):
-            return np.inf, np.zeros(start.size)
-        return value, gradient
-
-    unchanged = 0
-
-    def after(vector: Array) -> None:
-        nonlocal unchanged
-        _, improved = judge.settle(done, unflatten(vector.astype(start.dtype), params))
-        if report is not None:
-            report(done)
-        unchanged = 0 if improved else unchanged + 1
-        if unchanged >= n_iter_no_change:
-            raise StopIteration
-
-    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-10}
-    with np.errstate(over="ignore", invalid="ignore"):
-        minimize(
-            objective,
-            start.astype(np.float64),
-            jac=True,
-            method="L-BFGS-B",
-            callback=after,
-            options=options,
-        )
-    return done

@@ -1,0 +1,197 @@
+"""Solvers that take all data at once: L-BFGS, and least squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from reservoir._typing import Array
+from reservoir.training._params import Params, flatten, unflatten
+from reservoir.training.bptt import Network, loss_and_gradient
+from reservoir.training.gradient_control import GradientControl
+from reservoir.training.least_squares._credit import CreditSteps
+from reservoir.training.least_squares._state import begin
+from reservoir.training.least_squares._task import make_task
+from reservoir.training.regularizers import penalty
+from reservoir.training.trainer import Data, Judge, Report, Training, controller_of, total_gradient
+
+__all__ = ["train_lbfgs", "train_least_squares"]
+
+
+def train_lbfgs(
+    network: Network,
+    params: Params,
+    data: Data,
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    control: GradientControl | None = None,
+    validation: Data | None = None,
+    refit: bool = False,
+    n_iter_no_change: int = 10,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    report: Report | None = None,
+) -> Training:
+    """Train on all data at once by L-BFGS (scipy's); parameters as in `train`.
+
+    The steps that gradient control looks at are drawn once, so that the objective stands still.
+
+    Returns
+    -------
+    Training
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.initializers import initialize
+    >>> from reservoir.training.solvers import train_lbfgs
+    >>> from reservoir.training.trainer import Data
+    >>> network = Network(SimpleCell(8), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1]])
+    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
+    >>> done = train_lbfgs(network, params, data, max_iter=30)
+    >>> done.losses[-1] < 0.01 * done.losses[0]
+    True
+    """
+    seed = np.random.default_rng(random_state).integers(2**63)
+    judge = Judge(network, data, validation, batch_size, l1, l2, tol, refit)
+    start, views = flatten(params)
+    done = judge.begin(views)
+    if max_iter == 0:
+        return done
+    batches = [data.batch(index) for index in data.by_length(batch_size)]
+    weight = sum(batch.total_weight for batch, _ in batches)
+
+    def objective(vector: Array) -> tuple[float, Array]:
+        now = unflatten(vector.astype(start.dtype), params)
+        controller = controller_of(network, control, np.random.default_rng(seed))
+        value, total = penalty(now, l1=l1, l2=l2)[0], {k: np.zeros_like(v) for k, v in now.items()}
+        for batch, state in batches:
+            share = batch.total_weight / weight
+            part, grads, _ = loss_and_gradient(network, now, batch, state, control=controller)
+            value += share * part
+            for name, grad in grads.items():
+                total[name] += grad * grad.dtype.type(share)
+        gradient = total_gradient(now, total, l1=l1, l2=l2, clip_norm=None).astype(np.float64)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            return np.inf, np.zeros(start.size)
+        return value, gradient
+
+    unchanged = 0
+
+    def after(vector: Array) -> None:
+        nonlocal unchanged
+        _, improved = judge.settle(done, unflatten(vector.astype(start.dtype), params))
+        if report is not None:
+            report(done)
+        unchanged = 0 if improved else unchanged + 1
+        if unchanged >= n_iter_no_change:
+            raise StopIteration
+
+    options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-10}
+    with np.errstate(over="ignore", invalid="ignore"):
+        minimize(
+            objective,
+            start.astype(np.float64),
+            jac=True,
+            method="L-BFGS-B",
+            callback=after,
+            options=options,
+        )
+    return done
+
+
+def train_least_squares(
+    network: Network,
+    params: Params,
+    data: Data,
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    validation: Data | None = None,
+    n_iter_no_change: int = 10,
+    tol: float = 1e-4,
+    tau: float = 0.05,
+    report: Report | None = None,
+) -> Training:
+    """Train on all data at once by the steps of `reservoir.training.least_squares.credit_fit`.
+
+    The first iteration solves for the readout. Each other one is a backward pass, a step
+    preconditioned by second moments of regressors and slopes, and the readout again; it is kept if
+    the squared error falls and the network forgets where it started.
+
+    Parameters
+    ----------
+    network : Network
+        With squared errors, and an output other than "softmax".
+    params : dict of arrays
+    data : Data
+    max_iter, batch_size, validation, n_iter_no_change, tol, report
+        As in `train`.
+    tau : float, default=0.05
+        As in `reservoir.training.least_squares.ls_fit`.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    ValueError
+        If the loss is another.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.solvers import train_least_squares
+    >>> from reservoir.training.starts import start
+    >>> from reservoir.training.trainer import Data
+    >>> network = Network(SimpleCell(8), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1] ** 2])
+    >>> params = start(network, data.inputs, data.targets, scheme="esn", random_state=0)
+    >>> done = train_least_squares(network, params, data, max_iter=30)
+    >>> done.losses[-1] < 0.2 * done.losses[0]
+    True
+    """
+    if network.loss != "mse" or network.output == "softmax":
+        raise ValueError(
+            f"solver='least_squares' needs loss='mse' and an output other than 'softmax'; got "
+            f"loss={network.loss!r}, output={network.output!r}. Use solver='lbfgs' or 'adam'."
+        )
+    judge = Judge(network, data, validation, batch_size, 0.0, 0.0, tol, refit=False)
+    done = judge.begin(params)
+    task, weights = make_task(
+        params,
+        list(data.inputs),
+        list(data.targets),
+        cell=network.cell,
+        output=network.output,
+        include_input=network.include_input,
+        target="last" if data.last else "step",
+        sample_weight=None if data.weights is None else list(data.weights),
+        start=data.starts,
+    )
+    state, steps, unchanged = begin(task, weights, tau), CreditSteps(task, tau), 0
+    for k in range(max_iter):
+        new = steps.step(state) if k else state
+        if new is None:
+            break
+        state = new
+        _, improved = judge.settle(done, state.params)
+        if report is not None:
+            report(done)
+        unchanged = 0 if improved else unchanged + 1
+        if unchanged >= n_iter_no_change:
+            break
+    return done
