@@ -122,7 +122,7 @@ def ls_fit(
         Iterations at most. 0 fits the readout alone.
     tau : float, default=0.05
         Each regression takes the largest penalty whose cross-validation score is within 1 + tau of
-        the least. Before gradient training, .2 keeps the readout's weights smaller.
+        the least. Larger: smaller weights, less noise fitted, a larger error.
     method : {"mixed", "bay2017"}, default="mixed"
         "bay2017": the printed recipe, for comparison: step .1, no penalties, no guards. It begins
         from the given readout.
