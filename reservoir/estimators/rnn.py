@@ -27,6 +27,7 @@ from reservoir.estimators._engine import join
 from reservoir.estimators._rnn import BaseRNN
 from reservoir.estimators._rnn_docs import FITTED_RNN, NETWORK, TRAINING
 from reservoir.estimators._rnn_start import network_of, weights_of
+from reservoir.estimators._washout import is_measured
 from reservoir.estimators.forecast import forecast_network
 from reservoir.estimators.stream import Stream
 from reservoir.training._exchange import from_torch, to_torch
@@ -418,7 +419,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         leak_rate=esn.reservoir_.leak_rate if leaky else 0.3,
         init=FrozenEstimator(esn),
         include_input=network.include_input,
-        washout=esn.washout,
+        washout=int(esn.washout_.max()) if is_measured(esn.washout) else esn.washout,
         initial_state=esn.initial_state,
         sequence_column=esn.sequence_column,
         dtype=esn.dtype,
