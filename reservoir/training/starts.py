@@ -76,8 +76,8 @@ def start(
     >>> from reservoir.training.starts import start
     >>> X, y = narma(1000, random_state=0)
     >>> network, batch = Network(SimpleCell(30), 1, 1), make_batch([X], [y[:, None]], washout=100)
-    >>> drawn = start(network, [X], [y[:, None]], scheme="esn", random_state=0)
-    >>> fitted = start(network, [X], [y[:, None]], random_state=0)
+    >>> drawn = start(network, [X], [y[:, None]], scheme="esn", random_state=1)
+    >>> fitted = start(network, [X], [y[:, None]], random_state=1)
     >>> loss_value(network, fitted, batch)[0] < 0.5 * loss_value(network, drawn, batch)[0]
     True
     """
