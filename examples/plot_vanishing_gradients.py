@@ -2,14 +2,18 @@
 Vanishing gradients: how far back a network can learn
 =====================================================
 
-The gradient of a loss over k steps holds a product of k Jacobians. Its norm says how much of an
-error arrives k steps back: on this logarithmic axis a line that falls where gradients vanish, and
-rises where they explode. The *teacher* has Jacobians with all singular values near 1, and keeps its
-gradient over a thousand steps. Two *students* learn its outputs from the same start and the same
-data. The plain one ends with singular values from 0 to 1.5: each step wipes out some directions and
-magnifies others, its gradient is gone first, and it learns next to nothing of a teacher that
-remembers for so long. Under gradient control they gather around 1, and the test error is lower.
+The gradient of a loss over k steps holds a product of k Jacobians, one for each step. The *teacher*
+has Jacobians with all singular values near 1, and remembers for a thousand steps. Two *students*
+learn its outputs from the same start and the same data, one of them under gradient control.
+
+The norm of the product, on the left, falls where gradients vanish. It follows the one direction
+that is kept best, and by itself hardly tells the students apart. All directions, on the right, do:
+over 50 steps back most of them are lost to the plain student, which magnifies a few and learns next
+to nothing of a teacher with so long a memory. Under control nearly all arrive with a hundredth of
+their size or more, and the test error is lower.
 """
+
+from functools import reduce
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -47,11 +51,12 @@ def make_teacher(n_units, rng):
     return Network(cell, 64, 64, "tanh"), params
 
 
-def singular_values(cell, params, X):
-    steps = np.arange(500, len(X), 20)
+def singular_values_over(depth, cell, params, X):
+    """Singular values of the product of the last Jacobians: one for each direction."""
+    steps = np.arange(len(X) - depth, len(X))
     trace = cell.forward(params, X[:, None])
     J = step_jacobians(cell, params, trace, steps, np.zeros_like(steps))
-    return np.linalg.svd(J, compute_uv=False).ravel()
+    return np.linalg.svd(reduce(np.matmul, J[::-1]), compute_uv=False)
 
 
 # %%
@@ -87,10 +92,9 @@ for (left, right), n_units in zip(axes, (16, 64), strict=True):
     for (name, w), color, style in zip(
         weights.items(), ("black", "firebrick", "tab:blue"), ("-", "--", "-."), strict=True
     ):
-        values = np.sort(singular_values(network.cell, w, X_test))
-        share = np.linspace(0, 1, len(values))
-        right.plot(values, share, color=color, linestyle=style, linewidth=1.4, label=name)
-    right.axvspan(0.9, 1.1, color="0.9")
-    right.set(xlabel="singular value", ylabel="share below", xlim=(0, 1.8))
-    right.set_title("singular values of a step", fontsize="medium")
+        values = singular_values_over(50, network.cell, w, X_test)
+        share = np.arange(1, n_units + 1) / n_units
+        right.semilogy(share, values, color=color, linestyle=style, linewidth=1.4, label=name)
+    right.set(xlabel="share of directions", ylabel="singular value", xlim=(0, 1), ylim=(1e-12, 1e3))
+    right.set_title("the product over 50 steps", fontsize="medium")
 plt.show()
