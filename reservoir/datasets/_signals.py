@@ -229,8 +229,8 @@ def subsequence_detection(
 
     References
     ----------
-    .. [1] Bay (2017), "Recurrent neural networks: stability, gradient control and fast training",
-       PhD thesis, section 4.5.
+    .. [1] Bay (2017), "Recurrent neural networks: methods and applications to non-linear
+       predictions", PhD thesis, Politecnico di Torino, section 4.5.
 
     Examples
     --------

@@ -64,8 +64,8 @@ class GradientControl:
 
     References
     ----------
-    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training",
-       PhD thesis, 2017, chapter 4.
+    .. [1] A. Bay, "Recurrent neural networks: methods and applications to non-linear
+       predictions", PhD thesis, Politecnico di Torino, 2017, chapter 4.
 
     Examples
     --------
@@ -139,8 +139,8 @@ def control_penalty(
 
     References
     ----------
-    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training",
-       PhD thesis, 2017, sections 4.3 and 4.4, Lemma 4.1 and Proposition 4.2.
+    .. [1] A. Bay, "Recurrent neural networks: methods and applications to non-linear
+       predictions", PhD thesis, Politecnico di Torino, 2017, sections 4.3 and 4.4, Lemma 4.1 and Proposition 4.2.
 
     Examples
     --------
@@ -306,8 +306,8 @@ def jacobian_product_norms(
 
     References
     ----------
-    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training",
-       PhD thesis, 2017, section 4.2 and figures 4.3 to 4.6.
+    .. [1] A. Bay, "Recurrent neural networks: methods and applications to non-linear
+       predictions", PhD thesis, Politecnico di Torino, 2017, section 4.2 and figures 4.3 to 4.6.
 
     Examples
     --------
