@@ -140,7 +140,8 @@ def control_penalty(
     References
     ----------
     .. [1] A. Bay, "Recurrent neural networks: methods and applications to non-linear
-       predictions", PhD thesis, Politecnico di Torino, 2017, sections 4.3 and 4.4, Lemma 4.1 and Proposition 4.2.
+       predictions", PhD thesis, Politecnico di Torino, 2017, sections 4.3 and 4.4, Lemma
+       4.1 and Proposition 4.2.
 
     Examples
     --------
