@@ -16,6 +16,7 @@ from reservoir._validation import (
     as_generator,
     caller_level,
     check_choice,
+    check_count,
     read_series,
     resolve_washout,
 )
@@ -134,6 +135,7 @@ class BaseRNN(SequenceEstimator):
         self.network_, self.n_outputs_ = network, network.n_outputs
         self._keep(done)
         self.washout_ = np.array(skips)
+        self._washout, self._steps = skips[0], sequences.lengths[-1]
         self._pairing = Pairing(self.n_outputs_, feedback=self._last)
         if not self._last:
             for rows, values in zip(sequences.arrays, targets, strict=True):
@@ -161,6 +163,7 @@ class BaseRNN(SequenceEstimator):
         self._last_output = np.zeros(network.n_outputs)
         self._seen = set()
         self._last_id = None
+        self._washout = self._steps = 0
         self._continues = False
         self.state_ = np.zeros(network.cell.state_size, dtype)
         self._online = None
@@ -343,10 +346,8 @@ class BaseRNN(SequenceEstimator):
         if first:
             network = self._begin(sequences, targets)
             generator = as_generator(self.random_state)
-            starts = self._states_before(network, self.initial_state, sequences, None)
-            washout = self._washouts(sequences.lengths[:1])[0]
-            skips = [min(washout, n - 1) for n in sequences.lengths]
-            data, _ = self._split(sequences, targets, None, skips, starts, generator)
+            washout = self._first_washout(sequences.lengths[0])
+            data = self._first_data(network, sequences, targets, washout)
             params = starting_weights(self, network, X, y, data, generator=generator.spawn(1)[0])
             self.network_, self.n_outputs_ = network, network.n_outputs
             self.params_, self.loss_curve_, self.n_iter_ = params, [], 0
@@ -371,20 +372,19 @@ class BaseRNN(SequenceEstimator):
                 l2=self.alpha,
                 control=self._control,
             )
-        goes_on = not first and self._goes_on(sequences, new_sequence)
+        goes_on = self._steps > 0 and self._goes_on(sequences, new_sequence)
         if sequences.ids is not None and not first:
             self._check_ids(sequences.ids[1:] if goes_on or new_sequence else sequences.ids)
         starts = self._states_before(self.network_, self.initial_state, sequences, None)
         previous = self._last_output if goes_on else None
-        steps = getattr(self, "_steps", 0)
-        washout = getattr(self, "_washout", 0)
+        steps = self._steps
         for i, (rows, values) in enumerate(zip(sequences.arrays, targets, strict=True)):
             if i or not goes_on:
                 steps = 0
                 self._online.restart(starts[i])
             elif not self._online.running:
                 self._online.restart(self.state_)
-            skip = min(max(washout - steps, 0), len(rows))
+            skip = min(max(self._washout - steps, 0), len(rows))
             loss = self._online.learn(rows, values.astype(self._dtype), skip)
             if np.isfinite(loss):
                 self.loss_curve_.append(loss)
@@ -394,11 +394,27 @@ class BaseRNN(SequenceEstimator):
             self._pairing.join(previous, sequences.arrays[0][0])
         self.params_ = self._online.params
         self.state_ = self._online.state.copy()
-        self._steps, self._washout = steps, washout
+        self._steps = steps
         self._last_output = np.array(targets[-1][-1], dtype=np.float64)
         self.n_iter_ += 1
         self._remember_ids(sequences)
         self._continues = True
+
+    def _first_washout(self, n_samples: int) -> int:
+        """Return the washout that the first chunk decides for all that follow."""
+        if isinstance(self.washout, str):
+            return resolve_washout(self.washout, [n_samples])[0]
+        return check_count("washout", self.washout, minimum=0)
+
+    def _first_data(
+        self, network: Network, sequences: Sequences, targets: list[Array], washout: int
+    ) -> Data:
+        """Return what learning online starts from."""
+        rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
+        if not (isinstance(self.init, str) and self.init in INITIALIZERS):
+            self._require_targets(rows)
+        starts = self._states_before(network, self.initial_state, sequences, None)
+        return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))
 
     # ------------------------------------------------------------------ using the fitted network
 

@@ -431,6 +431,8 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
             setattr(rnn, name, getattr(esn, name))
     rnn._sequence_column, rnn._continues = esn._sequence_column, esn._continues
     rnn._pairing, rnn._last_output = esn._pairing, esn._last_output
+    rnn._washout, rnn._steps = esn._washout, esn._steps
+    rnn._seen, rnn._last_id = set(esn._seen), esn._last_id
     return rnn
 
 

@@ -127,6 +127,7 @@ class OnlineLearner:
         self.past = np.zeros((0, self.network.n_features), dtype)
         self.past_targets = np.zeros((0, self.network.n_outputs), dtype)
         self.past_state = start
+        self.quiet = 0  # of these rows, those at the start that are not learned from
         self.running = True
 
     def learn(self, X: Array, Y: Array, skip: int = 0) -> float:
@@ -146,51 +147,55 @@ class OnlineLearner:
             rows were skipped.
         """
         losses: list[float] = []
+        weights: list[int] = []
+        length = 1 if self.method == "rtrl" else self.truncation
+        learn = self._step if self.method == "rtrl" else self._piece
         with np.errstate(over="ignore", invalid="ignore"):
-            if self.method == "rtrl":
-                for t, (x, y) in enumerate(zip(X, Y, strict=True)):
-                    losses += self._step(x, y if t >= skip else None)
-                return float(np.mean(losses)) if losses else np.nan
-            weights: list[int] = []
-            for begin in range(0, len(X), self.truncation):
-                piece = slice(begin, begin + self.truncation)
+            for begin in range(0, len(X), length):
+                piece = slice(begin, begin + length)
                 rows, targets = X[piece], Y[piece]
                 quiet = min(max(skip - begin, 0), len(rows))
-                loss = self._piece(rows, targets, quiet)
+                loss = learn(rows, targets, quiet)
+                if not np.isfinite(self.state).all():  # nothing can follow from it
+                    self.restart()
                 if quiet < len(rows):
                     losses.append(loss)
                     weights.append(len(rows) - quiet)
-        return float(np.average(losses, weights=weights)) if losses else np.nan
+            return float(np.average(losses, weights=weights)) if losses else np.nan
 
     # ------------------------------------------------------------------ one update
 
-    def _step(self, x: Array, y: Array | None) -> list[float]:
+    def _step(self, rows: Array, targets: Array, quiet: int) -> float:
+        """Learn from one row, or run through it."""
         memory = Sensitivities(self.state, self.derivatives)  # type: ignore[arg-type]
-        loss, grads, memory = rtrl_step(self.network, self.params, memory, x, y)
+        y = None if quiet else targets[0]
+        loss, grads, memory = rtrl_step(self.network, self.params, memory, rows[0], y)
         self.state, self.derivatives = memory
-        if y is None:
-            return []
-        self._descend(loss, grads)
-        return [loss]
+        if not quiet and not self._descend(loss, grads):
+            self.restart(self.state)
+        return loss
 
-    def _descend(self, loss: float, grads: Params) -> None:
+    def _descend(self, loss: float, grads: Params) -> bool:
+        """Take a step; False if there is none to take."""
         gradient = total_gradient(
             self.params, grads, l1=self.l1, l2=self.l2, clip_norm=self.clip_norm
         )
-        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
-            warnings.warn(
-                "The loss or its gradient overflowed: the weights stay as they are. Lower "
-                f"learning_rate={self.learning_rate:g}.",
-                ConvergenceWarning,
-                stacklevel=caller_level(),
-            )
-            return
         vector, _ = flatten(self.params)
-        updated, state = self._optimizer().update(
-            {"all": vector}, {"all": gradient}, OptimizerState(*self.slots)
+        if np.isfinite(loss) and np.isfinite(gradient).all():
+            updated, state = self._optimizer().update(
+                {"all": vector}, {"all": gradient}, OptimizerState(*self.slots)
+            )
+            if np.isfinite(updated["all"]).all():
+                self.slots = tuple(state)
+                self.params = unflatten(updated["all"], self.params)
+                return True
+        warnings.warn(
+            "The loss, its gradient or the step overflowed: the weights stay as they are. Lower "
+            f"learning_rate={self.learning_rate:g}.",
+            ConvergenceWarning,
+            stacklevel=caller_level(),
         )
-        self.slots = tuple(state)
-        self.params = unflatten(updated["all"], self.params)
+        return False
 
     def _piece(self, rows: Array, targets: Array, quiet: int) -> float:
         """Learn from up to `truncation` rows, the first `quiet` of them run through only."""
@@ -202,13 +207,14 @@ class OnlineLearner:
         start = self.past_state[None]
         loss, end = self._loss(batch, start)
         self.state = end[0]
+        self.quiet += quiet
         if quiet < len(rows):
             if self.method == "bptt":
                 value, grads, _ = loss_and_gradient(
                     self.network, self.params, batch, start, control=self._controller()
                 )
                 self._descend(value, grads)
-            elif len(X) > 1:
+            elif len(X) - self.quiet > 1:
                 done = ls_online_step(
                     self.params,
                     X,
@@ -217,6 +223,7 @@ class OnlineLearner:
                     cell=self.network.cell,
                     include_input=self.network.include_input,
                     state=self.past_state,
+                    washout=self.quiet,
                 )
                 self.params, self.state = done.params, done.state[0]
         self.past, self.past_targets = X, Y
@@ -233,6 +240,7 @@ class OnlineLearner:
             )
             self.past_state = run.end[0]
         self.past, self.past_targets = self.past[gone:], self.past_targets[gone:]
+        self.quiet = max(self.quiet - gone, 0)
 
     def _loss(self, batch: Batch, start: Array) -> tuple[float, Array]:
         trace, _, scores = forward(self.network, self.params, batch, start)
