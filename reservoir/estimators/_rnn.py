@@ -26,6 +26,7 @@ from reservoir.estimators._recipe import estimator_dtype
 from reservoir.estimators._rnn_loop import run_gated_loop, steady_state_of
 from reservoir.estimators._rnn_start import (
     check_rnn,
+    check_squares,
     make_cell,
     n_gates,
     read_control,
@@ -33,7 +34,7 @@ from reservoir.estimators._rnn_start import (
 )
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
-from reservoir.training._engines import choose, numpy_seconds, using
+from reservoir.training._engines import choose, kept, numpy_seconds, using
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import SimpleCell
@@ -98,6 +99,7 @@ class BaseRNN(SequenceEstimator):
                 "keep the gradient in their own way: use gradient_control=0."
             )
         check_targets(np.vstack(targets), output, loss)
+        check_squares(sequences.arrays, targets)
         self._last = self.target == "last"
         self._sequence_column = self.sequence_column
         return network
@@ -124,7 +126,7 @@ class BaseRNN(SequenceEstimator):
         self._drawn_at_random = before is None and random
         self._engine = self._engine_for(network, data)
         child = generator.spawn(1)[0]
-        with using(self._engine):
+        with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
             if before is None:
                 params = starting_weights(self, network, X, y, data, generator=child)
             else:
@@ -132,6 +134,11 @@ class BaseRNN(SequenceEstimator):
                 dtype = data.inputs[0].dtype
                 params = {name: array.astype(dtype) for name, array in before[1].items()}
             done = self._train(network, params, data, validation, generator)
+        if not np.isfinite(done.criterion[done.best_epoch]):
+            raise ValueError(
+                "The loss overflows from the start on. Scale X and y, or use a bounded activation "
+                'such as "tanh".'
+            )
         self.network_, self.n_outputs_ = network, network.n_outputs
         self._keep(done)
         self.washout_ = np.array(skips)
@@ -181,7 +188,8 @@ class BaseRNN(SequenceEstimator):
         inputs = list(sequences.arrays)
         rows = [np.ones(1 if self._last else len(X)) for X in inputs]
         if weights is not None:
-            rows = [np.array(w, dtype=np.float64) for w in weights]
+            largest = max(float(w.max(initial=0.0)) for w in weights) or 1.0
+            rows = [np.asarray(w, dtype=np.float64) / largest for w in weights]
         for row, skip in zip(rows, skips, strict=True):
             row[:skip] = 0
         plain = weights is None and not any(skips)
@@ -211,6 +219,7 @@ class BaseRNN(SequenceEstimator):
                     "to learn from. Lower it."
                 )
             self._require_targets([rows[i] for i in kept])
+            self._require_targets([rows[i] for i in out], "stop by")
             return data(kept, inputs, targets, rows), data(out, inputs, targets, rows)
         if self._last:
             raise ValueError(
@@ -221,16 +230,16 @@ class BaseRNN(SequenceEstimator):
         head, tail = rows[0][:cut].copy(), rows[0].copy()
         tail[:cut] = 0
         self._require_targets([head])
-        self._require_targets([tail])
+        self._require_targets([tail], "stop by")
         plain = False
         return (
             data([0], [inputs[0][:cut]], [targets[0][:cut]], [head]),
             data([0], inputs, targets, [tail]),
         )
 
-    def _require_targets(self, rows: list[Array]) -> None:
+    def _require_targets(self, rows: list[Array], what: str = "fit") -> None:
         if not any((row > 0).any() for row in rows):
-            raise ValueError("No rows to fit: every row has weight 0 or lies in the washout.")
+            raise ValueError(f"No rows to {what}: every row has weight 0 or lies in the washout.")
 
     def _train(
         self,
@@ -358,6 +367,7 @@ class BaseRNN(SequenceEstimator):
         if n_outputs != self.n_outputs_:
             raise ValueError(f"y has {n_outputs} outputs; earlier calls had {self.n_outputs_}.")
         check_targets(np.vstack(targets), self.network_.output, self.network_.loss)
+        check_squares(sequences.arrays, targets)
         if self._online is None:
             self._online = OnlineLearner(
                 self.network_,
@@ -479,7 +489,7 @@ class BaseRNN(SequenceEstimator):
             state = np.stack([starts[i] for i in index])
             parts = []
             for chunk in batch.chunks(_BLOCK_STEPS):
-                with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
+                with np.errstate(over="ignore", invalid="ignore"), using(kept(self._engine)):
                     rows, state = predict(
                         self.network_, self.params_, chunk.inputs, state, chunk.lengths
                     )
@@ -488,14 +498,7 @@ class BaseRNN(SequenceEstimator):
             for k, i in enumerate(index):
                 outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
                 ends[i] = state[k].copy()
-        for i, rows in enumerate(outputs):
-            if not np.isfinite(rows).all():
-                row = int(np.argmin(np.isfinite(rows).all(axis=1)))
-                where = f"row {row}" if len(outputs) == 1 else f"row {row} of sequence {i}"
-                raise ValueError(
-                    f"The output of {where} overflows {rows.dtype}: the input there is far outside "
-                    "what the network was trained on. Check that row, or scale the data."
-                )
+        _refuse_overflow("output", outputs)
         return outputs, ends
 
     def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
@@ -523,11 +526,14 @@ class BaseRNN(SequenceEstimator):
         self._check_fitted()
         sequences = self._read(X, reset=False)
         starts = self._start_states(initial_state, sequences)
-        states = [
-            self.network_.cell.forward(self.params_, rows[:, None], start[None]).states[1:, 0]
-            for rows, start in zip(sequences.arrays, starts, strict=True)
-        ]
-        return sequences.restore([np.ascontiguousarray(rows) for rows in states])
+        with np.errstate(over="ignore", invalid="ignore"):
+            traces = [
+                self.network_.cell.forward(self.params_, rows[:, None], start[None])
+                for rows, start in zip(sequences.arrays, starts, strict=True)
+            ]
+        states = [np.ascontiguousarray(trace.states[1:, 0]) for trace in traces]
+        _refuse_overflow("state", states)
+        return sequences.restore(states)
 
     def _loop_readout(self) -> Any:
         """Return what closes a loop: (coef, intercept), or a function of the features."""
@@ -548,6 +554,17 @@ class BaseRNN(SequenceEstimator):
                 **options,
             )
         return run_gated_loop(self.network_, self.params_, readout, n_steps, **options)
+
+
+def _refuse_overflow(name: str, parts: list[Array]) -> None:
+    for i, rows in enumerate(parts):
+        if not np.isfinite(rows).all():
+            row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+            where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {i}"
+            raise ValueError(
+                f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
+                "what the network was trained on. Check that row, or scale the data."
+            )
 
 
 def _check_same(network: Network, before: Network) -> None:

@@ -69,8 +69,9 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array) -> Array:
     tolerance = 50 * np.finfo(u.dtype).eps
     constant, state = np.tile(u, (100, 1, 1)), np.zeros((1, cell.state_size), u.dtype)
     for _ in range(_STEADY_STEPS // len(constant)):
-        state = cell.forward(params, constant, state).end
-        following = cell.forward(params, constant[:1], state).end
+        with np.errstate(over="ignore", invalid="ignore"):
+            state = cell.forward(params, constant, state).end
+            following = cell.forward(params, constant[:1], state).end
         if not np.isfinite(following).all():
             break
         if np.abs(following - state).max() <= tolerance * max(1.0, np.abs(state).max()):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -81,6 +82,20 @@ def check_rnn(estimator: Any) -> None:
         raise ValueError(
             'washout="measured" is for reservoirs, whose weights stay: give an integer or "auto".'
         )
+
+
+def check_squares(inputs: Sequence[Array], targets: Sequence[Array]) -> None:
+    """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
+    for name, parts, dtype, remedy in (
+        ("X", inputs, np.dtype(np.float64), "StandardScaler"),
+        ("y", targets, inputs[0].dtype, "TransformedTargetRegressor"),
+    ):
+        largest = max(float(np.abs(part).max()) for part in parts)
+        if largest > 1e-3 * float(np.finfo(dtype).max) ** 0.5:
+            raise ValueError(
+                f"{name} reaches {largest:.3g}, and its squares overflow {dtype}. Scale {name} "
+                f"({remedy})."
+            )
 
 
 def read_control(value: Any) -> GradientControl | None:

@@ -46,6 +46,11 @@ def choose(engine: str, seconds: float) -> str:
     return "numba" if seconds >= _WORTH_COMPILING or _kernels.keeps_code() else "numpy"
 
 
+def kept(engine: str) -> str:
+    """Return the engine of a model that may come from a machine with other libraries."""
+    return engine if engine != "numba" or _kernels.load() else "auto"
+
+
 @contextlib.contextmanager
 def using(engine: str) -> Iterator[None]:
     """Run all loops inside on one engine."""
