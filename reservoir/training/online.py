@@ -222,6 +222,7 @@ class OnlineLearner:
                     output=self.network.output,
                     cell=self.network.cell,
                     include_input=self.network.include_input,
+                    credit=True,
                     state=self.past_state,
                     washout=self.quiet,
                 )

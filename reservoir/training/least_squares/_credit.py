@@ -252,12 +252,14 @@ def credit_fit(
         holdout=holdout,
         random_state=random_state,
     )
-    states, steps = [begin(task, weights, tau)], CreditSteps(task, tau)
+    state, steps = begin(task, weights, tau), CreditSteps(task, tau)
+    errors = [state.mse]
     for _ in range(n_iter):
-        new = steps.step(states[-1])
+        new = steps.step(state)
         if new is None:
             break
-        states.append(new)
-        if new.error > (1 - tol) * states[-2].error:
+        before, state = state.error, new
+        errors.append(new.mse)
+        if state.error > (1 - tol) * before:
             break
-    return conclude(task, weights, states, tau)
+    return conclude(task, weights, state, errors, tau)

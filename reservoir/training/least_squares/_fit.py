@@ -60,10 +60,11 @@ def mixed_fit(
 ) -> LeastSquaresResult:
     """Iterate on a task; weights and rows are known to be sound."""
     layer = layer_of(task.cell)
-    states = [begin(task, params if layer is None else open_gates(task.cell, params), tau)]
+    state = begin(task, params if layer is None else open_gates(task.cell, params), tau)
+    errors = [state.mse]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
-        state, by_layer = states[-1], layer is not None
+        by_layer = layer is not None
         new = None if layer is None else layer_step(task, layer, state, tau=tau, delta=delta)
         if credit and (new is None or new.error > (1 - _WORTH) * state.error):
             layer = None
@@ -71,10 +72,11 @@ def mixed_fit(
             new, by_layer = credit_steps.step(state), False
         if new is None:
             break
-        states.append(new)
-        if new.error > (1 - _TOL) * state.error and not (by_layer and credit):
+        before, state = state.error, new
+        errors.append(new.mse)
+        if state.error > (1 - _TOL) * before and not (by_layer and credit):
             break
-    return conclude(task, params, states, tau)
+    return conclude(task, params, state, errors, tau)
 
 
 def ls_fit(

@@ -183,9 +183,11 @@ def begin(task: Task, params: Params, tau: float) -> State:
     return state
 
 
-def conclude(task: Task, given: Params, states: list[State], tau: float) -> LeastSquaresResult:
-    """Return the last of states that get better, unless the given weights are better still."""
-    best, history = states[-1], np.array([state.mse for state in states])
+def conclude(
+    task: Task, given: Params, best: State, errors: list[float], tau: float
+) -> LeastSquaresResult:
+    """Return the last of states that got better, unless the given weights are better still."""
+    history = np.array(errors)
     if given["coef"].any():
         own = measure(task, given, simulate(task, given))
         if own is not None and own.mse < best.mse:
@@ -195,7 +197,7 @@ def conclude(task: Task, given: Params, states: list[State], tau: float) -> Leas
         every = replace(task, fit=np.arange(len(task.batch.targets)))
         refitted = with_readout(every, params, tau)
         params = params if refitted is None else refitted.params
-    return LeastSquaresResult(params, history, len(states) - 1)
+    return LeastSquaresResult(params, history, len(history) - 1)
 
 
 def _start_states(task: Task, trace: Trace) -> Array:
