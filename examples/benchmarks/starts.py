@@ -9,8 +9,9 @@ The error is the test loss over that of the best constant output: the NMSE for s
 a network that knows nothing. Of each run the weights of least training loss so far are tested, as
 `RNNRegressor` keeps them. Adam takes the learning rate of 1e-3, 3e-3 and 1e-2 that ends with the
 least training loss on seed 100, which no table uses, for each start and task; "refit" solves for
-the readout after each epoch. L-BFGS takes whole gradients. Medians over the seeds, the worst at the
-end, and seconds of processor time. Inputs are standardised, for the sake of random starts.
+the readout after each epoch. The solvers "lbfgs" and "least_squares" take all data at once. Medians
+over the seeds, the worst at the end, and seconds of processor time. Inputs are standardised, for
+random starts' sake. The start "least_squares" stops by itself, after 20 iterations at most.
 
 - teacher: 128 tanh units learn from 128 others, 64 inputs U(0, 1), 64 outputs behind tanh, 2000
   steps, all parameters of the teacher N(0, .065^2) (Bay 2017, chapter 5).
@@ -41,15 +42,17 @@ from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell
 from reservoir.training.initializers import initialize
 from reservoir.training.optimizers import adam
+from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.starts import STARTS, start
-from reservoir.training.trainer import Data, data_loss, train, train_lbfgs
+from reservoir.training.trainer import Data, data_loss, train
 
 Key = tuple[str, str, bool]  # start, solver, whether the readout is refitted after each epoch
 INITS = ("orthogonal", "glorot", "esn", "least_squares")
 RATES = (1e-3, 3e-3, 1e-2)
 EPOCHS = (0, 3, 10, 40)
+SOLVERS = {"lbfgs": train_lbfgs, "least_squares": train_least_squares}
 RUNS: list[Key] = [(init, "adam", refit) for init in INITS for refit in (False, True)]
-RUNS += [(init, "lbfgs", False) for init in INITS]
+RUNS += [(init, solver, False) for solver in SOLVERS for init in ("glorot", "least_squares")]
 
 
 @dataclass(frozen=True)
@@ -185,13 +188,13 @@ def follow(task: Task, params: Any, solver: str, rate: float, refit: bool, n_epo
         tested += time.process_time() - tick
 
     run.errors.append(task.error(params))
-    options: dict[str, Any] = {"max_iter": n_epochs, "n_iter_no_change": n_epochs, "refit": refit}
+    options: dict[str, Any] = {"max_iter": n_epochs, "n_iter_no_change": n_epochs, "report": look}
     tick = time.process_time()
-    if solver == "lbfgs":
-        done = train_lbfgs(task.network, params, task.fit, report=look, **options)
+    if solver in SOLVERS:
+        done = SOLVERS[solver](task.network, params, task.fit, **options)
     else:
-        options |= {"truncation": task.truncation, "random_state": 0}
-        done = train(task.network, params, task.fit, adam(rate), report=look, **options)
+        options |= {"truncation": task.truncation, "refit": refit, "random_state": 0}
+        done = train(task.network, params, task.fit, adam(rate), **options)
     run.seconds = time.process_time() - tick - tested
     run.errors = (run.errors + n_epochs * run.errors[-1:])[: n_epochs + 1]
     run.loss = done.criterion[done.best_epoch]
@@ -202,7 +205,8 @@ def all_runs(
     name: str, seeds: range, rates: tuple[float, ...], n_epochs: int
 ) -> tuple[dict[Key, list[Run]], dict[Key, float]]:
     """Return one run per seed for every start and solver, and Adam's learning rates."""
-    keys = [key for key in RUNS if not key[2] or TASKS[name](0).network.loss == "mse"]
+    squares = TASKS[name](0).network.loss == "mse"
+    keys = [key for key in RUNS if squares or not (key[2] or key[1] == "least_squares")]
     chosen = dict.fromkeys(keys, rates[0])
     found: dict[Key, list[Run]] = {key: [] for key in keys}
     for seed in [100] * (len(rates) > 1) + list(seeds):
@@ -228,7 +232,7 @@ def show(name: str, found: dict[Key, list[Run]], chosen: dict[Key, float], n_epo
     n_seeds = len(next(iter(curves.values())))
     print(f"\n{name}: test error, median of {n_seeds} seeds from 0; seconds")
     heads = "".join(f"{str(e) + ' ep.':>11s}" for e in marks)
-    print(f"{'':14s}{'solver':>14s}{'rate':>7s}{heads}{'worst':>11s}{'start':>7s}{'epochs':>8s}")
+    print(f"{'':14s}{'solver':>15s}{'rate':>7s}{heads}{'worst':>11s}{'start':>7s}{'epochs':>8s}")
     for key, errors in curves.items():
         init, solver, _ = key
         cells = "".join(f"{np.median(errors[:, e]):11.3g}" for e in marks)
@@ -236,13 +240,13 @@ def show(name: str, found: dict[Key, list[Run]], chosen: dict[Key, float], n_epo
         spent = np.median([[run.start_seconds, run.seconds] for run in runs], axis=0)
         rate = f"{chosen[key]:7.0e}" if solver == "adam" else 7 * " "
         times = f"{spent[0]:7.2f}{spent[1]:8.2f}"
-        print(f"{init:14s}{label(key):>14s}{rate}{cells}{errors[:, -1].max():11.3g}{times}")
+        print(f"{init:14s}{label(key):>15s}{rate}{cells}{errors[:, -1].max():11.3g}{times}")
     fitted = np.median(curves["least_squares", "adam", False], axis=0)
     print("epochs to the error of the least-squares start and", *marks[:-1], "epochs of Adam:")
     for key, errors in curves.items():
         if key[0] != "least_squares":
             words = ", ".join(reached(np.median(errors, axis=0), fitted[e]) for e in marks[:-1])
-            print(f"{key[0]:14s}{label(key):>14s}  {words}", flush=True)
+            print(f"{key[0]:14s}{label(key):>15s}  {words}", flush=True)
 
 
 def label(key: Key) -> str:
