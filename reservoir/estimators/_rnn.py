@@ -25,6 +25,7 @@ from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._recipe import estimator_dtype
 from reservoir.estimators._rnn_loop import run_gated_loop, steady_state_of
 from reservoir.estimators._rnn_start import (
+    WHOLE,
     check_rnn,
     check_squares,
     make_cell,
@@ -41,7 +42,7 @@ from reservoir.training.cells import SimpleCell
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.losses import apply_output, check_targets, resolve_loss
 from reservoir.training.online import OnlineLearner
-from reservoir.training.optimizers import OPTIMIZERS, get_optimizer
+from reservoir.training.optimizers import get_optimizer
 from reservoir.training.schedules import get_schedule
 from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.trainer import Data, Training, train
@@ -298,7 +299,7 @@ class BaseRNN(SequenceEstimator):
 
     def _steps_of_update(self) -> int | None:
         if self.truncation == "auto":
-            return None if self._last or self.solver not in OPTIMIZERS else _TRUNCATION
+            return None if self._last or self.solver in WHOLE else _TRUNCATION
         return self.truncation
 
     def _keep(self, done: Training) -> None:
@@ -318,7 +319,7 @@ class BaseRNN(SequenceEstimator):
                 f"kept, loss {self.best_loss_:.3g}. Lower learning_rate_init="
                 f"{self.learning_rate_init:g}, or clip_norm."
             )
-        elif done.n_epochs and done.best_epoch == 0 and self._drawn_at_random:
+        elif done.n_epochs and done.best_epoch == 0 and self._drawn_at_random and self.best_loss_:
             best = int(np.argmin(done.criterion[1:])) + 1
             text = (
                 f"Training did not improve on its start in {done.n_epochs} epochs: loss "
@@ -347,7 +348,7 @@ class BaseRNN(SequenceEstimator):
                 "partial_fit learns step by step, from a target at every step; target='last' "
                 "needs fit."
             )
-        if self.solver not in OPTIMIZERS:
+        if self.solver in WHOLE:
             raise ValueError(
                 f"partial_fit goes through the data once; solver={self.solver!r} needs all of it. "
                 "Use solver='adam', or fit."

@@ -1,0 +1,325 @@
+"""What trained networks refuse, each with its message, and that a refusal leaves no trace."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from reservoir import RNNClassifier, RNNRegressor
+from reservoir.training.cells import LSTMCell
+
+X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+y = X[:, 0] * 0.5 + np.append(0, X[:-1, 1])
+CELLS = ("rnn", "leaky", "lstm", "gru")
+
+
+def make(cls=RNNRegressor, **params):
+    return cls(**{"n_units": 5, "max_iter": 2, "random_state": 0, **params})
+
+
+PARAMETERS = [
+    ({"n_units": 0}, ValueError, "n_units=0 must be at least 1"),
+    ({"n_units": 10.5}, TypeError, "n_units must be an integer; got 10.5"),
+    ({"n_units": True}, TypeError, "n_units must be an integer"),
+    ({"cell": "rn"}, ValueError, "cell='rn' is not known"),
+    ({"cell": "elman"}, ValueError, "Known: 'gru', 'leaky', 'lstm', 'rnn'"),
+    ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, the estimator n_units=5"),
+    ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
+    ({"cell": "gru", "activation": "relu"}, ValueError, "goes with cell='rnn' and 'leaky'"),
+    ({"cell": "leaky", "leak_rate": 0.0}, ValueError, "leak_rate"),
+    ({"cell": "leaky", "leak_rate": 1.5}, ValueError, "leak_rate"),
+    ({"cell": "leaky", "leak_rate": np.full(3, 0.5)}, ValueError, "leak_rate"),
+    ({"loss": "rmse"}, ValueError, "loss='rmse' is not known"),
+    ({"init": "xavier"}, ValueError, "Known: 'esn', 'glorot', 'he', 'least_squares'"),
+    ({"solver": "adma"}, ValueError, "Did you mean 'adam'"),
+    ({"solver": None}, ValueError, "Known: 'adadelta', 'adagrad', 'adam', 'lbfgs'"),
+    ({"learning_rate_init": -1e-3}, ValueError, "learning_rate_init=-0.001 must be finite"),
+    ({"learning_rate_init": 0.0}, ValueError, "learning_rate_init=0.0 must be finite and in (0"),
+    ({"learning_rate_init": np.nan}, ValueError, "learning_rate_init=nan"),
+    ({"learning_rate_init": True}, TypeError, "learning_rate_init must be a number"),
+    ({"learning_rate_init": "fast"}, TypeError, "learning_rate_init must be a number"),
+    ({"learning_rate": "adaptive"}, ValueError, "Known: 'constant', 'cosine', 'exponential'"),
+    ({"max_iter": -1}, ValueError, "max_iter=-1 must be at least 0"),
+    ({"max_iter": 2.0}, TypeError, "max_iter must be an integer"),
+    ({"batch_size": 0}, ValueError, "batch_size=0 must be at least 1"),
+    ({"batch_size": None}, ValueError, 'give a number of sequences, or "auto"'),
+    ({"batch_size": "all"}, ValueError, "Known: 'auto'"),
+    ({"truncation": 0}, ValueError, "truncation=0 must be at least 1"),
+    ({"truncation": 2.5}, TypeError, "truncation must be an integer"),
+    ({"truncation": 20, "solver": "lbfgs"}, ValueError, 'Use truncation="auto"'),
+    ({"clip_norm": 0.0}, ValueError, "clip_norm=0.0"),
+    ({"clip_norm": -1}, ValueError, "clip_norm=-1"),
+    ({"alpha": -0.1}, ValueError, "alpha=-0.1"),
+    ({"alpha": np.inf}, ValueError, "alpha=inf"),
+    ({"l1": -1.0}, ValueError, "l1=-1.0"),
+    ({"gradient_control": -1.0}, ValueError, "gradient_control=-1.0"),
+    ({"gradient_control": "rms"}, TypeError, "gradient_control must be a number"),
+    ({"include_input": 1}, TypeError, "include_input must be True or False; got 1"),
+    ({"early_stopping": "yes"}, TypeError, "early_stopping must be True or False"),
+    ({"warm_start": None}, TypeError, "warm_start must be True or False"),
+    ({"validation_fraction": 0.0}, ValueError, "validation_fraction=0.0"),
+    ({"validation_fraction": 1.0}, ValueError, "validation_fraction=1.0"),
+    ({"n_iter_no_change": 0}, ValueError, "n_iter_no_change=0"),
+    ({"tol": -1.0}, ValueError, "tol=-1.0"),
+    ({"online": "rtl"}, ValueError, "Did you mean 'rtrl'"),
+    ({"online_window": 0}, ValueError, "online_window=0"),
+    ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
+    ({"washout": 60}, ValueError, "washout=60 leaves nothing to fit: X has n_samples=60"),
+    ({"washout": "measured"}, ValueError, 'give an integer or "auto"'),
+    ({"initial_state": "first"}, ValueError, "initial_state='first' is not known"),
+    ({"initial_state": np.zeros(3)}, ValueError, "got shape (3,)"),
+    ({"initial_state": np.full(5, np.nan)}, ValueError, "initial_state contains NaN"),
+    ({"dtype": "float16"}, ValueError, "dtype='float16' must be"),
+    ({"verbose": -1}, ValueError, "verbose=-1"),
+    ({"random_state": -1}, ValueError, "random_state=-1"),
+    ({"random_state": "seed"}, TypeError, "random_state must be"),
+    ({"sequence_column": 9}, ValueError, "sequence_column=9 is outside X"),
+]
+
+
+@pytest.mark.parametrize(
+    "params, kind, message",
+    PARAMETERS,
+    ids=[f"{next(iter(p))}-{k}" for k, (p, *_) in enumerate(PARAMETERS)],
+)
+def test_parameters(params, kind, message):
+    for act in ("fit", "partial_fit"):
+        if act == "partial_fit" and params.get("solver") == "lbfgs":
+            continue
+        if act == "partial_fit" and params.get("washout") == 60:
+            continue  # more rows may come
+        rnn = make(**params)
+        before = pickle.dumps(vars(rnn))
+        with pytest.raises(kind, match=re.escape(message)):
+            getattr(rnn, act)(X, y)
+        assert pickle.dumps(vars(rnn)) == before
+    if "loss" not in params:
+        with pytest.raises((ValueError, TypeError)):
+            make(RNNClassifier, **params).fit(X, y > 0)
+
+
+def test_outputs_of_regressors():
+    with pytest.raises(ValueError, match="Known: 'identity', 'logistic', 'softmax', 'tanh'"):
+        make(output="sigmoid").fit(X, y)
+    with pytest.raises(TypeError, match="refit_readout must be True or False"):
+        make(refit_readout=0).fit(X, y)
+    for output, loss in (("identity", "bce"), ("tanh", "cross_entropy"), ("softmax", "hinge")):
+        with pytest.raises(ValueError, match=f"loss='{loss}' goes with output="):
+            make(output=output, loss=loss).fit(X, y)
+
+
+@pytest.mark.parametrize("act", ["fit", "partial_fit"])
+@pytest.mark.parametrize(
+    "output, bad, message",
+    [
+        ("tanh", 1.5, r"values in \[-1, 1\]; y holds 1.5 in row 7"),
+        ("logistic", -0.25, r"values in \[0, 1\]; y holds -0.25 in row 7"),
+        ("softmax", 0.5, "rows that sum to 1; row 7 of y sums to 1.5"),
+    ],
+)
+def test_targets_out_of_reach(act, output, bad, message):
+    target = np.column_stack([np.ones(60), np.zeros(60)])
+    target[7, 1] = bad
+    target = target if output == "softmax" else target[:, 1]
+    with pytest.raises(ValueError, match=message):
+        getattr(make(output=output), act)(X, target)
+    with pytest.raises(ValueError, match=r"hinge.* targets -1 and 1; y holds 0"):
+        getattr(make(loss="hinge"), act)(X, np.zeros(60))
+
+
+DATA = [
+    ("one-dimensional", X[:, 0], y, "Expected 2D array, got 1D array"),
+    ("lengths", X, y[:-1], "X has n_samples=60, y has shape (59,)"),
+    ("three-dimensional y", X, y[:, None, None], "Found array with dim 3"),
+    ("strings", np.array([["a", "b"]] * 60, dtype=object), y, "'a'"),
+    ("empty", X[:0], y[:0], "0 sample(s)"),
+    ("no columns", X[:, :0], y, "0 feature(s)"),
+    ("no y", X, None, "requires y to be passed, but the target y is None"),
+    ("complex", X + 1j, y, "Complex data not supported"),
+    ("no outputs", X, np.zeros((60, 0)), "0 feature(s)"),
+    ("no sequences", np.zeros((0, 5, 2)), np.zeros((0, 5)), "no sequences"),
+]
+
+
+@pytest.mark.parametrize("X_, y_, message", [d[1:] for d in DATA], ids=[d[0] for d in DATA])
+def test_data(X_, y_, message):
+    for act in ("fit", "partial_fit"):
+        with pytest.raises(ValueError, match=re.escape(message)):
+            getattr(make(), act)(X_, y_)
+
+
+@pytest.mark.parametrize("value, word", [(np.nan, "NaN"), (np.inf, "inf"), (-np.inf, "inf")])
+def test_values_that_are_not_finite_are_named_by_column(value, word):
+    bad = X.copy()
+    bad[17, 1] = value
+    message = rf"X contains .*{word}.* in column 1, first in row 17"
+    rnn = make().fit(X, y)
+    for act in (
+        lambda: make().fit(bad, y),
+        lambda: rnn.predict(bad),
+        lambda: rnn.states(bad),
+        lambda: rnn.score(bad, y),
+        lambda: rnn.stream().predict(bad),
+        lambda: make().partial_fit(bad, y),
+        lambda: make(RNNClassifier).fit(bad, y > 0),
+    ):
+        with pytest.raises(ValueError, match=message):
+            act()
+    wrong = np.where(np.arange(60) == 17, value, y)
+    with pytest.raises(ValueError, match=rf"y contains .*{word}.* in column 0, first in row 17"):
+        make().fit(X, wrong)
+    with pytest.raises(ValueError, match="sequence 1 of X contains"):
+        make().fit([X, bad], [y, y])
+    with pytest.raises(ValueError, match=word):
+        make(target="last").fit([X, X], [0.5, value])
+    with pytest.raises(ValueError, match="sample_weight"):
+        make().fit(X, y, sample_weight=np.where(np.arange(60) == 17, value, 1.0))
+
+
+def test_weights():
+    with pytest.raises(ValueError, match=r"[Nn]egative"):
+        make().fit(X, y, sample_weight=-np.ones(60))
+    with pytest.raises(ValueError, match=r"zero|weight 0"):
+        make().fit(X, y, sample_weight=np.zeros(60))
+    with pytest.raises(ValueError, match="inconsistent"):
+        make().fit(X, y, sample_weight=np.ones(59))
+    inside = np.append(np.ones(20), np.zeros(40))
+    with pytest.raises(ValueError, match="weight 0 or lies in the washout"):
+        make(washout=20).fit(X, y, sample_weight=inside)
+    for dtype in ("float32", "float64"):
+        rows = [make(dtype=dtype, init="esn").fit(X, y, np.full(60, w)).predict(X)
+                for w in (1.0, 1e-60, 1e300)]  # fmt: skip
+        np.testing.assert_allclose(rows[1], rows[0], atol=1e-3)
+        np.testing.assert_allclose(rows[2], rows[0], atol=1e-3)
+
+
+def test_before_and_after_fit():
+    for cls in (RNNRegressor, RNNClassifier):
+        for act in ("predict", "states", "predict_proba", "decision_function"):
+            if hasattr(cls, act):
+                with pytest.raises(NotFittedError):
+                    getattr(cls(), act)(X)
+        with pytest.raises(NotFittedError):
+            cls().stream()
+    rnn = make().fit(X, y)
+    with pytest.raises(ValueError, match="X has 1 features, but RNNRegressor is expecting 2"):
+        rnn.predict(X[:, :1])
+    with pytest.raises(ValueError, match=r"shape \(5,\).*got shape \(2, 5\)"):
+        rnn.predict(X, initial_state=np.zeros((2, 5)))
+    with pytest.raises(AttributeError, match="LSTMCell is no reservoir"):
+        _ = make(cell="lstm").fit(X, y).reservoir_
+    assert rnn.reservoir_.n_units == 5
+
+
+# -------------------------------------------------------------------------- extreme data
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+class TestExtremes:
+    def check(self, rnn, X, y):
+        rnn.fit(X, y)
+        for rows in (rnn.predict(X), rnn.states(X), rnn.loss_curve_, rnn.best_loss_):
+            assert np.isfinite(rows).all()
+        assert all(np.isfinite(array).all() for array in rnn.params_.values())
+        return rnn
+
+    def test_sizes(self, cell, dtype):
+        for n in (2, 3, 5, 49, 50, 51):
+            self.check(make(cell=cell, dtype=dtype), X[:n], y[:n])
+        self.check(make(cell=cell, dtype=dtype, n_units=1), X, y)
+        many = np.random.default_rng(0).normal(size=(60, 64))
+        rnn = self.check(make(cell=cell, dtype=dtype, n_units=4), X, many)
+        assert rnn.predict(X).shape == (60, 64)
+        self.check(make(cell=cell, dtype=dtype, init="glorot", washout=0), X[:1], y[:1])
+        with pytest.raises(ValueError, match="at least 2 are needed"):
+            make(cell=cell, dtype=dtype).fit(X[:1], y[:1])
+
+    @pytest.mark.parametrize("init", ["least_squares", "glorot"])
+    def test_constants(self, cell, dtype, init):
+        for value in (0.0, 3.0):
+            same = np.full((60, 2), value)
+            for given, target in ((same, y), (X, same[:, 0]), (same, same[:, 0])):
+                rnn = make(cell=cell, dtype=dtype, init=init)
+                rnn = self.check(rnn, given, target)
+                if target is not y and init == "least_squares":
+                    np.testing.assert_allclose(rnn.predict(given), value, atol=1e-3)
+
+    @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e15])
+    def test_units(self, cell, dtype, scale):
+        """A fitted start sees its data at unit scale, whatever their units."""
+        plain = make(cell=cell, dtype=dtype, max_iter=0).fit(X, y)
+        for given, target, units in ((X * scale, y, 1.0), (X, y * scale, scale)):
+            rnn = self.check(make(cell=cell, dtype=dtype), given, target)
+            if dtype == "float64":
+                start = rnn.loss_curve_[0] / units / units
+                assert 0.2 * plain.best_loss_ < start < 5 * plain.best_loss_ + 1e-10
+
+    def test_squares_that_overflow(self, cell, dtype):
+        large = 1e200 if dtype == "float64" else 1e30
+        for act in ("fit", "partial_fit"):
+            with pytest.raises(ValueError, match=rf"y reaches .*overflow {dtype}. Scale y"):
+                getattr(make(cell=cell, dtype=dtype), act)(X, y * large)
+        with pytest.raises(ValueError, match=r"X reaches|as float32"):
+            make(cell=cell, dtype=dtype).fit(X * 1e200, y)
+        rnn = make(cell=cell, dtype=dtype).fit(X, y)
+        with pytest.raises(ValueError, match="y reaches"):
+            rnn.partial_fit(X, y * large)
+
+
+def test_inputs_that_overflow_after_training():
+    rnn = make(activation="relu", init="he", n_units=20, max_iter=0).fit(X, y)
+    for act in (rnn.predict, rnn.states):
+        with pytest.raises(ValueError, match=r"(output|state) of row 0 overflows float64"):
+            act(np.full((3, 2), 1e308))
+        with pytest.raises(ValueError, match="row 0 of sequence 1"):
+            act([X, np.full((3, 2), 1e308)])
+    with pytest.warns(match="no fixed point"):
+        make(activation="identity", init="normal", max_iter=0, n_units=300).fit(X, y).predict(
+            X[:1], initial_state="steady"
+        )
+
+
+def test_a_loss_that_overflows_from_the_start():
+    rnn = make(activation="identity", init="spectral", n_units=20)
+    long = np.random.default_rng(0).normal(size=(9000, 1))
+    with pytest.raises(ValueError, match="overflows from the start on"):
+        rnn.fit(long, long[:, 0])
+    assert not hasattr(rnn, "params_")
+
+
+# -------------------------------------------------------------------------- all or nothing
+
+
+@pytest.mark.parametrize("cls", [RNNRegressor, RNNClassifier])
+def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
+    target = y if cls is RNNRegressor else y > 0
+    rnn = make(cls, early_stopping=True).fit(X, target)
+    rnn.partial_fit(X, target)
+    before = pickle.dumps(rnn)
+
+    def fail(*args, **kwargs):
+        raise MemoryError
+
+    for act, name in (
+        ("fit", "reservoir.estimators._rnn.train"),
+        ("fit", "reservoir.estimators._rnn.starting_weights"),
+        ("fit", "reservoir.estimators._rnn.BaseRNN._run"),
+        ("partial_fit", "reservoir.training.online.OnlineLearner._descend"),
+        ("partial_fit", "reservoir.estimators._rnn.Pairing.add"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(name, fail)
+            with pytest.raises(MemoryError):
+                getattr(rnn, act)(X[:40], target[:40])
+            fresh = make(cls)
+            empty = dict(vars(fresh))
+            with pytest.raises(MemoryError):
+                getattr(fresh, act)(X, target)
+            assert vars(fresh) == empty
+        assert pickle.dumps(rnn) == before
+    with pytest.raises(ValueError, match="features"):
+        rnn.partial_fit(X[:, :1], target)
+    assert pickle.dumps(rnn) == before
