@@ -91,6 +91,8 @@ for name, (color, style) in styles.items():
     smooth = curves[name].mean(axis=0).reshape(-1, 4).mean(axis=1)
     ax.plot(times, smooth, color=color, linestyle=style, linewidth=1.5, label=name)
 ax.set(xlabel="time step", ylabel="NMSE of the next 50 steps", yscale="log", xlim=(n_fit, n_rows))
+ax.set_yticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
+ax.minorticks_off()
 ax.grid(alpha=0.25)
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 plt.show()
