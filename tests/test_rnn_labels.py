@@ -97,7 +97,7 @@ class TestLast:
         assert clf.decision_function(Xs).shape == (60,)
         np.testing.assert_array_equal(clf.decision_function(Xs) > 0, clf.predict(Xs) == "up")
         assert clf.score(Xs, y) == accuracy_score(y, clf.predict(Xs)) > 0.8
-        labels, states = clf.predict(Xs, return_state=True)
+        _, states = clf.predict(Xs, return_state=True)
         assert states.shape == (60, clf.network_.cell.state_size)
 
 
@@ -151,11 +151,11 @@ def test_targets_of_the_wrong_shape(cls):
         make(cls, target="last").fit(Xs, per_row)
     with pytest.raises(ValueError, match="X holds 40 sequence"):
         make(cls, target="last").fit(Xs, y, sample_weight=np.ones(39))
-    with pytest.raises(ValueError, match='one for each of its rows.*target="last"'):
+    with pytest.raises(ValueError, match=r'one for each of its rows.*target="last"'):
         make(cls).fit(Xs, y)
     with pytest.raises(ValueError, match=r"requires y to be passed"):
         make(cls, target="last").fit(Xs, None)
-    with pytest.raises(ValueError, match="target='final' is not known.*'last'"):
+    with pytest.raises(ValueError, match=r"target='final' is not known.*'last'"):
         make(cls, target="final").fit(Xs, y)
 
 
@@ -238,7 +238,7 @@ def test_labels_that_are_refused():
         make(RNNClassifier).fit(X, np.full(300, "up"))
     with pytest.raises(ValueError, match="Unknown label type"):
         make(RNNClassifier).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match="loss='mse' is not known.*cross_entropy, hinge"):
+    with pytest.raises(ValueError, match=r"loss='mse' is not known.*cross_entropy, hinge"):
         make(RNNClassifier, loss="mse").fit(X, y)
     with pytest.raises(ValueError, match="class_weight"):
         make(RNNClassifier, class_weight="equal").fit(X, y)
