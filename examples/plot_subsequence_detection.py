@@ -6,6 +6,9 @@ A pattern of ten numbers is hidden in noise of the same law, again and again. Fo
 each occurrence the output is to be 1: a network must recognise the pattern while it passes, and
 then count to ten. The picture shows the alarms of a plain recurrent network, of an LSTM and of a
 plain network under gradient control, which sees the singular values of its Jacobians kept near 1.
+
+With a learning rate that suits each, all three solve the task: precision and recall are near .99
+over spacings and seeds. Control lowers the mean cross-entropy, by less than the seeds differ.
 """
 
 import matplotlib.pyplot as plt
