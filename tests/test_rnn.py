@@ -341,16 +341,40 @@ def test_cross_validation_by_time_goes_on_from_the_end_of_training():
         np.testing.assert_allclose(rnn.predict(X[test]), whole, atol=1e-12)
 
 
-def test_searches_give_the_same_bits_on_several_workers():
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_searches_give_the_same_bits_on_several_workers(backend):
     X, y = series()
     grid = {"learning_rate_init": [1e-3, 1e-2], "cell": ["rnn", "gru"]}
     one = GridSearchCV(make(), grid, cv=TimeSeriesSplit(2)).fit(X, y)
-    with joblib.parallel_backend("threading"):  # processes: test_parallel.py
+    with joblib.parallel_backend(backend):
         two = GridSearchCV(make(), grid, cv=TimeSeriesSplit(2), n_jobs=3).fit(X, y)
     np.testing.assert_array_equal(
         one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
     )
     same_params(one.best_estimator_.params_, two.best_estimator_.params_)
+
+
+def test_parameters_changed_after_fit_wait_for_the_next():
+    z = np.sin(0.2 * np.arange(200))[:, None]
+    rnn = make().fit(z[:-1], z[1:, 0])
+    clf = make(RNNClassifier).fit(z, z[:, 0] > 0)
+    before = rnn.predict(z), rnn.forecast(5), rnn.score(z[:-1], z[1:, 0]), clf.predict_proba(z)
+    changes = {
+        "cell": "gru",
+        "n_units": 3,
+        "include_input": True,
+        "target": "last",
+        "dtype": "float32",
+        "sequence_column": 0,
+        "washout": 3,
+    }
+    rnn.set_params(output="tanh", **changes)
+    clf.set_params(loss="hinge", **changes)
+    after = rnn.predict(z), rnn.forecast(5), rnn.score(z[:-1], z[1:, 0]), clf.predict_proba(z)
+    for one, other in zip(before, after, strict=True):
+        np.testing.assert_array_equal(one, other)
+    clf.set_params(target="step").partial_fit(z, z[:, 0] > 0)  # still probabilities
+    assert clf.predict_proba(z).shape == (200, 2)
 
 
 def test_parameters_are_only_stored():

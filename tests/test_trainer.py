@@ -120,6 +120,24 @@ def test_lbfgs(cell):
     assert single.best_loss_ < single.loss_curve_[0]
 
 
+@pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
+@pytest.mark.parametrize("output", ["identity", "tanh", "logistic"])
+def test_least_squares(cell, output):
+    X, y = series()
+    y = 1 / (1 + np.exp(-3 * y)) if output == "logistic" else y / 2
+    options = {"cell": cell, "output": output, "loss": "mse", "solver": "least_squares"}
+    rnn = make(**options, init="esn", max_iter=8).fit(X, y)
+    assert rnn.n_iter_ <= 8
+    assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
+    for name in ("alpha", "l1", "gradient_control"):
+        with pytest.raises(ValueError, match=f"{name}=0.1.*no penalties"):
+            make(**options, **{name: 0.1}).fit(X, y)
+    with pytest.raises(ValueError, match="needs loss='mse'"):
+        make(**{**options, "loss": "mae"}).fit(X, y)
+    with pytest.raises(ValueError, match="needs loss='mse'"):
+        RNNClassifier(6, solver="least_squares").fit(X, X[:, 0] > 0)
+
+
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares"])
 def test_no_epochs_leave_the_start(solver):
     X, y = series()

@@ -437,6 +437,8 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
 
 
 def _has_probabilities(classifier: RNNClassifier) -> bool:
+    if hasattr(classifier, "network_"):
+        return classifier.network_.output == "softmax"
     return classifier.loss != "hinge"
 
 
@@ -607,7 +609,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
                 parts = np.split(every, np.cumsum([len(part) for part in labels])[:-1])
                 given = [np.ones(1)] * len(parts) if weights is None else weights
                 weights = [a * b for a, b in zip(parts, given, strict=True)]
-            targets = [self._encode(part) for part in labels]
+            targets = [self._encode(part, self.loss) for part in labels]
             if last:
                 targets = [rows[0] for rows in targets]
             self._fit(sequences, targets, weights, X, y)
@@ -652,7 +654,8 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
                     f"classes={classes!r} are not those of the first call, "
                     f"{self.classes_.tolist()}."
                 )
-            targets = [self._encode(part) for part in labels]
+            loss = self.loss if first else self.network_.loss
+            targets = [self._encode(part, loss) for part in labels]
             self._partial_fit(sequences, targets, X, y, first=first, new_sequence=new_sequence)
         return self
 
@@ -664,7 +667,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             )
         self.classes_ = classes
 
-    def _encode(self, labels: Array) -> Array:
+    def _encode(self, labels: Array, loss: str) -> Array:
         """Return one column per class, 1 for the label's and 0, or -1 for the hinge, elsewhere."""
         index = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
         unknown = self.classes_[index] != labels
@@ -674,7 +677,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
                 f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with "
                 "classes=."
             )
-        low = -1.0 if self.loss == "hinge" else 0.0
+        low = -1.0 if loss == "hinge" else 0.0
         return np.where(index[:, None] == np.arange(len(self.classes_)), 1.0, low)
 
     def _values(self, X: Any, initial_state: Any, transform: Any) -> tuple[Any, Any]:
