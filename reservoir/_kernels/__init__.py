@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._kernels._calls import CODES, call, compiled, slope_below
+from reservoir._kernels._calls import CODES, FilesChanged, call, compiled, slope_below
 from reservoir._kernels._layout import LANES, Dense, Rows, Sell, aligned, pack, pack_rows
 from reservoir._kernels._networks import (
     gru_backward,
@@ -85,6 +85,8 @@ def load() -> bool:
     try:
         _compiled()
         return not disabled()  # numba may have read so in a file of its own
+    except FilesChanged:
+        raise
     except Exception as error:  # numba refuses versions of NumPy it does not know, in several ways
         _failure.append(error)
         warnings.warn(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import importlib
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -17,9 +20,35 @@ CODES = {
 }
 
 
+def sources() -> str:
+    """Return a digest of every file that kernels are made of."""
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+MADE_OF = sources()
+
+
+class FilesChanged(RuntimeError):
+    """The files on the disk are not those that were imported."""
+
+
+@functools.cache
 def compiled(module: str) -> ModuleType:
-    """Import a module of kernels, and numba with it."""
-    return importlib.import_module(f"reservoir._kernels.{module}")
+    """Import a module of kernels, and numba with it.
+
+    Raises
+    ------
+    FilesChanged
+        If it, or what calls it, may be of another version: arrays that are too small for a kernel
+        are written past their ends, and its code would be kept under the wrong name.
+    """
+    imported = importlib.import_module(f"reservoir._kernels.{module}")
+    if sources() != MADE_OF:
+        raise FilesChanged(
+            "the files of reservoir have changed since it was imported: start Python anew."
+        )
+    return imported
 
 
 def call(kernel: Any, *args: Any) -> Any:

@@ -80,10 +80,28 @@ def _room(n_columns: int, width: int, dtype: Any) -> tuple[Array, Array]:
     return aligned((n_columns * width,), dtype), aligned((width,), dtype)
 
 
+def _next(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of states, given that of what there is one of per step."""
+    return (shape[0] + 1, *shape[1:])
+
+
+def _wide(shape: tuple[int, ...], n_gates: int) -> tuple[int, ...]:
+    """Return the shape of gates, given that of what there is one of per unit."""
+    return (*shape[:-1], n_gates * shape[-1])
+
+
+def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
+    """Refuse shapes that do not fit: kernels would read and write behind the end of an array."""
+    for array, shape in pairs:
+        if array is not None and array.shape != shape:
+            raise ValueError(f"an array of shape {array.shape} where {shape} is due.")
+
+
 def simple_forward(
     H: Array, V: Array, U: Array, W: Array, activation: str, leak: Array | None
 ) -> None:
     """Step ``h = (1 - a) h + a f(W h + u)``."""
+    _demand((H, _next(U.shape)), (V, U.shape), (W, 2 * U.shape[2:]), (leak, U.shape[2:]))
     n_columns, n_units = H.shape[1:]
     dtype, width = H.dtype, _width(n_units)
     states, values = _padded(H), _padded(V, read=False)
@@ -101,6 +119,7 @@ def simple_backward(
     D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
 ) -> Array:
     """Replace the gradient at the states, D, by that at the pre-activations."""
+    _demand((V, D.shape), (W, 2 * D.shape[2:]), (leak, D.shape[2:]), (extra, D.shape))
     n_columns, n_units = D.shape[1:]
     dtype, width = D.dtype, _width(n_units)
     d = _padded(D)
@@ -119,6 +138,8 @@ def simple_backward(
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
     """Step the LSTM; gates in the order input, forget, candidate, output."""
     n_columns, n_units = H.shape[1:]
+    _demand((H, _next(TC.shape)), (C, H.shape), (G, _wide(TC.shape, 4)))
+    _demand((W, (4 * n_units, n_units)), (peephole, (3, n_units)))
     h, c, tanh_c, g = _padded(H), _padded(C), _padded(TC, read=False), _padded(G, 4)
     _call(
         "lstm_forward", h.ravel(), c.ravel(), tanh_c.ravel(), g.ravel(), _by_rows(W, 4),
@@ -134,6 +155,8 @@ def lstm_backward(
 ) -> tuple[Array, Array]:
     """Replace the gates, G, by the gradient at their pre-activations."""
     n_columns, n_units = D.shape[1:]
+    _demand((dC, D.shape[1:]), (G, _wide(D.shape, 4)), (C, _next(D.shape)), (TC, D.shape))
+    _demand((W, (4 * n_units, n_units)), (peephole, (3, n_units)))
     dtype, width = D.dtype, _width(n_units)
     g = _padded(G, 4)
     dh, dc = (aligned((n_columns, width), dtype) for _ in range(2))
@@ -150,6 +173,8 @@ def lstm_backward(
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
     """Step the GRU; gates in the order reset, update, candidate."""
     n_columns, n_units = H.shape[1:]
+    _demand((H, _next(R.shape)), (G, _wide(R.shape, 3)))
+    _demand((W, (3 * n_units, n_units)), (bias_recurrent, (n_units,)))
     h, g, r = _padded(H), _padded(G, 3), _padded(R, read=False)
     _call(
         "gru_forward", h.ravel(), g.ravel(), r.ravel(), _by_rows(W, 3),
@@ -163,6 +188,8 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
 def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
     """Replace the gates, G, and what was reset, R, by the gradients there."""
     n_columns, n_units = D.shape[1:]
+    _demand((G, _wide(D.shape, 3)), (H, _next(D.shape)), (R, D.shape))
+    _demand((W, (3 * n_units, n_units)))
     g, r = _padded(G, 3), _padded(R)
     dh = aligned((n_columns, _width(n_units)), D.dtype)
     _call(

@@ -1,0 +1,296 @@
+"""Whether compiled kernels stay inside their arrays, and run on arrays they were made for.
+
+They read and write eight numbers at a time and check nothing. Here every array that goes into a
+kernel ends, or begins, at a page of memory that may not be touched. Whoever does so ends the
+process, which is why a child runs the cases; for more of them:
+
+    python tests/test_kernel_memory.py 5000
+"""
+
+import ctypes
+import mmap
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import reservoir
+from reservoir import _kernels
+from reservoir._kernels import _calls, _networks
+from reservoir.activations import ACTIVATIONS
+from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
+from reservoir.training import _loops
+
+pytest.importorskip("numba")
+if _kernels.disabled():
+    pytest.skip("NUMBA_DISABLE_JIT", allow_module_level=True)
+
+guards = pytest.mark.skipif(sys.platform == "win32", reason="pages are guarded by mprotect")
+PAGE = mmap.PAGESIZE
+TOLERANCE = {"float64": 1e-10, "float32": 1e-3}  # a number read from elsewhere is far off
+
+
+def protect(start):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mprotect(ctypes.c_void_p(start), ctypes.c_size_t(PAGE), 0):
+        raise OSError(ctypes.get_errno(), "mprotect")
+
+
+def guarded(array, at_end):
+    """Return a copy between two pages that may not be touched, close to one of them."""
+    room = -(-array.nbytes // PAGE) * PAGE
+    raw = np.frombuffer(mmap.mmap(-1, room + 2 * PAGE), np.uint8)
+    protect(raw.ctypes.data)
+    protect(raw.ctypes.data + PAGE + room)
+    start = PAGE + (room - array.nbytes if at_end else 0)
+    copy = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+def guarding(call, at_end):
+    """Return `call` for guarded copies; what a kernel writes goes back to where they are from."""
+
+    def guarded_call(kernel, *args):
+        arrays = []
+
+        def guard(arg):
+            if isinstance(arg, tuple):  # packed weights
+                return type(arg)(*map(guard, arg))
+            if not isinstance(arg, np.ndarray):
+                return arg
+            arrays.append((arg, arg.tobytes(), guarded(arg, at_end)))
+            return arrays[-1][2]
+
+        result = call(kernel, *map(guard, args))
+        for array, before, copy in arrays:
+            if copy.tobytes() != before:  # two may overlap, and be written through one
+                array[...] = copy
+        return result
+
+    return guarded_call
+
+
+# --- cases, run by the child
+
+
+def in_some_order(rng, array, *, written=False):
+    """Return a copy that is strided, of columns first, read-only, or like others."""
+    kind = rng.integers(3 if written else 4)
+    if kind == 0:
+        return array.copy()
+    if kind == 1:
+        return np.array(array, order="F")
+    if kind == 2:
+        wide = np.zeros((*array.shape, 2), array.dtype)
+        wide[..., 0] = array
+        return wide[..., 0]
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def draw_network(rng, n_steps, n_sequences, n_units):
+    """Return a function that runs one cell forwards and backwards and gives all that it wrote."""
+    dtype = str(rng.choice(list(TOLERANCE)))
+    cell = str(rng.choice(["simple", "lstm", "gru"]))
+    n_gates = {"simple": 1, "lstm": 4, "gru": 3}[cell]
+
+    def normal(*shape, scale=1.0):
+        return (scale * rng.normal(size=shape)).astype(dtype)
+
+    def perhaps(array):
+        return in_some_order(rng, array) if rng.integers(2) else None
+
+    shape, size = (n_steps, n_sequences, n_units), n_gates * n_units
+    states = normal(2, n_steps + 1, *shape[1:])
+    written = [*states, normal(n_steps, n_sequences, size), np.zeros(shape, dtype), normal(*shape)]
+    W = in_some_order(rng, normal(size, n_units, scale=0.4 / np.sqrt(n_units)))
+    leak, extra = perhaps(rng.uniform(0.1, 1, n_units).astype(dtype)), perhaps(normal(*shape))
+    peephole, bias = perhaps(normal(3, n_units)), in_some_order(rng, normal(n_units))
+    d_cell, activation = normal(n_sequences, n_units), str(rng.choice(list(ACTIVATIONS)))
+
+    def go(loops, copy):
+        H, C, G, V, D = map(copy, written)
+        if cell == "simple":
+            V = H[1:] if leak is None else V
+            loops.simple_forward(H, V, G, W, activation, leak)
+            states = H.copy()
+            start = loops.simple_backward(D, V, W, activation, leak, extra)
+            return [states, V, D, start]
+        if cell == "lstm":
+            loops.lstm_forward(H, C, V, G, W, peephole)
+            gates = G.copy()
+            return [H, C, V, gates, *loops.lstm_backward(D, d_cell, G, C, V, W, peephole), G]
+        loops.gru_forward(H, G, V, W, bias)
+        gates, recurrent = G.copy(), V.copy()
+        return [H, gates, recurrent, loops.gru_backward(D, G, H, V, W), G, V]
+
+    return go, dtype
+
+
+def draw_reservoir(rng, n_steps, n_sequences, n_units):
+    """Return a function that runs one reservoir over some series and on its own outputs."""
+    dtype = str(rng.choice(list(TOLERANCE)))
+    n_features, n_outputs = (int(rng.integers(1, 4)) for _ in range(2))
+    W = rng.normal(size=(n_units, n_units)) * (rng.random((n_units, n_units)) < rng.random())
+    W *= 0.8 / max(np.linalg.norm(W, 2), 1e-3)
+    leak = 1.0 if rng.integers(2) else rng.uniform(0.1, 1, n_units)
+    others = {"leak_rate": leak, "activation": str(rng.choice(list(ACTIVATIONS)))}
+    bias = rng.uniform(-1, 1, n_units)
+    storage = sp.csr_array if rng.integers(2) else np.asarray
+    W_in, W_fb = (rng.uniform(-1, 1, (n_units, k)) for k in (n_features, n_outputs))
+    open_loop = Reservoir(storage(W), W_in, bias, **others).astype(dtype)
+    closed_loop = Reservoir(storage(W), W_in, bias, W_fb=W_fb, **others).astype(dtype)
+    series = [rng.normal(size=(n_steps + 1, n_features)).astype(dtype) for _ in range(n_sequences)]
+    readout = 0.1 * rng.normal(size=(n_outputs, n_units)), np.zeros(n_outputs)
+    start = rng.normal(size=n_outputs)
+
+    def go(engine):
+        X = series[0][:n_steps]
+        outputs, _ = run_closed_loop(
+            closed_loop, readout, n_steps, initial_output=start, exog=X, engine=engine
+        )
+        alone = run(open_loop, X, engine=engine)
+        return [outputs, alone, *run_many(open_loop, series, engine=engine)]
+
+    return go, dtype
+
+
+def compare(ours, theirs, dtype, case):
+    for a, b in zip(ours, theirs, strict=True):
+        atol = TOLERANCE[dtype] * max(1, abs(b).max(initial=0))
+        np.testing.assert_allclose(a, b, rtol=0, atol=atol, err_msg=str(case))
+
+
+def run_cases(n_cases):
+    plain = _calls.call
+    for seed in range(n_cases):
+        rng = np.random.default_rng(seed)
+        # all numbers of columns and of slices that a panel may leave over; no step at all
+        case = (int(rng.integers(0, 4)), int(rng.integers(1, 41)), int(rng.integers(1, 71)))
+        case = case if seed else (20, 10, 20)
+        for at_end in (True, False):
+            _kernels.call = _networks.call = guarding(plain, at_end)
+            print(case, seed, at_end, flush=True)  # the last line says who ended the process
+            network, dtype = draw_network(rng, *case)
+            ours = network(_kernels, partial(in_some_order, rng, written=True))
+            if case[0]:  # NumPy asks for a first step
+                compare(ours, network(_loops, np.copy), dtype, case)
+            if seed % 4 == 0:
+                many, dtype = draw_reservoir(rng, *case)
+                compare(many("numba"), many("numpy"), dtype, case)
+
+
+def leave():
+    """Run a kernel on an array that is no multiple of eight: the second vector ends outside."""
+    _kernels.load()
+    for at_end in (False, True):  # the first ends in the middle of a page
+        _kernels._call("activate", guarded(np.zeros(9), at_end), 0, 0.01)
+        print("nothing happened", flush=True)
+
+
+# --- tests
+
+
+def child(what):
+    folders = str(Path(reservoir.__file__).parents[1]), os.environ.get("PYTHONPATH", "")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folders)}
+    return subprocess.run(
+        [sys.executable, __file__, what],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@guards
+def test_kernels_stay_inside_their_arrays():
+    done = child("100")
+    assert done.returncode == 0, done.stdout[-100:] + done.stderr
+
+
+@guards
+def test_whoever_leaves_an_array_is_caught():
+    done = child("leave")
+    assert done.returncode < 0
+    assert done.stdout.strip() == "nothing happened"
+
+
+CALLS = {
+    "simple_forward": ("H", "V", "G", "W", "tanh", "leak"),
+    "simple_backward": ("D", "V", "W", "tanh", "leak", "extra"),
+    "lstm_forward": ("H", "C", "V", "G", "W", "peephole"),
+    "lstm_backward": ("D", "d_cell", "G", "C", "V", "W", "peephole"),
+    "gru_forward": ("H", "G", "V", "W", "bias"),
+    "gru_backward": ("D", "G", "H", "V", "W"),
+}
+
+
+def shapes_for(name, n_steps=5, n_sequences=3, n_units=5):
+    n_gates = {"simple": 1, "lstm": 4, "gru": 3}[name.split("_")[0]]
+    per_unit = dict.fromkeys(("V", "D", "extra"), (n_steps, n_sequences, n_units))
+    states = dict.fromkeys(("H", "C"), (n_steps + 1, n_sequences, n_units))
+    weights = {"W": (n_gates * n_units, n_units), "leak": (n_units,), "bias": (n_units,)}
+    gates = {"G": (n_steps, n_sequences, n_gates * n_units), "peephole": (3, n_units)}
+    return {**per_unit, **states, **weights, **gates, "d_cell": (n_sequences, n_units)}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "other", [{k: v} for k, v in (("n_steps", 4), ("n_sequences", 4), ("n_units", 9))], ids=str
+)
+def test_shapes_that_do_not_fit_are_refused(name, other):
+    """Where the NumPy loops raise, kernels wrote behind the end: "double free or corruption"."""
+    fit, misfit = shapes_for(name), shapes_for(name, **other)
+    arrays = {part: np.zeros(shape) for part, shape in fit.items()}
+    run_with = getattr(_kernels, name)
+    run_with(*({"tanh": "tanh", **arrays}[part] for part in CALLS[name]))
+    for part in CALLS[name]:
+        if part != "tanh" and misfit[part] != fit[part]:
+            given = {"tanh": "tanh", **arrays, part: np.zeros(misfit[part])}
+            with pytest.raises(ValueError, match="is due"):
+                run_with(*(given[part] for part in CALLS[name]))
+
+
+def test_files_of_code_say_what_they_hold(tmp_path):
+    """Two processes choose one file at the same time: each then finds its own code, or none."""
+    from reservoir._kernels._compile import _Files
+
+    ours, theirs = (_Files(str(tmp_path), "kernel", "stamp") for _ in range(2))
+    save_data = ours._save_data
+
+    def after_the_others(name, data):
+        theirs._load_index = dict  # read before ours was there
+        theirs.save("theirs", "their code")
+        save_data(name, data)
+
+    ours._save_data = after_the_others
+    ours.save("ours", "our code")
+    del theirs._load_index
+    assert theirs.load("theirs") is None
+    theirs.save("theirs", "their code")
+    assert theirs.load("theirs") == "their code"
+    assert ours.load("ours") is None
+    del ours._save_data
+    ours.save("ours", "our code")
+    assert (ours.load("ours"), theirs.load("theirs")) == ("our code", "their code")
+
+
+def test_versions_are_not_mixed(monkeypatch):
+    """Kernels that come from the disk later than what calls them must be of the same version."""
+    _calls.compiled.cache_clear()
+    monkeypatch.setattr(_calls, "sources", lambda: "another version")
+    with pytest.raises(_calls.FilesChanged, match="start Python anew"):
+        _kernels.load()
+    with pytest.raises(_calls.FilesChanged, match="start Python anew"):
+        _kernels.gru_forward(*(np.zeros(shapes_for("gru")[part]) for part in CALLS["gru_forward"]))
+    monkeypatch.undo()
+    assert _kernels.load()
+
+
+if __name__ == "__main__":
+    leave() if sys.argv[1] == "leave" else run_cases(int(sys.argv[1]))
