@@ -4,7 +4,8 @@ from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
 from reservoir.estimators.forecast import forecast
 from reservoir.estimators.persistence import load, save
-from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
+from reservoir.estimators.rnn import RNNRegressor
+from reservoir.estimators.rnn_classifier import RNNClassifier
 from reservoir.estimators.stream import Stream
 from reservoir.estimators.transformer import ReservoirTransformer
 

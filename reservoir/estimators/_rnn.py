@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     as_generator,
-    caller_level,
     check_choice,
     check_count,
     read_series,
@@ -23,33 +20,36 @@ from reservoir._validation import (
 from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._recipe import estimator_dtype
+from reservoir.estimators._rnn_learning import (
+    BATCH_SIZE,
+    TRUNCATION,
+    engine_for_training,
+    require_targets,
+    run_training,
+    split,
+    steps_of_update,
+    warn_of_trouble,
+)
 from reservoir.estimators._rnn_loop import run_gated_loop, steady_state_of
 from reservoir.estimators._rnn_start import (
     WHOLE,
     check_rnn,
     check_squares,
     make_cell,
-    n_gates,
     read_control,
     starting_weights,
 )
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
-from reservoir.training._engines import choose, kept, numpy_seconds, using
+from reservoir.training._engines import kept, using
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import SimpleCell
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.losses import apply_output, check_targets, resolve_loss
 from reservoir.training.online import OnlineLearner
-from reservoir.training.optimizers import get_optimizer
-from reservoir.training.schedules import get_schedule
-from reservoir.training.solvers import train_lbfgs, train_least_squares
-from reservoir.training.trainer import Data, Training, train
+from reservoir.training.trainer import Data, Training
 
-_BATCH_SIZE = 32
-_TRUNCATION = 50  # steps of one update, where the targets come at every step
-_STARTING_RUNS = 20  # of a least-squares start, about
 _BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
 
 
@@ -122,10 +122,10 @@ class BaseRNN(SequenceEstimator):
         generator = as_generator(self.random_state)
         skips = self._washouts(sequences.lengths)
         starts = self._states_before(network, self.initial_state, sequences, None)
-        data, validation = self._split(sequences, targets, weights, skips, starts, generator)
+        data, validation = split(self, sequences, targets, weights, skips, starts, generator)
         random = isinstance(self.init, str) and self.init in INITIALIZERS
         self._drawn_at_random = before is None and random
-        self._engine = self._engine_for(network, data)
+        self._engine = engine_for_training(self, network, data)
         child = generator.spawn(1)[0]
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
             if before is None:
@@ -134,7 +134,7 @@ class BaseRNN(SequenceEstimator):
                 _check_same(network, before[0])
                 dtype = data.inputs[0].dtype
                 params = {name: array.astype(dtype) for name, array in before[1].items()}
-            done = self._train(network, params, data, validation, generator)
+            done = run_training(self, network, params, data, validation, generator)
         if not np.isfinite(done.criterion[done.best_epoch]):
             raise ValueError(
                 "The loss overflows from the start on. Scale X and y, or use a bounded activation "
@@ -155,7 +155,7 @@ class BaseRNN(SequenceEstimator):
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
-        self._warn(done)
+        warn_of_trouble(self, done)
 
     def _adopt(self, network: Network, params: Params) -> None:
         """Stand as after a fit that had these weights for a result and saw no data."""
@@ -176,132 +176,6 @@ class BaseRNN(SequenceEstimator):
         self.state_ = np.zeros(network.cell.state_size, dtype)
         self._online = None
 
-    def _split(
-        self,
-        sequences: Sequences,
-        targets: list[Array],
-        weights: list[Array] | None,
-        skips: list[int],
-        starts: list[Array],
-        generator: np.random.Generator,
-    ) -> tuple[Data, Data | None]:
-        """Return what to learn from, and what to stop by."""
-        inputs = list(sequences.arrays)
-        rows = [np.ones(1 if self._last else len(X)) for X in inputs]
-        if weights is not None:
-            largest = max(float(w.max(initial=0.0)) for w in weights) or 1.0
-            rows = [np.asarray(w, dtype=np.float64) / largest for w in weights]
-        for row, skip in zip(rows, skips, strict=True):
-            row[:skip] = 0
-        plain = weights is None and not any(skips)
-
-        def data(index: Any, inputs: list[Array], targets: list[Array], rows: list[Array]) -> Data:
-            picked = [int(i) for i in index]
-            return Data(
-                [inputs[i] for i in picked],
-                [targets[i] for i in picked],
-                None if plain else [rows[i] for i in picked],
-                np.stack([starts[i] for i in picked]),
-                self._last,
-            )
-
-        everything = range(len(inputs))
-        if not self.early_stopping:
-            self._require_targets(rows)
-            return data(everything, inputs, targets, rows), None
-        n = len(inputs)
-        if n > 1:
-            held = max(1, round(self.validation_fraction * n))
-            order = generator.permutation(n)
-            kept, out = np.sort(order[held:]), np.sort(order[:held])
-            if len(kept) == 0:
-                raise ValueError(
-                    f"validation_fraction={self.validation_fraction} leaves none of {n} sequences "
-                    "to learn from. Lower it."
-                )
-            self._require_targets([rows[i] for i in kept])
-            self._require_targets([rows[i] for i in out], "stop by")
-            return data(kept, inputs, targets, rows), data(out, inputs, targets, rows)
-        if self._last:
-            raise ValueError(
-                "early_stopping needs at least two sequences where target='last'; X holds one."
-            )
-        total = len(inputs[0])
-        cut = total - max(1, round(self.validation_fraction * total))
-        head, tail = rows[0][:cut].copy(), rows[0].copy()
-        tail[:cut] = 0
-        self._require_targets([head])
-        self._require_targets([tail], "stop by")
-        plain = False
-        return (
-            data([0], [inputs[0][:cut]], [targets[0][:cut]], [head]),
-            data([0], inputs, targets, [tail]),
-        )
-
-    def _require_targets(self, rows: list[Array], what: str = "fit") -> None:
-        if not any((row > 0).any() for row in rows):
-            raise ValueError(f"No rows to {what}: every row has weight 0 or lies in the washout.")
-
-    def _train(
-        self,
-        network: Network,
-        params: Params,
-        data: Data,
-        validation: Data | None,
-        generator: np.random.Generator,
-    ) -> Training:
-        size = self._size_of_batch()
-        options: dict[str, Any] = {
-            "max_iter": self.max_iter,
-            "batch_size": size,
-            "l1": self.l1,
-            "l2": self.alpha,
-            "control": self._control,
-            "validation": validation,
-            "refit": self.refit_readout,
-            "n_iter_no_change": self.n_iter_no_change,
-            "tol": self.tol,
-            "random_state": generator,
-            "report": partial(_show, total=self.max_iter) if self.verbose else None,
-        }
-        if self.solver == "lbfgs":
-            return train_lbfgs(network, params, data, **options)
-        if self.solver == "least_squares":
-            for name in ("l1", "l2", "control", "refit", "random_state"):
-                del options[name]
-            return train_least_squares(network, params, data, **options)
-        truncation = self._steps_of_update()
-        n_updates = sum(
-            -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
-            for index in data.by_length(size)
-        )
-        schedule = get_schedule(self.learning_rate, self.learning_rate_init, max(self.max_iter, 1))
-        optimizer = get_optimizer(self.solver, learning_rate=lambda n: schedule(n / n_updates))
-        return train(
-            network,
-            params,
-            data,
-            optimizer,
-            truncation=truncation,
-            clip_norm=self.clip_norm,
-            **options,
-        )
-
-    def _engine_for(self, network: Network, data: Data) -> str:
-        """Choose who loops over time, by how long all of the training would take NumPy."""
-        size = min(self._size_of_batch(), len(data))
-        n_steps = sum(len(X) for X in data.inputs) / size
-        seconds = numpy_seconds((1, size, n_gates(network.cell) * network.cell.n_units))
-        return choose("auto", seconds * n_steps * (self.max_iter + _STARTING_RUNS))
-
-    def _size_of_batch(self) -> int:
-        return _BATCH_SIZE if self.batch_size == "auto" else self.batch_size
-
-    def _steps_of_update(self) -> int | None:
-        if self.truncation == "auto":
-            return None if self._last or self.solver in WHOLE else _TRUNCATION
-        return self.truncation
-
     def _keep(self, done: Training) -> None:
         self.params_ = done.params
         self.loss_curve_ = list(done.losses)
@@ -311,25 +185,6 @@ class BaseRNN(SequenceEstimator):
             self.validation_loss_curve_ = list(done.validation_losses)
         elif hasattr(self, "validation_loss_curve_"):
             del self.validation_loss_curve_
-
-    def _warn(self, done: Training) -> None:
-        if done.trouble:
-            text = (
-                f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "
-                f"kept, loss {self.best_loss_:.3g}. Lower learning_rate_init="
-                f"{self.learning_rate_init:g}, or clip_norm."
-            )
-        elif done.n_epochs and done.best_epoch == 0 and self._drawn_at_random and self.best_loss_:
-            best = int(np.argmin(done.criterion[1:])) + 1
-            text = (
-                f"Training did not improve on its start in {done.n_epochs} epochs: loss "
-                f"{done.criterion[0]:.3g} there, at best {done.criterion[best]:.3g} in epoch "
-                f"{best}. The start is kept. Lower learning_rate_init={self.learning_rate_init:g}, "
-                'or use solver="lbfgs".'
-            )
-        else:
-            return
-        warnings.warn(text, ConvergenceWarning, stacklevel=caller_level())
 
     # ------------------------------------------------------------------ learning online
 
@@ -376,7 +231,7 @@ class BaseRNN(SequenceEstimator):
                 method=self.online,
                 solver=self.solver,
                 learning_rate=self.learning_rate_init,
-                truncation=self._steps_of_update() or _TRUNCATION,
+                truncation=steps_of_update(self) or TRUNCATION,
                 window=self.online_window,
                 clip_norm=self.clip_norm,
                 l1=self.l1,
@@ -423,7 +278,7 @@ class BaseRNN(SequenceEstimator):
         """Return what learning online starts from."""
         rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
         if not (isinstance(self.init, str) and self.init in INITIALIZERS):
-            self._require_targets(rows)
+            require_targets(rows)
         starts = self._states_before(network, self.initial_state, sequences, None)
         return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))
 
@@ -485,7 +340,7 @@ class BaseRNN(SequenceEstimator):
         data = Data(sequences.arrays, sequences.arrays)
         outputs: list[Array] = [np.empty(0)] * len(sequences)
         ends: list[Array] = [np.empty(0)] * len(sequences)
-        for index in data.by_length(_BATCH_SIZE):
+        for index in data.by_length(BATCH_SIZE):
             batch, _ = data.batch(index)
             state = np.stack([starts[i] for i in index])
             parts = []
@@ -576,15 +431,3 @@ def _check_same(network: Network, before: Network) -> None:
                 f"warm_start=True goes on with the network of the last fit, which had "
                 f"{name}={theirs!r}; now it is {ours!r}. Use warm_start=False."
             )
-
-
-def _show(done: Training, *, total: int) -> None:
-    """Print a line of progress."""
-    valid = ""
-    if done.validation_losses:
-        valid = f", validation {done.validation_losses[-1]:.6g}"
-    best = done.criterion[done.best_epoch]
-    print(
-        f"Epoch {done.n_epochs} of {total}: loss {done.losses[-1]:.6g}{valid}; best {best:.6g} "
-        f"in epoch {done.best_epoch}"
-    )

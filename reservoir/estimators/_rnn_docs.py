@@ -63,7 +63,8 @@ target : {"step", "last"}, default="step"
     Whether y has a row for every row of X, or one for each sequence, for its last step.
 early_stopping : bool, default=False
     Whether to hold out `validation_fraction`, and to choose the best weights and the time to stop
-    by the loss there: whole sequences, drawn at random, or the end of a single one.
+    by the loss there: whole sequences, drawn at random, or the end of a single one. The start does
+    not see them, unless `init` is an estimator, which is fitted on everything.
 validation_fraction : float in (0, 1), default=0.1
 n_iter_no_change : int, default=10
     Epochs without improvement after which training stops.
@@ -73,7 +74,8 @@ tol : float, default=1e-4
 online : {"bptt", "rtrl", "least_squares"}, default="bptt"
     How `partial_fit` learns: by a gradient step per `truncation` rows; by an exact one per row,
     for small networks; or by a relaxed step of least squares per `truncation` rows. Learning rates
-    are `learning_rate_init` there, constant.
+    are `learning_rate_init` there, constant, and `gradient_control` counts for "bptt" only. Gated
+    cells learn better from a random `init`: the gates of a least-squares start hardly move.
 online_window : int, default=300
     Rows that ``online="least_squares"`` looks back to.
 washout : int or "auto", default="auto"
@@ -105,7 +107,8 @@ loss_curve_ : list of n_iter_ + 1 floats
 validation_loss_curve_ : list of n_iter_ + 1 floats
     With `early_stopping`: the loss on what was held out.
 best_loss_ : float
-    The smallest loss, of validation if there is any; `params_` are the weights that had it.
+    After `fit`, and likewise `best_epoch_`. The smallest loss, of validation if there is any;
+    `params_` are the weights that had it.
 best_epoch_ : int
     Where that was; 0 is the start.
 n_iter_ : int

@@ -19,7 +19,8 @@ from reservoir.dynamics import Reservoir
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
-from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
+from reservoir.estimators.rnn import RNNRegressor
+from reservoir.estimators.rnn_classifier import RNNClassifier
 from reservoir.estimators.transformer import ReservoirTransformer
 from reservoir.readouts import GramAccumulator
 from reservoir.stability import Certificate

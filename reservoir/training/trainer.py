@@ -233,8 +233,12 @@ def _play(
     return total / weight, gram
 
 
-def _solved(params: Params, gram: GramAccumulator, tau: float) -> Params:
-    coef, intercept, _ = choose_ridge(gram, tau)
+def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.0) -> Params:
+    """Return weights with a readout solved for, under a penalty of `least` or more."""
+    coef, intercept, chosen = choose_ridge(gram, tau)
+    if chosen < least:
+        solution = gram.solve(least)
+        coef, intercept = solution.coef, solution.intercept
     dtype = params["coef"].dtype
     return {**params, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
 
@@ -441,7 +445,9 @@ class Judge:
         loss, gram = _play(self.network, views, self.data, self.batch_size, sums=self.refit)
         loss += self._penalty(views)
         if self.refit and np.isfinite(loss):
-            solved = _solved(views, gram, _TAU)
+            # what the penalty on the readout asks of a ridge, whose errors are summed, not averaged
+            least = self.l2 / 2 * self.network.n_outputs * gram.weight
+            solved = _solved(views, gram, _TAU, least)
             other = data_loss(self.network, solved, self.data, self.batch_size)
             other += self._penalty(solved)
             if other < loss:
