@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 
 import reservoir
+import reservoir.training
 
 ROOT = Path(__file__).parent.parent
+# The modules of `training` are public one by one; other packages export what is theirs.
 MODULES = [
     importlib.import_module(module.name)
-    for module in pkgutil.iter_modules(reservoir.__path__, "reservoir.")
+    for package in (reservoir, reservoir.training)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     if not module.name.rpartition(".")[2].startswith("_")
 ]
 # Each public object under every public name that it has, the shortest first.

@@ -4,3 +4,37 @@ Functions on arrays, time first: inputs (n_steps, n_sequences, n_features). Weig
 dict. `reservoir.RNNRegressor` and `reservoir.RNNClassifier` put a scikit-learn estimator around
 them.
 """
+
+from reservoir.training import (
+    bptt,
+    cells,
+    gradient_control,
+    initializers,
+    least_squares,
+    losses,
+    online,
+    optimizers,
+    regularizers,
+    rtrl,
+    schedules,
+    solvers,
+    starts,
+    trainer,
+)
+
+__all__ = [
+    "bptt",
+    "cells",
+    "gradient_control",
+    "initializers",
+    "least_squares",
+    "losses",
+    "online",
+    "optimizers",
+    "regularizers",
+    "rtrl",
+    "schedules",
+    "solvers",
+    "starts",
+    "trainer",
+]
