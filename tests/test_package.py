@@ -15,6 +15,7 @@ import pytest
 
 import reservoir
 import reservoir.training
+from reservoir.training.gradient_control import GradientControl
 
 ROOT = Path(__file__).parent.parent
 # The modules of `training` are public one by one; other packages export what is theirs.
@@ -150,8 +151,12 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     listed = re.findall(r'^ +"([\w.]+)",$', (ROOT / "docs" / "saving.md").read_text(), re.MULTILINE)
     X, y = reservoir.datasets.narma(60, random_state=0)
     asked = set()
+    trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
     for model in (
         reservoir.ESNRegressor(10).fit(X, y),
+        trained.fit(X, y).partial_fit(X, y),
+        reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
+        reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),
         reservoir.ESNClassifier(10).fit(X, y > y.mean()),
         reservoir.ReservoirTransformer(10).fit(X),
     ):

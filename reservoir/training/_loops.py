@@ -15,7 +15,25 @@ from reservoir.activations._table import LEAKY_SLOPE
 
 
 def slope(activation: str, value: Array) -> Array:
-    """Return f'(z), given the value f(z)."""
+    """Return f'(z), given the value f(z).
+
+    Parameters
+    ----------
+    activation : str
+        A name in `reservoir.activations.ACTIVATIONS`.
+    value : array
+
+    Returns
+    -------
+    array of the shape of value
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import slope
+    >>> slope("tanh", np.array([0.0, 0.5]))
+    array([1.  , 0.75])
+    """
     if activation == "tanh":
         return 1 - value * value
     if activation == "logistic":
@@ -31,7 +49,25 @@ def slope(activation: str, value: Array) -> Array:
 
 
 def curvature(activation: str, value: Array) -> Array:
-    """Return f''(z), given the value f(z); 0 where f has a corner."""
+    """Return f''(z), given the value f(z); 0 where f has a corner.
+
+    Parameters
+    ----------
+    activation : str
+        A name in `reservoir.activations.ACTIVATIONS`.
+    value : array
+
+    Returns
+    -------
+    array of the shape of value
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import curvature
+    >>> curvature("tanh", np.array([0.0, 0.5]))
+    array([-0.  , -0.75])
+    """
     if activation == "tanh":
         return -2 * value * (1 - value * value)
     if activation == "logistic":

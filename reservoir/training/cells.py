@@ -53,6 +53,15 @@ class Trace:
         Of `SimpleCell`: f(z), which is ``states[1:]`` where there is no leak.
     kept : dict
         What `Cell.backward` needs beside.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import SimpleCell
+    >>> weights = {"W_in": np.ones((2, 1)), "W": np.zeros((2, 2)), "bias": np.zeros(2)}
+    >>> trace = SimpleCell(2).forward(weights, np.ones((5, 1, 1)))
+    >>> trace.states.shape, trace.end.shape
+    ((6, 1, 2), (1, 2))
     """
 
     inputs: Array
@@ -69,6 +78,13 @@ class Cell(ABC):
     A stack of cells is a cell, and so are two that run in opposite directions: whoever writes one
     gives `width` (what the readout sees), `state_size` (what goes on from chunk to chunk),
     `shapes`, `forward` and `backward`.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import Cell, LSTMCell
+    >>> cell = LSTMCell(3)
+    >>> isinstance(cell, Cell), cell.width, cell.state_size
+    (True, 3, 6)
     """
 
     n_units: int
@@ -85,7 +101,7 @@ class Cell(ABC):
 
     @abstractmethod
     def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the weights."""
+        """Return names and shapes of the weights, for inputs of n_features."""
 
     @abstractmethod
     def forward(
@@ -244,17 +260,17 @@ class SimpleCell(Cell):
             )
 
     def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the weights."""
+        """Return names and shapes of the weights, for inputs of n_features."""
         n = self.n_units
         return {"W_in": (n, n_features), "W": (n, n), "bias": (n,)}
 
     def leaks(self, dtype: Any = np.float64) -> Array | None:
-        """Return the leak rate per unit; None where it is 1 throughout."""
+        """Return the leak rate per unit in a dtype; None where it is 1 throughout."""
         leak = np.broadcast_to(np.asarray(self.leak_rate, dtype=dtype), (self.n_units,))
         return None if (leak == 1).all() else np.array(leak)
 
     def slopes(self, trace: Trace) -> Array:
-        """Return a f'(z) at every step: what a pre-activation does to the state."""
+        """Return a f'(z) at every step of a trace: what a pre-activation does to the state."""
         values: Array = trace.values  # type: ignore[assignment]
         slopes = slope(self.activation, values)
         leak = self.leaks(values.dtype)
@@ -267,7 +283,7 @@ class SimpleCell(Cell):
         state: Array | None = None,
         lengths: Array | None = None,
     ) -> Trace:
-        """Run over inputs; see `Cell.forward`."""
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         U = _project(X, params["W_in"], params["bias"])
         leak = self.leaks(X.dtype)
         H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
@@ -287,7 +303,10 @@ class SimpleCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time; see `Cell.backward`."""
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
         _enter(dH, trace.lengths, d_end)
         leak = self.leaks(dH.dtype)
         loops = loops_for(dH.shape, dH.dtype)
@@ -336,7 +355,7 @@ class LSTMCell(Cell):
         return 2 * self.n_units
 
     def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the weights."""
+        """Return names and shapes of the weights, for inputs of n_features."""
         n = self.n_units
         shapes: dict[str, tuple[int, ...]] = {
             "W_in": (4 * n, n_features),
@@ -352,7 +371,7 @@ class LSTMCell(Cell):
         state: Array | None = None,
         lengths: Array | None = None,
     ) -> Trace:
-        """Run over inputs; see `Cell.forward`."""
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         n = self.n_units
         G = _project(X, params["W_in"], params["bias"])
         H, C = (np.empty((len(X) + 1, X.shape[1], n), G.dtype) for _ in range(2))
@@ -377,7 +396,10 @@ class LSTMCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time; see `Cell.backward`."""
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
         self._check_no_pre(d_pre)
         n, ends = self.n_units, trace.lengths
         C, TC, G = (trace.kept.pop(name) for name in ("C", "TC", "G"))
@@ -429,7 +451,7 @@ class GRUCell(Cell):
         check_count("n_units", self.n_units)
 
     def shapes(self, n_features: int) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of the weights."""
+        """Return names and shapes of the weights, for inputs of n_features."""
         n = self.n_units
         return {
             "W_in": (3 * n, n_features),
@@ -445,7 +467,7 @@ class GRUCell(Cell):
         state: Array | None = None,
         lengths: Array | None = None,
     ) -> Trace:
-        """Run over inputs; see `Cell.forward`."""
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         G = _project(X, params["W_in"], params["bias"])
         H = np.empty((len(X) + 1, X.shape[1], self.n_units), G.dtype)
         H[0] = self._start(X, state)
@@ -464,7 +486,10 @@ class GRUCell(Cell):
         d_pre: Array | None = None,
         inputs: bool = False,
     ) -> tuple[Params, Array, Array | None]:
-        """Carry a gradient back through time; see `Cell.backward`."""
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
         self._check_no_pre(d_pre)
         n = self.n_units
         G, R = (trace.kept.pop(name) for name in ("G", "R"))

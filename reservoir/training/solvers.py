@@ -37,9 +37,21 @@ def train_lbfgs(
     random_state: Any = None,
     report: Report | None = None,
 ) -> Training:
-    """Train on all data at once by L-BFGS (scipy's); parameters as in `train`.
+    """Train on all data at once by L-BFGS (scipy's).
 
     The steps that gradient control looks at are drawn once, so that the objective stands still.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    data : Data
+    max_iter : int, default=200
+        Iterations.
+    batch_size : int, default=32
+        Sequences that are played side by side; a matter of memory only.
+    l1, l2, control, validation, refit, n_iter_no_change, tol, random_state, report
+        As in `reservoir.training.trainer.train`.
 
     Returns
     -------

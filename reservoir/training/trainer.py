@@ -71,7 +71,7 @@ class Data:
         return len(self.inputs)
 
     def batch(self, index: Array) -> tuple[Batch, Array | None]:
-        """Return some of the sequences side by side, and the states before them."""
+        """Return the sequences of an index side by side, and the states before them."""
         of = [int(i) for i in index]
         batch = make_batch(
             [self.inputs[i] for i in of],
@@ -82,12 +82,12 @@ class Data:
         return batch, None if self.starts is None else self.starts[index]
 
     def by_length(self, size: int) -> list[Array]:
-        """Return the indices in groups of like lengths, so that little is padded."""
+        """Return the indices in groups of a size and of like lengths: little is padded."""
         order = np.argsort([len(X) for X in self.inputs], kind="stable")
         return [order[i : i + size] for i in range(0, len(order), size)]
 
     def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
-        """Return groups of like lengths in random order, the ties drawn anew at each call."""
+        """Return groups of a size and of like lengths, in an order that the generator draws."""
         n = len(self)
         if n <= size:
             return [np.arange(n)]

@@ -75,6 +75,8 @@ def ls_online_step(
         How far to go toward the regression's weights.
     delta : float in [0, 1], default=0.05
         As in `ls_fit`; smaller, because states should stay near those before.
+    credit : bool, default=False
+        Whether a step of `credit_fit` follows: more accurate, and more than twice as long.
     state : array of shape (state_size,) or (n_sequences, state_size), optional
         State before the window's first row; default: zeros, and then a washout helps.
 
