@@ -651,7 +651,7 @@ def bad_calls():
         "unknown names": (ValueError, ({**start, "A": X}, X, Y), {}),
         "must have shape": (ValueError, (start, X[:, :1], Y), {}),
         "dict of arrays": (TypeError, (list(start), X, Y), {}),
-        "washout=20 and": (ValueError, (start, X, Y), {"washout": 20}),
+        "washout=20, of": (ValueError, (start, X, Y), {"washout": 20}),
         "washout must be an integer": (TypeError, (start, X, Y), {"washout": 2.5}),
         "holdout=1": (ValueError, (start, X, Y), {"holdout": 1}),
         "tau=-1": (ValueError, (start, X, Y), {"tau": -1}),

@@ -32,7 +32,7 @@ PARAMETERS = [
     ({"cell": "leaky", "leak_rate": 1.5}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": np.full(3, 0.5)}, ValueError, "leak_rate"),
     ({"loss": "rmse"}, ValueError, "loss='rmse' is not known"),
-    ({"init": "xavier"}, ValueError, "Known: 'esn', 'glorot', 'he', 'least_squares'"),
+    ({"init": "xavier"}, ValueError, "Known: 'auto', 'esn', 'glorot', 'he'"),
     ({"solver": "adma"}, ValueError, "Did you mean 'adam'"),
     ({"solver": None}, ValueError, "Known: 'adadelta', 'adagrad', 'adam', 'lbfgs'"),
     ({"learning_rate_init": -1e-3}, ValueError, "learning_rate_init=-0.001 must be finite"),
@@ -234,7 +234,7 @@ class TestExtremes:
         rnn = self.check(make(cell=cell, dtype=dtype, n_units=4), X, many)
         assert rnn.predict(X).shape == (60, 64)
         self.check(make(cell=cell, dtype=dtype, init="glorot", washout=0), X[:1], y[:1])
-        with pytest.raises(ValueError, match="at least 2 are needed"):
+        with pytest.raises(ValueError, match="at least 2 rows with a target"):
             make(cell=cell, dtype=dtype).fit(X[:1], y[:1])
 
     @pytest.mark.parametrize("init", ["least_squares", "glorot"])
@@ -304,7 +304,7 @@ def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
         raise MemoryError
 
     for act, name in (
-        ("fit", "reservoir.estimators._rnn.train"),
+        ("fit", "reservoir.estimators._rnn_learning.train"),
         ("fit", "reservoir.estimators._rnn.starting_weights"),
         ("fit", "reservoir.estimators._rnn.BaseRNN._run"),
         ("partial_fit", "reservoir.training.online.OnlineLearner._descend"),

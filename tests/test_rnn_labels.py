@@ -196,7 +196,7 @@ def test_streams_and_containers_of_labels():
     stream = clf.stream()
     rows = [stream.predict(X[200:230]), stream.predict(X[230:])]
     np.testing.assert_array_equal(np.concatenate(rows), clf.predict(X[200:]))
-    several = make(RNNClassifier).fit([X[:150], X[150:]], [y[:150], y[150:]])
+    several = make(RNNClassifier, max_iter=10).fit([X[:150], X[150:]], [y[:150], y[150:]])
     assert [len(p) for p in several.predict([X[:20], X[20:50]])] == [20, 30]
     assert several.score([X[:150], X[150:]], [y[:150], y[150:]]) > 0.7
 

@@ -254,7 +254,7 @@ def test_what_is_no_network():
     with pytest.raises(TypeError, match="init=Ridge is no fitted"):
         make(init=Ridge()).fit(X, y)
     with pytest.raises(
-        TypeError, match=r"init=3 must be a name \(esn, least_squares, .*orthogonal"
+        TypeError, match=r"init=3 must be a name \(auto, esn, least_squares, .*orthogonal"
     ):
         make(init=3).fit(X, y)
     with pytest.raises(ValueError, match=r"Did you mean 'orthogonal'\?.*Known: .*'glorot'"):

@@ -436,8 +436,8 @@ def test_verbose_prints_a_line_per_epoch(solver, capsys):
     X, y = series()
     rnn = make(verbose=1, max_iter=4, solver=solver, early_stopping=True).fit(X, y)
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == rnn.n_iter_
-    assert lines[0].startswith("Epoch 1 of 4: loss ")
+    assert len(lines) == rnn.n_iter_ + 1  # the start, then each epoch
+    assert lines[0].startswith("Epoch 0 of 4: loss ")
     assert "validation" in lines[0]
     make(max_iter=4, solver=solver).fit(X, y)
     assert capsys.readouterr().out == ""

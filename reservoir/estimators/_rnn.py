@@ -37,6 +37,7 @@ from reservoir.estimators._rnn_start import (
     check_squares,
     make_cell,
     read_control,
+    resolve_init,
     starting_weights,
 )
 from reservoir.estimators._sequence import SequenceEstimator
@@ -106,7 +107,14 @@ class BaseRNN(SequenceEstimator):
         return network
 
     def _washouts(self, lengths: list[int]) -> list[int]:
-        return [0] * len(lengths) if self._last else resolve_washout(self.washout, lengths)
+        several = len(lengths) > 1 and isinstance(self.washout, str)  # each starts from zeros
+        return (
+            [0] * len(lengths) if self._last or several else resolve_washout(self.washout, lengths)
+        )
+
+    def _starts_at_random(self) -> bool:
+        init = resolve_init(self)
+        return isinstance(init, str) and init in INITIALIZERS
 
     def _fit(
         self,
@@ -123,8 +131,7 @@ class BaseRNN(SequenceEstimator):
         skips = self._washouts(sequences.lengths)
         starts = self._states_before(network, self.initial_state, sequences, None)
         data, validation = split(self, sequences, targets, weights, skips, starts, generator)
-        random = isinstance(self.init, str) and self.init in INITIALIZERS
-        self._drawn_at_random = before is None and random
+        self._drawn_at_random = before is None and self._starts_at_random()
         self._engine = engine_for_training(self, network, data)
         child = generator.spawn(1)[0]
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
@@ -277,7 +284,7 @@ class BaseRNN(SequenceEstimator):
     ) -> Data:
         """Return what learning online starts from."""
         rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
-        if not (isinstance(self.init, str) and self.init in INITIALIZERS):
+        if not self._starts_at_random():
             require_targets(rows)
         starts = self._states_before(network, self.initial_state, sequences, None)
         return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))

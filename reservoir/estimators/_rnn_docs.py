@@ -17,12 +17,14 @@ output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
 loss : {"auto", "mse", "mae", "bce", "cross_entropy", "hinge"}, default="auto"
     "auto": squared errors for "identity" and "tanh", binary cross-entropy for "logistic",
     cross-entropy for "softmax".
-init : str or estimator, default="least_squares"
+init : str or estimator, default="auto"
     Where training starts. "least_squares": a random reservoir whose recurrent weights and readout
     are fitted layer by layer; "esn": a random reservoir under a ridge readout; "orthogonal",
-    "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. Or an ESNRegressor or
-    RNNRegressor: unfitted, it is fitted on the same data; a fitted one is wrapped in
-    `sklearn.frozen.FrozenEstimator`, because scikit-learn's clone would forget its weights.
+    "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is "least_squares",
+    and "orthogonal" for one label per sequence: what measures best. Or an
+    ESNRegressor or RNNRegressor with the same n_units, leak and include_input: unfitted, it is
+    fitted on the same data; wrap a fitted one in `sklearn.frozen.FrozenEstimator`, because
+    scikit-learn's clone (in searches and cross-validation) would forget its weights.
 """
 
 TRAINING = """
@@ -73,14 +75,16 @@ tol : float, default=1e-4
     loss of 1e-7 is an ordinary one here.)
 online : {"bptt", "rtrl", "least_squares"}, default="bptt"
     How `partial_fit` learns: by a gradient step per `truncation` rows; by an exact one per row,
-    for small networks; or by a relaxed step of least squares per `truncation` rows. Learning rates
+    for small networks; or by a relaxed step of least squares per `truncation` rows. (A call with
+    fewer rows makes a step of its own: hand over some rows at a time.) Learning rates
     are `learning_rate_init` there, constant, and `gradient_control` counts for "bptt" only. Gated
     cells learn better from a random `init`: the gates of a least-squares start hardly move.
 online_window : int, default=300
     Rows that ``online="least_squares"`` looks back to.
 washout : int or "auto", default="auto"
     Rows at the start of each sequence without a part in the loss, because the states there
-    remember the initial state. "auto" is ``min(100, n_samples // 10)``; 0 for ``target="last"``.
+    remember the initial state. "auto" is ``min(100, n_samples // 10)`` for one sequence, and 0 for
+    several, which all start from zeros, in `predict` as in `fit`, and for ``target="last"``.
 initial_state : {"last", "zeros", "steady"} or array, default="last"
     Where a run starts. "last": `predict` goes on from the end of training (so TimeSeriesSplit
     scores what it should) if fit saw one sequence and X is one; otherwise, and in training, zeros.
@@ -102,8 +106,8 @@ params_ : dict of arrays
 network_ : reservoir.training.bptt.Network
     The cell, and what stands around it.
 loss_curve_ : list of n_iter_ + 1 floats
-    The training loss, penalties on weights included: at the start, and after each epoch. After
-    `partial_fit`, see there.
+    The training loss, penalties on weights included: at the start, and after each epoch.
+    `partial_fit` adds one entry per call and sequence.
 validation_loss_curve_ : list of n_iter_ + 1 floats
     With `early_stopping`: the loss on what was held out.
 best_loss_ : float

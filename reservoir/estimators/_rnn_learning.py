@@ -22,6 +22,7 @@ from reservoir.training.trainer import Data, Training, train
 
 BATCH_SIZE = 32
 TRUNCATION = 50  # steps of one update, where the targets come at every step
+_LOST = 10.0  # times the loss of a fitted start: steps have never become short enough
 _STARTING_RUNS = 20  # of a least-squares start, about
 
 
@@ -161,6 +162,12 @@ def steps_of_update(estimator: Any) -> int | None:
     if estimator.truncation == "auto":
         return None if estimator.target == "last" or estimator.solver in WHOLE else TRUNCATION
     return estimator.truncation
+
+
+def _should_have_improved(estimator: Any, done: Training) -> bool:
+    """Whether it is news that no epoch was better: a fitted start may be hard to beat."""
+    lost = done.criterion[-1] > _LOST * done.criterion[0]
+    return done.losses[0] > 0 and (estimator._drawn_at_random or lost)
 
 
 def warn_of_trouble(estimator: Any, done: Training) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -59,11 +59,12 @@ def check_rnn(estimator: Any) -> None:
     check_choice("learning_rate", estimator.learning_rate, SCHEDULES)
     if not isinstance(estimator.verbose, (bool, np.bool_)):
         check_count("verbose", estimator.verbose, minimum=0)
+    names = ("auto", *STARTS, *INITIALIZERS)
     if isinstance(estimator.init, str):
-        check_choice("init", estimator.init, (*STARTS, *INITIALIZERS))
+        check_choice("init", estimator.init, names)
     elif not isinstance(estimator.init, BaseEstimator):
         raise TypeError(
-            f"init={estimator.init!r} must be a name ({', '.join((*STARTS, *INITIALIZERS))}) "
+            f"init={estimator.init!r} must be a name ({', '.join(names)}) "
             "or an echo state or recurrent network."
         )
     if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
@@ -78,9 +79,17 @@ def check_rnn(estimator: Any) -> None:
                     f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
                     "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
                 )
-    if isinstance(estimator.washout, str) and estimator.washout == "measured":
+    if isinstance(estimator.washout, str):
+        if estimator.washout == "measured":
+            raise ValueError(
+                'washout="measured" is for reservoirs, whose weights stay: give an integer or '
+                '"auto".'
+            )
+        check_choice("washout", estimator.washout, ("auto",))
+    elif estimator.target == "last" and estimator.washout:
         raise ValueError(
-            'washout="measured" is for reservoirs, whose weights stay: give an integer or "auto".'
+            f"washout={estimator.washout} leaves out rows at the start, and target='last' has a "
+            'target at the end only: give 0 or "auto".'
         )
 
 
@@ -132,6 +141,14 @@ def make_cell(estimator: Any) -> Cell:
     return SimpleCell(estimator.n_units, activation, leak)
 
 
+def resolve_init(estimator: Any) -> Any:
+    """Return where training starts: "auto" is what measures best."""
+    if not isinstance(estimator.init, str) or estimator.init != "auto":
+        return estimator.init
+    labels_at_the_end = estimator.target == "last" and is_classifier(estimator)
+    return "orthogonal" if labels_at_the_end else "least_squares"
+
+
 def starting_weights(
     estimator: Any,
     network: Network,
@@ -146,7 +163,7 @@ def starting_weights(
     X and y are as the user gave them, for an estimator that is yet to be fitted; `data` holds the
     sequences to learn from.
     """
-    init = estimator.init
+    init = resolve_init(estimator)
     if not isinstance(init, str):
         params = _weights_of(_fitted(init, X, y), network)
     elif init in STARTS:
@@ -170,6 +187,12 @@ def starting_weights(
 def n_gates(cell: Cell) -> int:
     """Return how many gates stand one below the other in a cell's weights."""
     return cell.shapes(1)["W"][0] // cell.n_units
+
+
+_SAID_BY = {
+    "cell": "n_units, activation and leak_rate (cell='leaky')",
+    "include_input": "include_input",
+}
 
 
 def _fitted(init: Any, X: Any, y: Any) -> Any:
@@ -199,8 +222,9 @@ def _weights_of(model: Any, network: Network) -> Params:
         same = _same_cell(ours, theirs) if name == "cell" else ours == theirs
         if not same:
             raise ValueError(
-                f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Make "
-                "them equal (for an echo state network ESNRegressor.to_rnn() does)."
+                f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Give "
+                f"both the same {_SAID_BY.get(name, 'data')}; esn.to_rnn() does it for a fitted "
+                "echo state network."
             )
     return params
 

@@ -83,7 +83,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         leak_rate: Any = 0.3,
         output: str = "identity",
         loss: str = "auto",
-        init: Any = "least_squares",
+        init: Any = "auto",
         solver: str = "adam",
         learning_rate_init: float = 1e-3,
         learning_rate: str = "constant",

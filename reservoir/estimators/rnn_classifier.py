@@ -42,8 +42,10 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
     "auto" is the cross-entropy of the softmax; the hinge takes each class against the rest.
 """,
     ),
-    TRAINING=TRAINING[: TRAINING.index("refit_readout :")]
-    + TRAINING[TRAINING.index("include_input :") :],
+    TRAINING=(
+        TRAINING[: TRAINING.index("refit_readout :")]
+        + TRAINING[TRAINING.index("include_input :") :]
+    ).replace("(squared errors only,", "(squared errors only: not for this estimator;"),
     COLUMN=COLUMN,
     FITTED_RNN=FITTED_RNN,
 )
@@ -91,7 +93,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         activation: str = "tanh",
         leak_rate: Any = 0.3,
         loss: str = "auto",
-        init: Any = "least_squares",
+        init: Any = "auto",
         solver: str = "adam",
         learning_rate_init: float = 1e-3,
         learning_rate: str = "constant",

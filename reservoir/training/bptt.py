@@ -158,6 +158,11 @@ def make_batch(
     -------
     Batch
 
+    Raises
+    ------
+    ValueError
+        If shapes do not fit.
+
     Examples
     --------
     >>> import numpy as np
@@ -166,6 +171,7 @@ def make_batch(
     >>> batch.rows, batch.targets.ravel()
     (array([3, 4]), array([0., 1.]))
     """
+    _check_pairs(inputs, targets, last)
     lengths = np.array([len(X) for X in inputs])
     n_steps, n = int(lengths.max()), len(inputs)
     padded = np.zeros((n_steps, n, inputs[0].shape[1]), inputs[0].dtype)
@@ -194,6 +200,19 @@ def make_batch(
         whole = rows[order]
     heavy = None if heavy is None else heavy[order]
     return Batch(padded, lengths, np.ascontiguousarray(values[order]), whole, heavy)
+
+
+def _check_pairs(inputs: Sequence[Array], targets: Sequence[Array], last: bool) -> None:
+    if len(inputs) != len(targets) or not len(inputs):
+        raise ValueError(f"{len(inputs)} sequences of inputs, {len(targets)} of targets.")
+    for i, (X, Y) in enumerate(zip(inputs, targets, strict=True)):
+        rows = np.atleast_2d(Y).shape[0] == 1 if last else (np.ndim(Y) == 2 and len(Y) == len(X))
+        if np.ndim(X) != 2 or not rows:
+            wanted = "(n_outputs,)" if last else "(n_steps, n_outputs)"
+            raise ValueError(
+                f"Sequence {i}: inputs must have shape (n_steps, n_features), targets {wanted}; "
+                f"got {np.shape(X)} and {np.shape(Y)}. Give lists of arrays, one per sequence."
+            )
 
 
 def _features(network: Network, trace: Trace, rows: Array | None) -> Array:

@@ -77,6 +77,8 @@ def train_lbfgs(
     judge = Judge(network, data, validation, batch_size, l1, l2, tol, refit)
     start, views = flatten(params)
     done = judge.begin(views)
+    if report is not None:
+        report(done)
     if max_iter == 0:
         return done
     batches = [data.batch(index) for index in data.by_length(batch_size)]
@@ -183,6 +185,8 @@ def train_least_squares(
         )
     judge = Judge(network, data, validation, batch_size, 0.0, 0.0, tol, refit=False)
     done = judge.begin(params)
+    if report is not None:
+        report(done)
     task, weights = make_task(
         params,
         list(data.inputs),

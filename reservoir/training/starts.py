@@ -48,8 +48,8 @@ def start(
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
     scheme : {"least_squares", "esn"}, default="least_squares"
     weights : sequence of arrays of shape (n_steps_i,), optional
-        Of the rows; 0 leaves one out. By default the first rows of each sequence, where the state
-        still remembers that it began at zeros, are left out: a tenth, at most 100.
+        Of the rows; 0 leaves one out. By default the first rows of a single sequence, where the
+        state still remembers that it began at zeros, are left out: a tenth, at most 100.
     target : {"step", "last"}, default="step"
         Whether each step has a target, or the last one alone.
     n_iter : int, default=20
@@ -83,9 +83,9 @@ def start(
     """
     check_choice("scheme", scheme, STARTS)
     generator = as_generator(random_state)
-    if weights is None and target == "step":
-        skips = resolve_washout("auto", [len(X) for X in inputs])
-        weights = [(np.arange(len(X)) >= k) * 1.0 for X, k in zip(inputs, skips, strict=True)]
+    if weights is None and target == "step" and len(inputs) == 1:
+        skip = resolve_washout("auto", [len(inputs[0])])[0]
+        weights = [(np.arange(len(inputs[0])) >= skip) * 1.0]
     params = _drawn(network, inputs, generator)
     dtype = inputs[0].dtype
     fitted = ls_fit(

@@ -305,7 +305,7 @@ def train(
     random_state : int, Generator or None
         Draws the order of sequences, and the steps that are controlled.
     report : callable, optional
-        Called with the `Training` so far after each epoch.
+        Called with the `Training` so far, at the start and after each epoch.
 
     Returns
     -------
@@ -333,6 +333,8 @@ def train(
     done = judge.begin(views)
     limit = _DIVERGED * max(done.losses[0], judge.silent_loss(views))
     controller = controller_of(network, control, generator)
+    if report is not None:
+        report(done)
     state, pace = optimizer.init({"all": vector}), _Pace(n_iter_no_change)
     for epoch in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):

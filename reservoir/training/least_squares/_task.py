@@ -148,8 +148,9 @@ def make_task(
     batch = make_batch(inputs, targets, weights=per_row, washout=0 if last else washout, last=last)
     if len(batch.targets) < 2:
         raise ValueError(
-            f"washout={washout} and sample_weight leave {len(batch.targets)} rows with a target; "
-            f"at least 2 are needed. The longest sequence has n_samples={batch.lengths.max()}."
+            f"A least-squares fit needs at least 2 rows with a target; {len(batch.targets)} are "
+            f"left behind washout={washout}, of at most n_samples={batch.lengths.max()} each. "
+            'Give more rows or sequences, or start from random weights, such as "orthogonal".'
         )
     check_targets(batch.targets, output, "mse")
     seed = int(as_generator(random_state).integers(2**31))
