@@ -105,10 +105,10 @@ params_ : dict of arrays
     one below the other.
 network_ : reservoir.training.bptt.Network
     The cell, and what stands around it.
-loss_curve_ : list of n_iter_ + 1 floats
+loss_curve_ : list of floats, one more than epochs done
     The training loss, penalties on weights included: at the start, and after each epoch.
     `partial_fit` adds one entry per call and sequence.
-validation_loss_curve_ : list of n_iter_ + 1 floats
+validation_loss_curve_ : list of floats, one more than epochs done
     With `early_stopping`: the loss on what was held out.
 best_loss_ : float
     After `fit`, and likewise `best_epoch_`. The smallest loss, of validation if there is any;

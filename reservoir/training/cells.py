@@ -507,4 +507,5 @@ class GRUCell(Cell):
         return grads, d_start, G @ params["W_in"] if inputs else None
 
 
+#: Cells by the name that estimators take; "leaky" is a `SimpleCell` with a leak.
 CELLS = {"rnn": SimpleCell, "leaky": SimpleCell, "lstm": LSTMCell, "gru": GRUCell}

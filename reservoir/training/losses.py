@@ -26,7 +26,9 @@ __all__ = [
     "resolve_loss",
 ]
 
+#: Names of output functions.
 OUTPUTS = ("identity", "tanh", "logistic", "softmax")
+#: Names of losses.
 LOSSES = ("mse", "mae", "bce", "cross_entropy", "hinge")
 _USUAL = {"identity": "mse", "tanh": "mse", "logistic": "bce", "softmax": "cross_entropy"}
 _ONLY_WITH = {"bce": ("logistic",), "cross_entropy": ("softmax",), "hinge": ("identity", "tanh")}

@@ -22,6 +22,7 @@ from reservoir.training.trainer import total_gradient
 
 __all__ = ["METHODS", "OnlineLearner"]
 
+#: Names of ways to learn online.
 METHODS = ("bptt", "rtrl", "least_squares")
 
 

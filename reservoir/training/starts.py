@@ -17,6 +17,7 @@ from reservoir.training.least_squares import ls_fit
 
 __all__ = ["STARTS", "start"]
 
+#: Names of starts that look at the data.
 STARTS = ("esn", "least_squares")
 _N_ITER = 20  # it stops by itself where nothing is gained
 
@@ -30,7 +31,7 @@ def start(
     weights: Sequence[Array] | None = None,
     target: str = "step",
     n_iter: int = _N_ITER,
-    tau: float = 0.05,
+    tau: float | None = None,
     random_state: Any = None,
 ) -> Params:
     """Return weights to start training from.
@@ -54,9 +55,10 @@ def start(
         Whether each step has a target, or the last one alone.
     n_iter : int, default=20
         Iterations of least squares.
-    tau : float, default=0.05
+    tau : float, optional
         How far from the best score a larger ridge penalty may be; larger values keep the readout
-        small.
+        small. By default .05, and .2 for losses other than squared errors, which the regressions
+        know nothing of.
     random_state : int, Generator, RandomState or None
 
     Returns
@@ -86,6 +88,8 @@ def start(
     if weights is None and target == "step" and len(inputs) == 1:
         skip = resolve_washout("auto", [len(inputs[0])])[0]
         weights = [(np.arange(len(inputs[0])) >= skip) * 1.0]
+    if tau is None:
+        tau = 0.05 if network.loss in ("mse", "mae") else 0.2
     params = _drawn(network, inputs, generator)
     dtype = inputs[0].dtype
     fitted = ls_fit(
