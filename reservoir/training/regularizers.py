@@ -15,7 +15,8 @@ _FREE = ("bias", "intercept")  # beginnings of names that no penalty touches
 def penalty(params: Params, *, l1: float = 0.0, l2: float = 0.0) -> tuple[float, Params]:
     """Elastic net: ``l1 sum |w| + l2 / 2 sum w^2``, and its gradient.
 
-    The gradient of ``|w|`` at 0 is taken as 0. Biases and intercepts (names that begin so) are free.
+    The gradient of ``|w|`` at 0 is taken as 0. Biases and intercepts (names that begin so) are
+    free.
 
     Parameters
     ----------
