@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import (
@@ -293,9 +292,6 @@ class BaseRNN(SequenceEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "params_")
-
-    def _check_fitted(self) -> None:
-        check_is_fitted(self)
 
     @property
     def reservoir_(self) -> Reservoir:

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences
+from reservoir.estimators.stream import Stream
 
 
 class SequenceEstimator(BaseEstimator):
@@ -20,6 +22,9 @@ class SequenceEstimator(BaseEstimator):
     _kept: tuple[str, ...] = ()  # what a fit changes in place
     _seen: set[Any]
     _last_id: Any
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -58,7 +63,45 @@ class SequenceEstimator(BaseEstimator):
         one_table = sequences.container == "table" and len(states) == 1
         return states[0] if one_table else np.stack(states)
 
+    def stream(self, initial_state: Any = "last") -> Stream:
+        """Return a session that keeps its state from chunk to chunk.
+
+        Parameters
+        ----------
+        initial_state : {"last", "zeros", "steady"} or array, default="last"
+
+        Returns
+        -------
+        Stream
+            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
+        """
+        self._check_fitted()
+        return Stream(self, initial_state)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         return tags
+
+
+def check_classes(classes: Array) -> Array:
+    """Return classes, of which there must be two at least."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
+            "two classes. In partial_fit name them all with classes=."
+        )
+    return classes
+
+
+def index_of_labels(labels: Array, classes: Array) -> Array:
+    """Return where each label stands among the classes, in ascending order; refuse others."""
+    index = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    unknown = classes[index] != labels
+    if unknown.any():
+        raise ValueError(
+            f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
+            f"classes {classes.tolist()}. Name them all in the first partial_fit, with "
+            "classes=."
+        )
+    return index

@@ -18,7 +18,7 @@ from reservoir._validation import read_labels, read_weights
 from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, READOUT, RESERVOIR, describe
 from reservoir.estimators._engine import join
-from reservoir.estimators.stream import Stream
+from reservoir.estimators._sequence import check_classes, index_of_labels
 
 __all__ = ["ESNClassifier"]
 
@@ -215,11 +215,6 @@ class ESNClassifier(ClassifierMixin, BaseESN):
     _one_dimensional = False  # coef_ has one row per score column
 
     def _set_classes(self, classes: Array) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
-                "two classes. In partial_fit name them all with classes=."
-            )
         if hasattr(self.readout, "fit") and not is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is not a classifier. Use one, such as "
@@ -230,19 +225,11 @@ class ESNClassifier(ClassifierMixin, BaseESN):
                 "feedback=True needs the built-in readout, whose scores are fed back. Use "
                 "readout=None or feedback=False."
             )
-        self.classes_ = classes
+        self.classes_ = check_classes(classes)
 
     def _encode(self, labels: Array) -> Array:
         """Return +-1 for each class and row; one column, of the second class, for two classes."""
-        index = np.searchsorted(self.classes_, labels)
-        index = np.minimum(index, len(self.classes_) - 1)
-        unknown = self.classes_[index] != labels
-        if unknown.any():
-            raise ValueError(
-                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
-                f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with "
-                "classes=."
-            )
+        index = index_of_labels(labels, self.classes_)
         if len(self.classes_) == 2:
             return np.where(index == 1, 1.0, -1.0)[:, None]
         return np.where(index[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
@@ -327,20 +314,6 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         array of shape (n_samples, n_classes), or sequences
         """
         return self._values("predict_proba", X, initial_state)
-
-    def stream(self, initial_state: Any = "last") -> Stream:
-        """Return a session that keeps its state from chunk to chunk; see `ESNRegressor.stream`.
-
-        Parameters
-        ----------
-        initial_state : {"last", "zeros", "steady"} or array, default="last"
-
-        Returns
-        -------
-        Stream
-        """
-        self._check_fitted()
-        return Stream(self, initial_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.

@@ -15,7 +15,6 @@ from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR,
 from reservoir.estimators._engine import join
 from reservoir.estimators.forecast import forecast_network
 from reservoir.estimators.rnn import RNNRegressor, rnn_from_esn
-from reservoir.estimators.stream import Stream
 
 __all__ = ["ESNRegressor"]
 
@@ -320,21 +319,6 @@ class ESNRegressor(RegressorMixin, BaseESN):
         """
         self._check_fitted()
         return rnn_from_esn(self)
-
-    def stream(self, initial_state: Any = "last") -> Stream:
-        """Return a session that keeps its state from chunk to chunk.
-
-        Parameters
-        ----------
-        initial_state : {"last", "zeros", "steady"} or array, default="last"
-
-        Returns
-        -------
-        Stream
-            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
-        """
-        self._check_fitted()
-        return Stream(self, initial_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.

@@ -23,7 +23,6 @@ from reservoir.estimators._rnn_docs import FITTED_RNN, NETWORK, TRAINING
 from reservoir.estimators._rnn_start import network_of, weights_of
 from reservoir.estimators._washout import is_measured
 from reservoir.estimators.forecast import forecast_network
-from reservoir.estimators.stream import Stream
 from reservoir.training._exchange import from_torch, to_torch
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 
@@ -297,21 +296,6 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=False
         )
         return (rows, state) if return_state else rows
-
-    def stream(self, initial_state: Any = "last") -> Stream:
-        """Return a session that keeps its state from chunk to chunk.
-
-        Parameters
-        ----------
-        initial_state : {"last", "zeros", "steady"} or array, default="last"
-
-        Returns
-        -------
-        Stream
-            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
-        """
-        self._check_fitted()
-        return Stream(self, initial_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.

@@ -23,7 +23,7 @@ from reservoir.estimators._docs import COLUMN, describe
 from reservoir.estimators._engine import join
 from reservoir.estimators._rnn import BaseRNN
 from reservoir.estimators._rnn_docs import FITTED_RNN, NETWORK, TRAINING
-from reservoir.estimators.stream import Stream
+from reservoir.estimators._sequence import check_classes, index_of_labels
 
 __all__ = ["RNNClassifier"]
 
@@ -190,7 +190,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             sequences = self._read(X, reset=True)
             labels = self._read_labels(y, sequences)
             before = getattr(self, "classes_", None)
-            self._set_classes(np.unique(np.concatenate(labels)))
+            self.classes_ = check_classes(np.unique(np.concatenate(labels)))
             if self.warm_start and before is not None and not np.array_equal(before, self.classes_):
                 raise ValueError(
                     f"warm_start=True goes on with the classes {before.tolist()}; y holds "
@@ -242,7 +242,9 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             sequences = self._read(X, reset=first)
             labels = self._read_labels(y, sequences)
             if first:
-                self._set_classes(np.unique(np.concatenate(labels) if classes is None else classes))
+                self.classes_ = check_classes(
+                    np.unique(np.concatenate(labels) if classes is None else classes)
+                )
             elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
                 raise ValueError(
                     f"classes={classes!r} are not those of the first call, "
@@ -253,24 +255,9 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             self._partial_fit(sequences, targets, X, y, first=first, new_sequence=new_sequence)
         return self
 
-    def _set_classes(self, classes: Array) -> None:
-        if len(classes) < 2:
-            raise ValueError(
-                f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
-                "two classes. In partial_fit name them all with classes=."
-            )
-        self.classes_ = classes
-
     def _encode(self, labels: Array, loss: str) -> Array:
         """Return one column per class, 1 for the label's and 0, or -1 for the hinge, elsewhere."""
-        index = np.minimum(np.searchsorted(self.classes_, labels), len(self.classes_) - 1)
-        unknown = self.classes_[index] != labels
-        if unknown.any():
-            raise ValueError(
-                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
-                f"classes {self.classes_.tolist()}. Name them all in the first partial_fit, with "
-                "classes=."
-            )
+        index = index_of_labels(labels, self.classes_)
         low = -1.0 if loss == "hinge" else 0.0
         return np.where(index[:, None] == np.arange(len(self.classes_)), 1.0, low)
 
@@ -336,20 +323,6 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
         return self._values(X, initial_state, scores)[0]
-
-    def stream(self, initial_state: Any = "last") -> Stream:
-        """Return a session that keeps its state from chunk to chunk; see `RNNRegressor.stream`.
-
-        Parameters
-        ----------
-        initial_state : {"last", "zeros", "steady"} or array, default="last"
-
-        Returns
-        -------
-        Stream
-        """
-        self._check_fitted()
-        return Stream(self, initial_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.

@@ -34,8 +34,8 @@ from reservoir.training.regularizers import penalty
 __all__ = ["Data", "Training", "data_loss", "refit_readout", "train"]
 
 _EVALUATED_STEPS = 2048  # at a time, where only the loss is wanted
-_TAU = 0.05
-_LOST, _SHORTER, _LONGER, _SHORTEST = 2.0, 0.2, 1.3, 1e-8
+_TAU = 0.05  # of the readout that is solved for, as in least squares
+_LOST, _SHORTER, _LONGER, _SHORTEST = 2.0, 0.2, 1.3, 1e-8  # see _Pace
 _DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
 
 
@@ -246,6 +246,7 @@ def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.
 def controller_of(
     network: Network, control: GradientControl | None, generator: np.random.Generator
 ) -> Any:
+    """Return what `loss_and_gradient` takes as `control`."""
     if control is None or control.weight == 0:
         return None
     return lambda params, trace: control_penalty(network.cell, params, trace, control, generator)
