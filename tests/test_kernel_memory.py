@@ -95,10 +95,10 @@ def in_some_order(rng, array, *, written=False):
     return copy
 
 
-def draw_network(rng, n_steps, n_sequences, n_units):
+def draw_network(rng, n_steps, n_sequences, n_units, *, cell=None, dtype=None):
     """Return a function that runs one cell forwards and backwards and gives all that it wrote."""
-    dtype = str(rng.choice(list(TOLERANCE)))
-    cell = str(rng.choice(["simple", "lstm", "gru"]))
+    drawn = str(rng.choice(list(TOLERANCE))), str(rng.choice(["simple", "lstm", "gru"]))
+    dtype, cell = dtype or drawn[0], cell or drawn[1]
     n_gates = {"simple": 1, "lstm": 4, "gru": 3}[cell]
 
     def normal(*shape, scale=1.0):
@@ -134,16 +134,18 @@ def draw_network(rng, n_steps, n_sequences, n_units):
     return go, dtype
 
 
-def draw_reservoir(rng, n_steps, n_sequences, n_units):
+def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=None):
     """Return a function that runs one reservoir over some series and on its own outputs."""
-    dtype = str(rng.choice(list(TOLERANCE)))
+    drawn = str(rng.choice(list(TOLERANCE)))
+    dtype = dtype or drawn
     n_features, n_outputs = (int(rng.integers(1, 4)) for _ in range(2))
     W = rng.normal(size=(n_units, n_units)) * (rng.random((n_units, n_units)) < rng.random())
     W *= 0.8 / max(np.linalg.norm(W, 2), 1e-3)
     leak = 1.0 if rng.integers(2) else rng.uniform(0.1, 1, n_units)
     others = {"leak_rate": leak, "activation": str(rng.choice(list(ACTIVATIONS)))}
     bias = rng.uniform(-1, 1, n_units)
-    storage = sp.csr_array if rng.integers(2) else np.asarray
+    drawn = bool(rng.integers(2))
+    storage = sp.csr_array if (drawn if sparse is None else sparse) else np.asarray
     W_in, W_fb = (rng.uniform(-1, 1, (n_units, k)) for k in (n_features, n_outputs))
     open_loop = Reservoir(storage(W), W_in, bias, **others).astype(dtype)
     closed_loop = Reservoir(storage(W), W_in, bias, W_fb=W_fb, **others).astype(dtype)
@@ -185,6 +187,26 @@ def run_cases(n_cases):
             if seed % 4 == 0:
                 many, dtype = draw_reservoir(rng, *case)
                 compare(many("numba"), many("numpy"), dtype, case)
+
+
+def run_sizes(kinds):
+    """Run kinds of kernels at sizes that are and are not whole vectors and whole panels of four."""
+    plain = _calls.call
+    sizes = [(6, 1, 1), (5, 3, 5), (4, 2, 8), (6, 5, 20), (5, 4, 32), (4, 7, 40), (3, 6, 41)]
+    for seed, case in enumerate(sizes):
+        for kind in ("simple", "lstm", "gru", "reservoir"):
+            if kind not in kinds and "all" not in kinds:
+                continue
+            _kernels.call = _networks.call = guarding(plain, at_end=seed % 2 == 0)
+            print(case, kind, flush=True)
+            rng = np.random.default_rng(seed)
+            if kind == "reservoir":
+                for sparse in (True, False):
+                    go, dtype = draw_reservoir(rng, *case, sparse=sparse, dtype="float64")
+                    compare(go("numba"), go("numpy"), dtype, case)
+            else:
+                go, dtype = draw_network(rng, *case, cell=kind, dtype="float64")
+                compare(go(_kernels, np.copy), go(_loops, np.copy), dtype, case)
 
 
 def leave():
@@ -293,4 +315,9 @@ def test_versions_are_not_mixed(monkeypatch):
 
 
 if __name__ == "__main__":
-    leave() if sys.argv[1] == "leave" else run_cases(int(sys.argv[1]))
+    if sys.argv[1] == "leave":
+        leave()
+    elif sys.argv[1] == "sizes":
+        run_sizes(sys.argv[2:])
+    else:
+        run_cases(int(sys.argv[1]))

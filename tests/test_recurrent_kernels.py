@@ -178,11 +178,17 @@ def test_the_cache_knows_what_recurrent_kernels_are_made_of():
 @pytest.mark.parametrize("n_sums", [4, 8, 16])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_panels_of_processors_with_few_registers(n_sums, dtype, monkeypatch):
+    from numba import njit
+
     from reservoir._kernels import _panels
 
     monkeypatch.setattr(_panels, "_sums_in_registers", lambda bits, features: n_sums)
-    panels = (_panels._panel(n, 4, chains) for n, chains in ((4, 1), (2, 1), (1, 2)))
-    strip = _panels._strip(*panels)
+    slices = _panels._strip(4, {4: 1, 2: 1, 1: 2})
+
+    @njit
+    def strip(*args):
+        slices(*args)
+
     normal = draw(4, dtype)
     W, x, begin = normal(32, 11), normal(7, 11), normal(7, 32)
     data = np.ascontiguousarray(W.reshape(4, 8, 11).transpose(0, 2, 1))

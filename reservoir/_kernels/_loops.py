@@ -9,7 +9,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from reservoir._kernels._compile import OPTIONS, inner, kernel
+from reservoir._kernels._compile import OPTIONS, inner, kernel, named
 from reservoir._kernels._vector import (
     dense_dot8,
     dot8,
@@ -102,23 +102,22 @@ def product(z: Any, W: Any, x: Any) -> None:
     """Write W x into z; the layout of W decides how: the overload below stands in for this name."""
 
 
+def _sparse_product(z: Any, W: Any, x: Any) -> None:
+    for s in range(W.rows.shape[0]):
+        start, stop = W.offsets[s], W.offsets[s + 1]
+        gather_dot8(z, W.rows, W.data, W.indices, start, stop, s, x)
+
+
+def _dense_product(z: Any, W: Any, x: Any) -> None:
+    n_slices, n_units, _ = W.data.shape
+    for s in range(n_slices):
+        dense_dot8(z, W.data, s, n_units, x)
+
+
 @overload(product, jit_options=OPTIONS)
 def _product(z: Any, W: Any, x: Any) -> Any:
-    if isinstance(W, types.NamedTuple) and "rows" in W.fields:
-
-        def sparse(z: Any, W: Any, x: Any) -> None:
-            for s in range(W.rows.shape[0]):
-                start, stop = W.offsets[s], W.offsets[s + 1]
-                gather_dot8(z, W.rows, W.data, W.indices, start, stop, s, x)
-
-        return sparse
-
-    def dense(z: Any, W: Any, x: Any) -> None:
-        n_slices, n_units, _ = W.data.shape
-        for s in range(n_slices):
-            dense_dot8(z, W.data, s, n_units, x)
-
-    return dense
+    sparse = isinstance(W, types.NamedTuple) and "rows" in W.fields
+    return named(_sparse_product if sparse else _dense_product)
 
 
 @kernel

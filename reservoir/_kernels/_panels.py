@@ -8,9 +8,10 @@ packs both factors anew at each call, which costs more than the product if there
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from reservoir._kernels._compile import inner
@@ -25,88 +26,108 @@ def _sums_in_registers(bits: int, features: str) -> int:
     return 4 if bits == 64 else 8  # half of sixteen registers, four numbers or eight in each
 
 
-def _panel(n_columns: int, n_slices: int, n_chains: int) -> Any:
-    """Return an intrinsic for panels of one size; `n_chains` sums for each of its vectors."""
+class _Columns(NamedTuple):
+    """Flat columns: where their numbers are, where the first begins, how far it is to the next."""
+
+    base: Any
+    at: Any
+    stride: Any
+
+    def places(self, builder: Any, first: Any, n: int) -> list[Any]:
+        """Return where n columns begin, from the given one on."""
+        numbers = (builder.add(first, LONG(c)) for c in range(n))
+        return [builder.add(self.at, builder.mul(self.stride, number)) for number in numbers]
+
+
+class _Slices(NamedTuple):
+    """Some slices of W: the first one's number, and how many numbers a row has."""
+
+    base: Any
+    first: Any
+    n: Any
+
+
+def _panel(
+    v: Vectors, out: _Columns, begin: _Columns, x: _Columns, W: _Slices,
+    which: range, column: Any, n_columns: int, n_chains: int,
+) -> None:  # fmt: skip
+    """Emit the product of a few slices and a few columns, `n_chains` sums for each vector of it."""
+    builder = v.builder
+    sums = [[v.sums(n_chains) for _ in which] for _ in range(n_columns)]
+    for totals, place in zip(sums, begin.places(builder, column, n_columns), strict=True):
+        for s, chains in zip(which, totals, strict=True):
+            begun = v.load(begin.base, builder.add(place, LONG(LANES * s)))
+            builder.store(begun, chains[0])
+    size = builder.mul(W.n, LONG(LANES))
+    slices = [builder.mul(builder.add(W.first, LONG(s)), size) for s in which]
+    numbers = x.places(builder, column, n_columns)
+
+    def entry(j: Any, turn: int) -> None:
+        behind = builder.mul(j, LONG(LANES))
+        rows = [v.load(W.base, builder.add(place, behind)) for place in slices]
+        for totals, place in zip(sums, numbers, strict=True):
+            number = builder.load(builder.gep(x.base, [builder.add(place, j)]))
+            repeated = v.broadcast(number)
+            for chains, row in zip(totals, rows, strict=True):
+                v.add_product(chains[turn % n_chains], row, repeated)
+
+    unrolled(builder, LONG(0), W.n, max(4, n_chains), entry)
+    for totals, place in zip(sums, out.places(builder, column, n_columns), strict=True):
+        for s, chains in zip(which, totals, strict=True):
+            v.store(v.total(chains), out.base, builder.add(place, LONG(LANES * s)))
+
+
+def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
+    """Return an intrinsic for some slices and all columns: panels of 4, of 2 and of 1 of those.
+
+    An intrinsic is written into the code of whoever calls it. A function made here would have a
+    symbol, the same one for every number of slices.
+    """
 
     @intrinsic
-    def panel(
+    def strip(
         typingctx: Any, out: Any, at: Any, stride: Any, begin: Any, begin_at: Any,
         begin_stride: Any, data: Any, slice_: Any, n: Any, x: Any, x_at: Any, x_stride: Any,
+        n_columns: Any,
     ) -> Any:  # fmt: skip
         def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
             v = Vectors(context, builder, signature.args[0])
-            to, start, weights, source = (v.data(signature.args[i], args[i]) for i in (0, 3, 6, 9))
-
-            def places(first: Any, step: Any) -> list[Any]:
-                return [builder.add(first, builder.mul(step, LONG(c))) for c in range(n_columns)]
-
-            def multiply(first: int, last: int, n_chains: int) -> None:
-                """Emit the loop for some of the slices."""
-                which = range(first, last)
-                sums = [[v.sums(n_chains) for _ in which] for _ in range(n_columns)]
-                for column, place in zip(sums, places(args[4], args[5]), strict=True):
-                    for s, chains in zip(which, column, strict=True):
-                        begun = v.load(start, builder.add(place, LONG(LANES * s)))
-                        builder.store(begun, chains[0])
-                size = builder.mul(args[8], LONG(LANES))
-                slices = [builder.mul(builder.add(args[7], LONG(s)), size) for s in which]
-                numbers = places(args[10], args[11])
-
-                def entry(j: Any, turn: int) -> None:
-                    behind = builder.mul(j, LONG(LANES))
-                    rows = [v.load(weights, builder.add(place, behind)) for place in slices]
-                    for column, place in zip(sums, numbers, strict=True):
-                        number = builder.load(builder.gep(source, [builder.add(place, j)]))
-                        repeated = v.broadcast(number)
-                        for chains, row in zip(column, rows, strict=True):
-                            v.add_product(chains[turn % n_chains], row, repeated)
-
-                unrolled(builder, LONG(0), args[8], max(4, n_chains), entry)
-                for column, place in zip(sums, places(args[1], args[2]), strict=True):
-                    for s, chains in zip(which, column, strict=True):
-                        v.store(v.total(chains), to, builder.add(place, LONG(LANES * s)))
-
+            to, start, source = (
+                _Columns(v.data(signature.args[i], args[i]), args[i + 1], args[i + 2])
+                for i in (0, 3, 9)
+            )
+            W = _Slices(v.data(signature.args[6], args[6]), args[7], args[8])
             room = _sums_in_registers(v.bits, context.codegen().magic_tuple()[2])
-            chains = min(n_chains, room // n_columns)
-            at_once = min(n_slices, room // (n_columns * chains))
-            for first in range(0, n_slices, at_once):
-                multiply(first, first + at_once, chains)
+
+            def panels(column: Any, n_columns: int) -> None:
+                chains = min(chains_of[n_columns], room // n_columns)
+                at_once = min(n_slices, room // (n_columns * chains))
+                for first in range(0, n_slices, at_once):
+                    which = range(first, first + at_once)
+                    _panel(v, to, start, source, W, which, column, n_columns, chains)
+
+            fours = builder.and_(args[12], LONG(-4))
+            with cgutils.for_range_slice(builder, LONG(0), fours, LONG(4), LONG) as (column, _):
+                panels(column, 4)
+            two = builder.and_(args[12], LONG(2))
+            with builder.if_then(builder.icmp_signed("!=", two, LONG(0))):
+                panels(fours, 2)
+            one = builder.and_(args[12], LONG(1))
+            with builder.if_then(builder.icmp_signed("!=", one, LONG(0))):
+                panels(builder.add(fours, two), 1)
             return context.get_dummy_value()
 
         long = types.int64
-        signature = (out, long, long, begin, long, long, data, long, long, x, long, long)
-        return types.void(*signature), codegen
-
-    return panel
-
-
-def _strip(four: Any, two: Any, one: Any) -> Any:
-    """Return a function for some slices and all columns, given panels of 4, 2 and 1 of those."""
-
-    @inner
-    def strip(
-        out: Any, at: int, stride: int, begin: Any, begin_at: int, begin_stride: int,
-        data: Any, s: int, n: int, x: Any, x_at: int, x_stride: int, n_columns: int,
-    ) -> None:  # fmt: skip
-        c = 0
-        while c + 4 <= n_columns:
-            o, b, i = at + c * stride, begin_at + c * begin_stride, x_at + c * x_stride
-            four(out, o, stride, begin, b, begin_stride, data, s, n, x, i, x_stride)
-            c += 4
-        if c + 2 <= n_columns:
-            o, b, i = at + c * stride, begin_at + c * begin_stride, x_at + c * x_stride
-            two(out, o, stride, begin, b, begin_stride, data, s, n, x, i, x_stride)
-            c += 2
-        if c < n_columns:
-            o, b, i = at + c * stride, begin_at + c * begin_stride, x_at + c * x_stride
-            one(out, o, stride, begin, b, begin_stride, data, s, n, x, i, x_stride)
+        columns = (long, long)
+        signature = types.void(out, *columns, begin, *columns, data, *columns, x, *columns, long)
+        return signature, codegen
 
     return strip
 
 
 # where there are few sums, several chains for each hide the latency of an addition
-_four_slices = _strip(_panel(4, 4, 1), _panel(2, 4, 1), _panel(1, 4, 2))
-_one_slice = _strip(_panel(4, 1, 2), _panel(2, 1, 4), _panel(1, 1, 8))
+_four_slices = _strip(4, {4: 1, 2: 1, 1: 2})
+_one_slice = _strip(1, {4: 2, 2: 4, 1: 8})
 
 
 @inner

@@ -282,7 +282,7 @@ logistic8 = _elementwise(logistic)
 # --- products
 
 
-def _gathers_fast(triple: str, cpu: str, features: str) -> bool:
+def gathers_fast(triple: str, cpu: str, features: str) -> bool:
     """Whether the processor's own instruction gathers faster than eight loads.
 
     It does on Intel's with AVX-512, unless the kernel or the firmware has slowed it down against
@@ -332,7 +332,7 @@ def gather_dot8(
         to, row, weight, index = (v.data(signature.args[i], args[i]) for i in range(4))
         source = v.data(signature.args[7], args[7])
         index_type = context.get_data_type(signature.args[3].dtype)
-        hardware = _gathers_fast(*context.codegen().magic_tuple())
+        hardware = gathers_fast(*context.codegen().magic_tuple())
         sums = v.sums(2)
 
         def entry(j: Any, which: int) -> None:
