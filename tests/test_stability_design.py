@@ -480,18 +480,10 @@ def test_clipping_through_a_pipeline_is_in_the_networks_units(affine):
     rows = forecast(pipe, 60, clip=True)
     assert rows == pytest.approx(forecast(pipe, 60), rel=1e-6)
     pipe[-1].intercept_ = pipe[-1].intercept_ + 100.0
-    wild = forecast(pipe, 5, clip=True)
+    with pytest.warns(RuntimeWarning, match="left the range of the training targets"):
+        wild = forecast(pipe, 5, clip=True)
     assert np.isfinite(wild).all()
     assert np.ptp(wild[1:]) < 60.0  # the loop cannot run away: what is fed back is held
-
-
-def test_clipping_needs_a_certificate():
-    series = mackey_glass(400, random_state=0).ravel()
-    esn = ESNRegressor(30, random_state=0).fit(series[:-1, None], series[1:])
-    with pytest.raises(ValueError, match='bias="stable"'):
-        esn.forecast(5, clip=True)
-    with pytest.raises(ValueError, match='bias="stable"'):
-        forecast(esn, 5, clip=True)
 
 
 def test_clipping_feedback_weights():

@@ -213,6 +213,7 @@ def closed_loop(
     coef: Array,
     intercept: Array,
     n_fed: int,
+    clip: tuple[Array, Array] | None,
     bounded: bool,
     limit: float,
     W: Sell | Dense,
@@ -222,7 +223,8 @@ def closed_loop(
     """Fill `outputs` step by step; return how many rows are sound, and the state there.
 
     ``coef`` reads the state and, where it has more columns, the fed-back outputs and exog;
-    ``from_output`` of shape (n_units, n_outputs) is what an output does to the units.
+    ``from_output`` of shape (n_units, n_outputs) is what an output does to the units; ``clip``
+    bounds outputs where they are fed back.
     """
     n_units, dtype = state.size, outputs.dtype
     size = _padded(n_units)
@@ -234,8 +236,11 @@ def closed_loop(
     reads[:, :n_units] = coef[:, :n_units]
     tail = np.ascontiguousarray(coef[:, n_units:])
     intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
+    bounds = np.empty((2, 0), dtype)
+    if clip is not None:
+        bounds = np.stack([np.broadcast_to(end, output.shape) for end in clip]).astype(dtype)
     done = _call(
         "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, tail, intercept, n_fed,
-        bounded, dtype.type(limit), n_units, W, code, slope_below(dtype), *leaks,
+        bounds, bounded, dtype.type(limit), n_units, W, code, slope_below(dtype), *leaks,
     )  # fmt: skip
     return done, x[0 if done == len(outputs) else 1, :n_units].copy()

@@ -225,7 +225,7 @@ def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
 @kernel
 def closed_loop(
     outputs: Any, output: Any, x: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
-    coef_tail: Any, intercept: Any, n_fed: int, bounded: bool, limit: Any,
+    coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool, limit: Any,
     n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
     """Run on own outputs; return how many steps stayed inside the limit.
@@ -234,11 +234,14 @@ def closed_loop(
     room for W x. `output` (n_outputs,) is what the first step receives, and is changed. `drive`
     is what does not depend on the outputs, one row per step or one for all; `coef` (n_outputs,
     padded size) reads the state, `coef_tail` (n_outputs, n) the fed-back outputs and the exogenous
-    inputs, if any.
+    inputs, if any. Rows of `clip` (2, n_outputs), or no columns: the least and the largest output
+    that is fed back.
     """
     n_steps, n_outputs = outputs.shape
     state, before, z = x[0], x[1], x[2]
     for k in range(n_steps):
+        for j in range(clip.shape[1]):
+            output[j] = min(max(output[j], clip[0, j]), clip[1, j])
         product(z, W, state)
         _add_row(z, drive, k if drive.shape[0] > 1 else 0, n_units)
         for j in range(n_outputs):

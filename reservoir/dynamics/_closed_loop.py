@@ -29,8 +29,9 @@ def run_closed_loop(
     exog: ArrayLike | None = None,
     include_input: bool = False,
     clip: tuple[ArrayLike, ArrayLike] | None = None,
+    return_steps: bool = False,
     engine: str = "auto",
-) -> tuple[Array, Array]:
+) -> Any:
     """Let the reservoir run on its own outputs.
 
     Without feedback weights the output is the next input: step k receives
@@ -58,14 +59,19 @@ def run_closed_loop(
         Bounds, numbers or arrays of shape (n_outputs,), that outputs are held to where they are fed
         back; what is returned is not clipped. A reservoir that is certified for a range of inputs
         then stays inside it.
+    return_steps : bool, default=False
+        Whether to say how many rows are sound, and leave the warning of a loop that diverged to
+        the caller.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. With a readout that is a function, or with clipping, "auto" takes NumPy.
+        As in `run`. With a readout that is a function "auto" takes NumPy.
 
     Returns
     -------
     outputs : array of shape (n_steps, n_outputs)
     state : array of shape (n_units,)
         The state after the last step.
+    n_sound : int
+        Only if `return_steps`: n_steps, or the step at which the loop diverged.
 
     Raises
     ------
@@ -117,21 +123,21 @@ def run_closed_loop(
         output = _as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = as_limits(clip, n_outputs, dtype)
-    plain = not callable(readout) and limits is None  # what kernels know
-    compiled = uses_kernels(reservoir, n_steps, engine if plain else "numpy")
+    compiled = uses_kernels(reservoir, n_steps, "numpy" if callable(readout) else engine)
     with np.errstate(over="ignore", invalid="ignore"):
         if callable(readout):
-            return _loop(reservoir, readout, features, output, exog, n_fed, limits)
-        coef, intercept = _as_coefficients(readout, n_outputs, features)
-        state = features[: reservoir.n_units]
-        extreme = may_overflow(reservoir, exog, output, state, 0.0)  # sums depend on order
-        if not compiled or extreme or code_of(reservoir) is None:
-
-            def linear(v: Array) -> Array:
-                return coef @ v + intercept
-
-            return _loop(reservoir, linear, features, output, exog, n_fed, limits)
-        return _compiled_loop(reservoir, coef, intercept, state, output, exog, n_fed)
+            outputs, state, n_sound = _loop(
+                reservoir, readout, features, output, exog, n_fed, limits
+            )
+        else:
+            ridge = _as_coefficients(readout, n_outputs, features)
+            loop = _compiled_loop if compiled else _linear_loop
+            outputs, state, n_sound = loop(reservoir, ridge, features, output, exog, n_fed, limits)
+    if return_steps:
+        return outputs, state, n_sound
+    if n_sound < n_steps:
+        warn_of_divergence(n_sound, loop_limit(dtype))
+    return outputs, state
 
 
 def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Array, Array]:
@@ -186,16 +192,27 @@ def warn_of_divergence(step: int, limit: float) -> None:
     )
 
 
+def _linear_loop(
+    reservoir: Reservoir, ridge: tuple[Array, Array], features: Array, *rest: Any
+) -> tuple[Array, Array, int]:
+    coef, intercept = ridge
+    return _loop(reservoir, lambda v: coef @ v + intercept, features, *rest)
+
+
 def _compiled_loop(
     reservoir: Reservoir,
-    coef: Array,
-    intercept: Array,
-    state: Array,
+    ridge: tuple[Array, Array],
+    features: Array,
     output: Array,
     exog: Array,
     n_fed: int,
-) -> tuple[Array, Array]:
+    limits: tuple[Array, Array] | None,
+) -> tuple[Array, Array, int]:
     """Do what `_loop` does for a ridge, inside one kernel per block of exogenous inputs."""
+    state = features[: reservoir.n_units]
+    extreme = may_overflow(reservoir, exog, output, state, 0.0)  # sums depend on their order
+    if extreme or code_of(reservoir) is None:
+        return _linear_loop(reservoir, ridge, features, output, exog, n_fed, limits)
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
@@ -211,9 +228,10 @@ def _compiled_loop(
             drive=drive,
             from_output=from_output,
             exog=given,
-            coef=coef,
-            intercept=intercept,
+            coef=ridge[0],
+            intercept=ridge[1],
             n_fed=n_fed,
+            clip=limits,
             bounded=get_activation(reservoir.activation).bounded,
             limit=limit,
             W=reservoir._packed,
@@ -221,11 +239,10 @@ def _compiled_loop(
             leaks=reservoir._leaks,
         )
         if done < len(block):
-            warn_of_divergence(start + done, limit)
             outputs[start + done :] = block[done - 1] if done else output
-            return outputs, state
+            return outputs, state, start + done
         output = block[-1].copy()
-    return outputs, state
+    return outputs, state, len(exog)
 
 
 def _loop(
@@ -236,7 +253,7 @@ def _loop(
     exog: Array,
     n_fed: int,
     limits: tuple[Array, Array] | None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, int]:
     """Step through the closed loop; `features` holds the state first and is written in place."""
     n_units, n_outputs = reservoir.n_units, output.size
     state, tail = features[:n_units], features[n_units:]
@@ -250,9 +267,8 @@ def _loop(
     z = np.empty(n_units, features.dtype)
     last_state = np.empty_like(z)
     for k, row in enumerate(exog):
-        if limits is not None:
-            output = np.clip(output, *limits)
-        np.dot(from_output, output, out=z)
+        fed = output if limits is None else np.clip(output, *limits)
+        np.dot(from_output, fed, out=z)
         z += reservoir.bias
         if row.size:
             z += from_exog @ row
@@ -263,16 +279,15 @@ def _loop(
         state *= keep
         state += z
         if tail.size:
-            tail[:n_fed], tail[n_fed:] = output[:n_fed], row
+            tail[:n_fed], tail[n_fed:] = fed[:n_fed], row
         # states that overflow count as well, where a readout might hide them
         sound = bounded or bool((np.abs(state) < limit).all())
         new = np.asarray(readout(features), dtype=features.dtype) if sound else output
         if new.shape != output.shape:
             raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
         if not sound or not (np.abs(new) < limit).all():
-            warn_of_divergence(k, limit)
             outputs[k:] = outputs[k - 1] if k else output
-            return outputs, last_state
+            return outputs, last_state, k
         outputs[k] = new
         output = outputs[k]  # a copy of its own: a readout may hand out a view of the features
-    return outputs, state.copy()
+    return outputs, state.copy(), len(exog)

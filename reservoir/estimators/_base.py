@@ -33,6 +33,7 @@ from reservoir.estimators._engine import (
 )
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._parameters import check_parameters
+from reservoir.estimators._reach import reach_of, warn_of_leaving
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
@@ -78,6 +79,7 @@ class BaseESN(SequenceEstimator):
         self._noise_generator: np.random.Generator | None = None
         self._gram: GramAccumulator | None = None
         self._pairing = Pairing(n_outputs, self.feedback)
+        self._target_range = reach_of([])
         self._seen: set[Any] = set()
         self._steps = 0
         self._n_trained = 0
@@ -177,6 +179,7 @@ class BaseESN(SequenceEstimator):
             self._fit_readout(jobs, partial=partial)
         for job in jobs:
             self._pairing.add(job.X, job.Y)
+        self._target_range = reach_of([job.Y for job in jobs], self._target_range)
         self._last_output = jobs[-1].Y[-1].copy()
         state = self._state
         if self._n_fed_back:
@@ -395,28 +398,39 @@ class BaseESN(SequenceEstimator):
                 include_input=self._include_input,
                 engine=self._engine,
             )
-        played = [self._play(X, start) for X, start in zip(sequences.arrays, starts, strict=True)]
-        return [rows for rows, _ in played], [state for _, state in played]
+        return self._play_all(sequences, starts)
 
-    def _play(self, X: Array, start: Array) -> tuple[Array, Array]:
-        """Run on own outputs through the feedback weights; return outputs and end state."""
+    def _play_all(
+        self, sequences: Sequences, starts: list[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        """Run on own outputs; return outputs and end states, and warn of the first that strays."""
+        played = [self._play(X, start) for X, start in zip(sequences.arrays, starts, strict=True)]
+        for i, (rows, _, n_sound) in enumerate(played):
+            which = i if len(played) > 1 else None
+            if warn_of_leaving(rows, self._target_range, n_sound=n_sound, sequence=which):
+                break
+        return [rows for rows, _, _ in played], [state for _, state, _ in played]
+
+    def _play(self, X: Array, start: Array) -> tuple[Array, Array, int]:
+        """Run on own outputs through the feedback weights; return outputs, state, sound steps."""
         n_units = self.reservoir_.n_units
-        rows, state = self._run_loop(
+        rows, state, n_sound = self._run_loop(
             self._loop_readout(),
             len(X),
             initial_state=start[:n_units],
             initial_output=start[n_units:],
             exog=X,
         )
-        return rows, np.concatenate([state, rows[-1]])
+        return rows, np.concatenate([state, rows[-1]]), n_sound
 
-    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array]:
-        """Run on own outputs; parameters as in `run_closed_loop`."""
+    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs, as `run_closed_loop`; the caller warns of a loop that diverged."""
         return run_closed_loop(
             self.reservoir_,
             readout,
             n_steps,
             include_input=self._include_input,
+            return_steps=True,
             engine=self._engine,
             **options,
         )
@@ -441,9 +455,7 @@ class BaseESN(SequenceEstimator):
         n_units = self.reservoir_.n_units
         feedback = None
         if self._n_fed_back:
-            played = (
-                self._play(X_i, s)[0] for X_i, s in zip(sequences.arrays, starts, strict=True)
-            )
+            played, _ = self._play_all(sequences, starts)
             feedback = [
                 np.vstack([s[n_units:], y[:-1]]) for s, y in zip(starts, played, strict=True)
             ]

@@ -18,6 +18,7 @@ from reservoir._validation import (
 )
 from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._reach import reach_of
 from reservoir.estimators._recipe import estimator_dtype
 from reservoir.estimators._rnn_learning import (
     BATCH_SIZE,
@@ -154,6 +155,7 @@ class BaseRNN(SequenceEstimator):
         if not self._last:
             for rows, values in zip(sequences.arrays, targets, strict=True):
                 self._pairing.add(rows, values)
+            self._target_range = reach_of(targets)
             self._last_output = np.array(targets[-1][-1], dtype=np.float64)
         self._seen: set[Any] = set()
         self._remember_ids(sequences)
@@ -174,6 +176,7 @@ class BaseRNN(SequenceEstimator):
         self._last, self._sequence_column = self.target == "last", self.sequence_column
         self._control = read_control(self.gradient_control)
         self._pairing = Pairing(network.n_outputs, feedback=self._last)
+        self._target_range = np.full((2, network.n_outputs), np.nan)
         self._last_output = np.zeros(network.n_outputs)
         self._seen = set()
         self._last_id = None
@@ -224,6 +227,7 @@ class BaseRNN(SequenceEstimator):
             self.params_, self.loss_curve_, self.n_iter_ = params, [], 0
             self._pairing, self._seen = Pairing(self.n_outputs_, feedback=False), set()
             self._online, self._washout, self._steps = None, washout, 0
+            self._target_range = reach_of([])
             self.washout_ = np.array([washout])
         n_outputs = targets[0].shape[1]
         if n_outputs != self.n_outputs_:
@@ -267,6 +271,7 @@ class BaseRNN(SequenceEstimator):
         self.params_ = self._online.params
         self.state_ = self._online.state.copy()
         self._steps = steps
+        self._target_range = reach_of(targets, self._target_range)
         self._last_output = np.array(targets[-1][-1], dtype=np.float64)
         self.n_iter_ += 1
         self._remember_ids(sequences)
@@ -402,14 +407,15 @@ class BaseRNN(SequenceEstimator):
         output = self.network_.output
         return lambda features: apply_output(coef @ features + intercept, output)
 
-    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array]:
-        """Run on own outputs; parameters as in `run_closed_loop`."""
+    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs, as `run_closed_loop`; the caller warns of a loop that diverged."""
         if isinstance(self.network_.cell, SimpleCell):
             return run_closed_loop(
                 self.reservoir_,
                 readout,
                 n_steps,
                 include_input=self.network_.include_input,
+                return_steps=True,
                 **options,
             )
         return run_gated_loop(self.network_, self.params_, readout, n_steps, **options)

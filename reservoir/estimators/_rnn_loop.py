@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.dynamics._closed_loop import loop_limit, warn_of_divergence
+from reservoir.dynamics._closed_loop import as_limits, loop_limit
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
@@ -28,9 +28,8 @@ def run_gated_loop(
     initial_output: Array,
     exog: Array | None = None,
     clip: Any = None,
-) -> tuple[Array, Array]:
-    """Run on own outputs; parameters and returns as in `run_closed_loop`."""
-    assert clip is None  # certificates, which it comes from, are for reservoirs
+) -> tuple[Array, Array, int]:
+    """Run on own outputs; parameters and returns as in `run_closed_loop`, with the sound steps."""
     dtype = params["W"].dtype
     if not callable(readout):
         coef, intercept = (np.asarray(part, dtype=dtype) for part in readout)
@@ -43,20 +42,21 @@ def run_gated_loop(
     limit, width = loop_limit(dtype), network.cell.width
     output, state = np.asarray(initial_output, dtype=dtype), np.asarray(initial_state, dtype=dtype)
     outputs = np.empty((n_steps, output.size), dtype)
+    limits = as_limits(clip, output.size, dtype)
     for k in range(n_steps):
-        x = output if exog is None else np.concatenate([output, exog[k]]).astype(dtype)
+        fed = output if limits is None else np.clip(output, *limits)
+        x = fed if exog is None else np.concatenate([fed, exog[k]]).astype(dtype)
         trace = network.cell.forward(params, x[None, None], state[None])
         features = trace.states[1, 0]
         if network.include_input:
             features = np.concatenate([features[:width], x])
         new = np.asarray(say(features), dtype=dtype)
         if not (np.abs(new) < limit).all():
-            warn_of_divergence(k, limit)
             outputs[k:] = outputs[k - 1] if k else output
-            return outputs, state
+            return outputs, state, k
         outputs[k] = output = new
         state = trace.end[0]
-    return outputs, state.copy()
+    return outputs, state.copy(), n_steps
 
 
 def steady_state_of(cell: Cell, params: Params | None, u: Array) -> Array:

@@ -236,7 +236,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         exog: Any = None,
         initial_state: Any = None,
         return_state: bool = False,
-        clip: bool = False,
+        clip: Any = False,
     ) -> Any:
         """Forecast by feeding outputs back as inputs.
 
@@ -258,11 +258,13 @@ class ESNRegressor(RegressorMixin, BaseESN):
         initial_state : str or array, optional
             As in `predict`; without context, by default, the state at the end of training.
         return_state : bool, default=False
-        clip : bool, default=False
-            Hold what is fed back inside the range that `certificate_` covers (``bias="stable"``),
-            so that the proof covers the reservoir in the loop, too: its state follows from what
-            it was fed. The rows returned are not clipped. The loop as a whole may oscillate all
-            the same, and a generator must.
+        clip : bool or (low, high), default=False
+            True holds what is fed back in the range of the training targets, widened by its own
+            width on both sides. With ``bias="stable"`` it is the range that `certificate_` covers:
+            the proof then covers the reservoir in the loop, too, since its state follows from what
+            it was fed. A pair, numbers or arrays of shape (n_outputs,), is a range in y's units.
+            The rows returned are not clipped, and the loop as a whole may oscillate all the same,
+            as a generator must.
 
         Returns
         -------
@@ -273,15 +275,17 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Raises
         ------
         ValueError
-            If the network was not trained so, shapes do not fit, n_steps < 1, or there is no
-            certificate to clip to. Inside a
-            pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``, which walks it.
+            If the network was not trained so, shapes do not fit, n_steps < 1, or `clip` is no
+            range. Inside a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``,
+            which walks it.
 
         Warns
         -----
         RuntimeWarning
-            If the loop diverges; the message names the step. The rows from there on repeat the
-            last output before it.
+            If a row leaves the range of the training targets (over all calls of partial_fit) by
+            more than ten times its width, or the loop diverges altogether: the rows then repeat
+            the last output before it. The message names the step; nothing after it is to be
+            trusted.
         """
         self._check_fitted()
         rows, state = forecast_network(

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import Sequences, check_count
+from reservoir.dynamics._closed_loop import as_limits
 from reservoir.estimators._chain import Affine, Chain, compose, walk
+from reservoir.estimators._reach import warn_of_leaving, widened
 
 __all__ = ["forecast"]
 
@@ -20,7 +22,7 @@ def forecast(
     *,
     context: ArrayLike | None = None,
     exog: ArrayLike | None = None,
-    clip: bool = False,
+    clip: bool | tuple[ArrayLike, ArrayLike] = False,
 ) -> Array:
     """Forecast in closed loop with a network, alone or inside scikit-learn's wrappers.
 
@@ -39,14 +41,22 @@ def forecast(
         on from the end of training.
     exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         Exogenous inputs, the last columns of X, in the same units.
-    clip : bool, default=False
-        Hold what is fed back inside the range that the network's ``certificate_`` covers
-        (``bias="stable"``); the rows returned are not clipped.
+    clip : bool or (low, high), default=False
+        True holds what is fed back in the range of the training targets, widened by its own width
+        on both sides, or in the range that the network's ``certificate_`` covers
+        (``bias="stable"``). A pair, numbers or arrays of shape (n_outputs,), is a range in the
+        units of the model's own y. The rows returned are not clipped.
 
     Returns
     -------
     array of shape (n_steps,) or (n_steps, n_outputs)
         In the units of the model's own y.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a row leaves the range of the training targets by more than ten times its width, or the
+        loop diverges altogether; the message names the step. Nothing after it is to be trusted.
 
     Raises
     ------
@@ -54,7 +64,7 @@ def forecast(
         If there is no network with a `forecast` at the end of the chain.
     ValueError
         If the model was not trained to predict its next input, a shape does not fit, a step has
-        memory of other rows, n_steps < 1, or the network has no certificate to clip to.
+        memory of other rows, n_steps < 1, or `clip` is no range.
 
     Examples
     --------
@@ -76,19 +86,19 @@ def forecast(
 
 
 def forecast_network(
-    network: Any, n_steps: int, *, context: Any, exog: Any, initial_state: Any, clip: bool
+    network: Any, n_steps: int, *, context: Any, exog: Any, initial_state: Any, clip: Any
 ) -> tuple[Array, Array]:
     """Forecast with a network that has nothing around it; return rows and end state."""
     return _forecast(walk(network), n_steps, context, exog, initial_state, clip)
 
 
 def _forecast(
-    chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any, clip: bool
+    chain: Chain, n_steps: int, context: Any, exog: Any, initial_state: Any, clip: Any
 ) -> tuple[Array, Array]:
     """Find the first output and the state to go on from, then close the loop."""
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, _Layout(chain)
-    certified = _certified_range(network) if clip else None
+    fence = _fence(network, clip)
     if not network._n_fed_back:
         layout.check_trained_for_loop()
     n_rows = n_steps if context is None else n_steps - 1
@@ -99,25 +109,50 @@ def _forecast(
     else:
         output, state = layout.listen(context, initial_state)
         head = output[None]
-    rows = np.zeros((0, layout.n_outputs))
+    rows, n_sound = np.zeros((0, layout.n_outputs)), 0
     if n_rows:
         close = _through_weights if network._n_fed_back else _through_inputs
-        rows, state = close(layout, output, state, exog, certified)
-    rows = layout.to_units(np.concatenate([head, rows])).astype(network._dtype)
+        rows, state, n_sound = close(layout, output, state, exog, fence)
+    rows = layout.to_units(np.concatenate([head, rows]))
+    warn_of_leaving(rows, layout.reach(), n_sound=len(head) + n_sound)
+    rows = rows.astype(network._dtype)
     return (rows[:, 0] if chain.one_dimensional else rows), state
 
 
-def _certified_range(network: Any) -> Array:
-    """Return lower and upper ends of what the network is certified to be fed."""
-    certificate = getattr(network, "certificate_", None)
-    if certificate is None or not certificate.holds:
-        raise ValueError(
-            "clip=True holds what is fed back inside the certified range, and this network has no "
-            'certificate. Fit it with bias="stable", or use clip=False.'
-        )
-    if network._n_fed_back:
-        return certificate.output_range
-    return certificate.input_range
+class _Fence(NamedTuple):
+    """What is fed back stays between these ends.
+
+    They are given in terms of the network's `inputs`, of its `targets`, or of the `units` of the
+    outermost y.
+    """
+
+    of: str
+    ends: Array
+
+    def hold(self, of: str, rows: Array) -> Array:
+        """Return rows inside the ends, if it is these that they are for."""
+        return np.clip(rows, *self.ends) if of == self.of else rows
+
+
+def _fence(network: Any, clip: Any) -> _Fence | None:
+    """Return the bounds that `clip` asks for."""
+    if clip is None or (isinstance(clip, (bool, np.bool_)) and not clip):
+        return None
+    if isinstance(clip, (bool, np.bool_)):
+        certificate = getattr(network, "certificate_", None)
+        if certificate is not None and certificate.holds:
+            fed_back = network._n_fed_back > 0
+            ends = certificate.output_range if fed_back else certificate.input_range
+            return _Fence("targets" if fed_back else "inputs", ends)
+        if not np.isfinite(network._target_range).all():
+            raise ValueError(
+                "clip=True holds what is fed back near the range of the training targets, and this "
+                "network has seen none. Give a range in y's units: clip=(low, high)."
+            )
+        return _Fence("targets", widened(network._target_range))
+    limits = as_limits(clip, network.n_outputs_, np.float64)
+    assert limits is not None
+    return _Fence("units", np.array([np.broadcast_to(end, network.n_outputs_) for end in limits]))
 
 
 class _Layout:
@@ -203,6 +238,23 @@ class _Layout:
             rows = np.reshape(step.inverse_transform(rows), (len(rows), -1))
         return rows
 
+    def to_targets(self, rows: Array) -> Array:
+        """Return rows in the units of the outermost y as the network's own targets."""
+        if self.units_map is not None:
+            return self.units_map.inverse()(rows)
+        for step in reversed(self.chain.outputs):
+            rows = np.reshape(step.transform(rows), (len(rows), -1))
+        return rows
+
+    def reach(self) -> Array:
+        """Return the range of the training targets in the units of the outermost y."""
+        reach = self.network._target_range
+        if not self.chain.outputs or not np.isfinite(reach).all():
+            return reach
+        # the ends alone would do, were it not for steps that mix the outputs
+        rows = self.to_units(np.concatenate([reach, self.network._pairing.targets]))
+        return np.array([rows.min(axis=0), rows.max(axis=0)])
+
     def read_exog(self, exog: Any, n_rows: int, *, has_context: bool) -> Array:
         """Return exogenous rows of the right shape, or say which shape is right."""
         wanted = (n_rows, self.n_exog)
@@ -276,23 +328,29 @@ def _with_names(step: Any, rows: Any) -> Any:
 
 
 def _through_inputs(
-    layout: _Layout, output: Array, state: Array, exog: Array, certified: Array | None
-) -> tuple[Array, Array]:
-    """Close the loop through the inputs; return network outputs and the end state."""
+    layout: _Layout, output: Array, state: Array, exog: Array, fence: _Fence | None
+) -> tuple[Array, Array, int]:
+    """Close the loop through the inputs; return network outputs, end state and sound steps."""
     if layout.inputs_map is None or layout.units_map is None:
-        return _row_by_row(layout, output, state, exog, certified)
+        return _row_by_row(layout, output, state, exog, fence)
     network, q = layout.network, layout.n_outputs
     inputs_map = layout.inputs_map.columns(layout.columns)
-    fed = inputs_map.columns(slice(0, q)).after(layout.units_map)
-    rows, state = network._run_loop(
+    from_units = inputs_map.columns(slice(0, q))
+    fed = from_units.after(layout.units_map)
+    clip = None
+    if fence is not None:
+        to_inputs = {"targets": fed, "units": from_units}.get(fence.of)
+        ends = fence.ends[:, :q] if to_inputs is None else to_inputs(fence.ends)
+        clip = tuple(np.sort(ends, axis=0))  # a scale may be negative
+    rows, state, n_sound = network._run_loop(
         _folded(fed, network._loop_readout()),
         len(exog),
         initial_state=state,
         initial_output=fed(output),
         exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
-        clip=None if certified is None else tuple(certified[:, :q]),
+        clip=clip,
     )
-    return fed.inverse()(rows.astype(np.float64)), state
+    return fed.inverse()(rows.astype(np.float64)), state, n_sound
 
 
 def _folded(fed: Affine, readout: Any) -> Any:
@@ -304,47 +362,52 @@ def _folded(fed: Affine, readout: Any) -> Any:
 
 
 def _row_by_row(
-    layout: _Layout, output: Array, state: Array, exog: Array, certified: Array | None
-) -> tuple[Array, Array]:
+    layout: _Layout, output: Array, state: Array, exog: Array, fence: _Fence | None
+) -> tuple[Array, Array, int]:
     """Close the loop through transformers that are no affine maps, one row at a time."""
     network, outputs = layout.network, [output]
     readout = network._loop_readout()
 
+    def hold(of: str, rows: Array) -> Array:
+        return rows if fence is None else fence.hold(of, rows)
+
     def following() -> Array:
         """Return the network's input after the last output; the very last is never used."""
         row = exog[min(len(outputs), len(exog)) - 1]
-        return layout.to_inputs(layout.to_units(outputs[-1][None]), row[None])[0]
+        said = hold("units", layout.to_units(hold("targets", outputs[-1][None])))
+        return layout.to_inputs(said, row[None])[0]
 
     def step(features: Array) -> Array:
         new = readout(features) if callable(readout) else readout[0] @ features + readout[1]
         outputs.append(np.asarray(new, dtype=np.float64))
         return following()
 
-    _, state = network._run_loop(
+    _, state, n_sound = network._run_loop(
         step,
         len(exog),
         initial_state=state,
         initial_output=following(),
-        clip=None if certified is None else tuple(certified),
+        clip=tuple(fence.ends) if fence is not None and fence.of == "inputs" else None,
     )
-    rows = np.array(outputs[1:])
-    if len(rows) < len(exog):  # the loop has diverged, and said so: its last row is outside
-        last = np.repeat(np.array(outputs)[-2:-1], len(exog) - len(rows) + 1, axis=0)
-        rows = np.concatenate([rows[:-1], last])
-    return rows, state
+    rows = np.array(outputs[1 : 1 + n_sound]).reshape(n_sound, output.size)
+    last = np.repeat(np.array(outputs[n_sound])[None], len(exog) - n_sound, axis=0)
+    return np.concatenate([rows, last]), state, n_sound
 
 
 def _through_weights(
-    layout: _Layout, output: Array, state: Array, exog: Array, certified: Array | None
-) -> tuple[Array, Array]:
+    layout: _Layout, output: Array, state: Array, exog: Array, fence: _Fence | None
+) -> tuple[Array, Array, int]:
     """Close the loop through feedback weights; all inputs are exogenous."""
     network, n_units = layout.network, layout.network.reservoir_.n_units
-    rows, end = network._run_loop(
+    ends = None
+    if fence is not None:
+        ends = layout.to_targets(fence.ends) if fence.of == "units" else fence.ends
+    rows, end, n_sound = network._run_loop(
         network._loop_readout(),
         len(exog),
         initial_state=state[:n_units],
         initial_output=state[n_units:],
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
-        clip=None if certified is None else tuple(certified),
+        clip=None if ends is None else tuple(np.sort(ends, axis=0)),
     )
-    return rows.astype(np.float64), np.concatenate([end, rows[-1]])
+    return rows.astype(np.float64), np.concatenate([end, rows[-1]]), n_sound

@@ -256,6 +256,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         exog: Any = None,
         initial_state: Any = None,
         return_state: bool = False,
+        clip: Any = False,
     ) -> Any:
         """Forecast by feeding outputs back as inputs; see `ESNRegressor.forecast`.
 
@@ -269,6 +270,9 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         initial_state : str or array, optional
         return_state : bool, default=False
+        clip : bool or (low, high), default=False
+            True holds what is fed back in the range of the training targets, widened by its own
+            width on both sides; a pair is a range in y's units. The rows returned are not clipped.
 
         Returns
         -------
@@ -279,13 +283,14 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         Raises
         ------
         ValueError
-            If the network was not trained to predict its own next input, shapes do not fit, or
-            n_steps < 1.
+            If the network was not trained to predict its own next input, shapes do not fit,
+            n_steps < 1, or `clip` is no range.
 
         Warns
         -----
         RuntimeWarning
-            If the loop diverges; the message names the step.
+            If a row leaves the range of the training targets by more than ten times its width, or
+            the loop diverges altogether; the message names the step.
         """
         self._check_fitted()
         if self._last:
@@ -293,7 +298,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
                 'forecast needs an output at every step; this network has target="last".'
             )
         rows, state = forecast_network(
-            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=False
+            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
         )
         return (rows, state) if return_state else rows
 
@@ -409,6 +414,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
             setattr(rnn, name, getattr(esn, name))
     rnn._sequence_column, rnn._continues = esn._sequence_column, esn._continues
     rnn._pairing, rnn._last_output = esn._pairing, esn._last_output
+    rnn._target_range = esn._target_range
     rnn._washout, rnn._steps = esn._washout, esn._steps
     rnn._seen, rnn._last_id = set(esn._seen), esn._last_id
     return rnn
