@@ -35,6 +35,7 @@ from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._reach import reach_of, warn_of_leaving
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
+from reservoir.estimators._saturation import Extent, warn_of_saturation
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
 from reservoir.estimators._stored import stored_features
@@ -46,7 +47,7 @@ class BaseESN(SequenceEstimator):
     """An echo state network under a readout. Subclasses say what targets and outputs mean."""
 
     missing_targets = "raise"  # ESNRegressor makes a parameter of it
-    _kept = ("_noise_generator", "_pairing", "_seen")
+    _kept = ("_extent", "_noise_generator", "_pairing", "_seen")
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
         dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
@@ -80,6 +81,8 @@ class BaseESN(SequenceEstimator):
         self._gram: GramAccumulator | None = None
         self._pairing = Pairing(n_outputs, self.feedback)
         self._target_range = reach_of([])
+        # of certified biases most saturate, by design
+        self._extent = None if ranges is not None else Extent(self.reservoir_.n_units)
         self._seen: set[Any] = set()
         self._steps = 0
         self._n_trained = 0
@@ -174,6 +177,7 @@ class BaseESN(SequenceEstimator):
                 n_steps=self._n_trained,
             )
             self._state, self._noise_generator = learned.state, learned.generator
+            self._watch_units(learned.extent)
             self._solve(learned.grams, partial=partial)
         else:
             self._fit_readout(jobs, partial=partial)
@@ -185,6 +189,13 @@ class BaseESN(SequenceEstimator):
         if self._n_fed_back:
             state = np.concatenate([state, self._last_output.astype(state.dtype)])
         self.state_ = state
+
+    def _watch_units(self, extent: Extent) -> None:
+        """Say so once where the inputs hold most units at their bounds."""
+        if self._extent is not None:
+            self._extent.merge(extent)
+            if warn_of_saturation(self._extent, self.reservoir_):
+                self._extent = None
 
     def _solve(self, grams: dict[int, GramAccumulator], *, partial: bool) -> None:
         choose = np.ndim(self.alpha) > 0
@@ -249,6 +260,9 @@ class BaseESN(SequenceEstimator):
             skip_missing=self.missing_targets == "skip",
         )
         self._noise_generator = jobs[-1].generator
+        extent = Extent(self.reservoir_.n_units)
+        extent.add(H[:, : self.reservoir_.n_units])
+        self._watch_units(extent)
         if len(H) == 0:
             if partial:
                 return

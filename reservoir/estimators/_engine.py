@@ -19,6 +19,7 @@ from reservoir._validation import caller_level, container_of
 from reservoir.dynamics import Reservoir, iter_many, iter_states
 from reservoir.dynamics._engines import engine_for
 from reservoir.dynamics._open_loop import block_rows
+from reservoir.estimators._saturation import Extent
 from reservoir.readouts import GramAccumulator
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
@@ -48,11 +49,16 @@ class Job:
 
 
 class Learned(NamedTuple):
-    """What a batch of jobs gives back: Grams by part, and the state at the end of the last job."""
+    """What a batch of jobs gives back.
+
+    Grams by part, the state and generator at the end of the last job, and between which states the
+    units have moved behind the washout.
+    """
 
     grams: dict[int, GramAccumulator]
     state: Array
     generator: np.random.Generator | None
+    extent: Extent
 
 
 def edges_of(selection: str | None, lengths: list[int], skips: list[int]) -> list[tuple[int, ...]]:
@@ -119,7 +125,7 @@ def learn(
     """Run jobs and sum up their features and targets; `n_steps` of the whole choose the engine."""
     engine = engine_for(reservoir, n_steps)
     width = reservoir.n_units + (jobs[0].X.shape[1] if include_input else 0)
-    sums = _Sums(width, jobs[0].Y.shape[1], missing)
+    sums, extent = _Sums(width, jobs[0].Y.shape[1], missing), Extent(reservoir.n_units)
     state = jobs[-1].state
     with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
         if len(jobs) > 1 and noise == 0:
@@ -132,6 +138,7 @@ def learn(
                 else None,
                 engine=engine,
             ):
+                extent.add(states[max(jobs[index].skip - start, 0) :])
                 sums.gather(jobs[index], start, states)
                 if index == len(jobs) - 1:
                     state = states[-1].copy()
@@ -140,9 +147,11 @@ def learn(
                 for start, features in iter_features(
                     reservoir, job, noise=noise, include_input=include_input, engine=engine
                 ):
-                    state = features[-1, : reservoir.n_units].copy()
+                    states = features[:, : reservoir.n_units]
+                    state = states[-1].copy()
+                    extent.add(states[max(job.skip - start, 0) :])
                     sums.add(job, start, features)
-        return Learned(sums.finish(), state, jobs[-1].generator)
+        return Learned(sums.finish(), state, jobs[-1].generator, extent)
 
 
 class _Sums:
@@ -245,7 +254,8 @@ def learn_all(
                 total.grams[part].merge(gram)
             else:
                 total.grams[part] = gram
-        total = Learned(total.grams, result.state, result.generator)
+        total.extent.merge(result.extent)
+        total = total._replace(state=result.state, generator=result.generator)
     assert total is not None
     return total._replace(grams=dict(sorted(total.grams.items())))
 

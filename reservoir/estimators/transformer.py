@@ -10,12 +10,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_generator, read_series
+from reservoir._validation import Sequences, as_generator, read_series, resolve_washout
 from reservoir.dynamics import run_many
 from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import steady_state
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
+from reservoir.estimators._saturation import Extent, warn_of_saturation
 from reservoir.estimators._states import initial_states
 
 __all__ = ["ReservoirTransformer"]
@@ -167,6 +168,11 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         """Run over the series of fit, from zeros where it says "last"; remember its end."""
         parts, self.state_ = self._run(sequences, None)
         self._continues = len(sequences) == 1
+        if not is_stable(self.bias):
+            extent = Extent(self.reservoir_.n_units)
+            for part, skip in zip(parts, resolve_washout("auto", sequences.lengths), strict=True):
+                extent.add(part[skip:])
+            warn_of_saturation(extent, self.reservoir_)
         return parts
 
     def _run(self, sequences: Sequences, last: Array | None) -> tuple[list[Array], Array]:
