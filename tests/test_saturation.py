@@ -103,16 +103,16 @@ def test_extents():
     states = np.tanh(rng.normal(size=(1000, 7)))
     states[:, 2], states[:, 4] = 0.995, -0.999
     states[:, 5] *= 1.0  # moves
-    whole, parts = Extent(7), Extent(7)
+    whole, parts = Extent.of_nothing(7), Extent.of_nothing(7)
     whole.add(states)
     for block in np.split(states, 10):
-        part = Extent(7)
+        part = Extent.of_nothing(7)
         part.add(block)
         parts.merge(part)
     assert whole.n_rows == 125
     assert n_saturated(whole, "tanh") == n_saturated(parts, "tanh") == 2
     assert n_saturated(whole, "identity") == 0
-    few = Extent(7)
+    few = Extent.of_nothing(7)
     few.add(states[:0])
     assert few.n_rows == 0
     few.add(states[:30])

@@ -47,7 +47,7 @@ class BaseESN(SequenceEstimator):
     """An echo state network under a readout. Subclasses say what targets and outputs mean."""
 
     missing_targets = "raise"  # ESNRegressor makes a parameter of it
-    _kept = ("_extent", "_noise_generator", "_pairing", "_seen")
+    _kept = ("_noise_generator", "_pairing", "_seen")
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
         dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
@@ -82,7 +82,8 @@ class BaseESN(SequenceEstimator):
         self._pairing = Pairing(n_outputs, self.feedback)
         self._target_range = reach_of([])
         # of certified biases most saturate, by design
-        self._extent = None if ranges is not None else Extent(self.reservoir_.n_units)
+        of_nothing = Extent.of_nothing(self.reservoir_.n_units)
+        self._extent = None if ranges is not None else (of_nothing.bounds, 0)
         self._seen: set[Any] = set()
         self._steps = 0
         self._n_trained = 0
@@ -193,9 +194,9 @@ class BaseESN(SequenceEstimator):
     def _watch_units(self, extent: Extent) -> None:
         """Say so once where the inputs hold most units at their bounds."""
         if self._extent is not None:
-            self._extent.merge(extent)
-            if warn_of_saturation(self._extent, self.reservoir_):
-                self._extent = None
+            extent.merge(Extent(*self._extent))
+            said = warn_of_saturation(extent, self.reservoir_)
+            self._extent = None if said else (extent.bounds, extent.n_rows)
 
     def _solve(self, grams: dict[int, GramAccumulator], *, partial: bool) -> None:
         choose = np.ndim(self.alpha) > 0
@@ -260,7 +261,7 @@ class BaseESN(SequenceEstimator):
             skip_missing=self.missing_targets == "skip",
         )
         self._noise_generator = jobs[-1].generator
-        extent = Extent(self.reservoir_.n_units)
+        extent = Extent.of_nothing(self.reservoir_.n_units)
         extent.add(H[:, : self.reservoir_.n_units])
         self._watch_units(extent)
         if len(H) == 0:

@@ -125,7 +125,7 @@ def learn(
     """Run jobs and sum up their features and targets; `n_steps` of the whole choose the engine."""
     engine = engine_for(reservoir, n_steps)
     width = reservoir.n_units + (jobs[0].X.shape[1] if include_input else 0)
-    sums, extent = _Sums(width, jobs[0].Y.shape[1], missing), Extent(reservoir.n_units)
+    sums, extent = _Sums(width, jobs[0].Y.shape[1], missing), Extent.of_nothing(reservoir.n_units)
     state = jobs[-1].state
     with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
         if len(jobs) > 1 and noise == 0:

@@ -19,32 +19,33 @@ _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
 
 
 class Extent:
-    """The least and the largest state of each unit over the rows that were looked at.
+    """Between which states each unit was, over the rows that were looked at.
 
     Attributes
     ----------
-    low, high : arrays of shape (n_units,)
+    bounds : array of shape (2, n_units)
+        The least and the largest state.
     n_rows : int
     """
 
-    def __init__(self, n_units: int) -> None:
-        self.low = np.full(n_units, np.inf)
-        self.high = np.full(n_units, -np.inf)
-        self.n_rows = 0
+    def __init__(self, bounds: Array, n_rows: int = 0) -> None:
+        self.bounds, self.n_rows = bounds, n_rows
+
+    @classmethod
+    def of_nothing(cls, n_units: int) -> Extent:
+        """Return the extent of no rows."""
+        return cls(np.repeat([[np.inf], [-np.inf]], n_units, axis=1))
 
     def add(self, states: Array) -> None:
         """Look at a block of states, (n_rows, n_units)."""
-        if len(states) == 0:
-            return
-        rows = states[::_EVERY] if len(states) >= _MANY else states
-        np.minimum(self.low, rows.min(axis=0), out=self.low)
-        np.maximum(self.high, rows.max(axis=0), out=self.high)
-        self.n_rows += len(rows)
+        if len(states):
+            rows = states[::_EVERY] if len(states) >= _MANY else states
+            self.merge(Extent(np.array([rows.min(axis=0), rows.max(axis=0)]), len(rows)))
 
     def merge(self, other: Extent) -> None:
         """Add what another one has seen."""
-        np.minimum(self.low, other.low, out=self.low)
-        np.maximum(self.high, other.high, out=self.high)
+        least = np.minimum(self.bounds[0], other.bounds[0])
+        self.bounds = np.array([least, np.maximum(self.bounds[1], other.bounds[1])])
         self.n_rows += other.n_rows
 
 
@@ -54,7 +55,8 @@ def n_saturated(extent: Extent, activation: str) -> int:
         return 0
     lower, upper = _BOUNDS[activation]
     near = _NEAR * (upper - lower)
-    return int(((extent.high < lower + near) | (extent.low > upper - near)).sum())
+    low, high = extent.bounds
+    return int(((high < lower + near) | (low > upper - near)).sum())
 
 
 def warn_of_saturation(extent: Extent, reservoir: Reservoir) -> bool:

@@ -17,7 +17,6 @@ from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.dynamics import Reservoir
 from reservoir.estimators._pairing import Pairing
-from reservoir.estimators._saturation import Extent
 from reservoir.estimators.classifier import ESNClassifier
 from reservoir.estimators.esn import ESNRegressor
 from reservoir.estimators.rnn import RNNRegressor
@@ -41,7 +40,6 @@ _PARTS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         Certificate,
-        Extent,
         GradientControl,
         GramAccumulator,
         GRUCell,

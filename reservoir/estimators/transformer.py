@@ -169,7 +169,7 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         parts, self.state_ = self._run(sequences, None)
         self._continues = len(sequences) == 1
         if not is_stable(self.bias):
-            extent = Extent(self.reservoir_.n_units)
+            extent = Extent.of_nothing(self.reservoir_.n_units)
             for part, skip in zip(parts, resolve_washout("auto", sequences.lengths), strict=True):
                 extent.add(part[skip:])
             warn_of_saturation(extent, self.reservoir_)
