@@ -3,6 +3,8 @@
 Every message says the value, the bound and the remedy.
 """
 
+from reservoir._validation._dates import refuse_dates
+from reservoir._validation._index import Ending, Stamps, index_of
 from reservoir._validation._scalars import (
     as_generator,
     caller_level,
@@ -21,16 +23,22 @@ from reservoir._validation._series import (
     read_targets,
     read_weights,
     resolve_washout,
+    with_targets,
 )
+from reservoir._validation._times import Times
 
 __all__ = [
+    "Ending",
     "Sequences",
+    "Stamps",
+    "Times",
     "as_generator",
     "caller_level",
     "check_choice",
     "check_count",
     "check_number",
     "container_of",
+    "index_of",
     "read_labels",
     "read_last_labels",
     "read_last_targets",
@@ -38,5 +46,7 @@ __all__ = [
     "read_series",
     "read_targets",
     "read_weights",
+    "refuse_dates",
     "resolve_washout",
+    "with_targets",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from reservoir._typing import Array
+from reservoir._validation._dates import refuse_dates
 from reservoir._validation._scalars import check_count
+from reservoir._validation._times import UNTOLD, Times, read_times
 
 _FLOATS = (np.float64, np.float32)
 
@@ -29,11 +31,14 @@ class Sequences:
         One 2-D table, a list, an object array, or a 3-D array.
     ids : tuple or None
         What the id column says of each sequence; None where there is no id column.
+    times : Times
+        What the indexes of X and y tell of when the rows were.
     """
 
     arrays: tuple[Array, ...]
     container: str
     ids: tuple[Any, ...] | None = None
+    times: Times = UNTOLD
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -61,9 +66,26 @@ class Sequences:
 
 
 def read_series(
-    estimator: Any, X: Any, *, reset: bool, dtype: Any, sequence_column: Any = None
+    estimator: Any, X: Any, y: Any = None, *, reset: bool, dtype: Any, sequence_column: Any = None
 ) -> Sequences:
-    """Read a table, a list of tables or a 3-D array; sets n_features_in_ when `reset`."""
+    """Read a table, a list of tables or a 3-D array; sets n_features_in_ when `reset`.
+
+    Of y the index alone is read, where there is one: it must go with that of X.
+    """
+    sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
+    times = read_times(
+        X,
+        y,
+        is_table=sequences.container == "table",
+        lengths=sequences.lengths,
+        check_frequency=reset,
+    )
+    return replace(sequences, times=times)
+
+
+def _read_arrays(
+    estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column: Any
+) -> Sequences:
     container = container_of(X)
     if container == "table":
         return _read_table(estimator, X, reset, dtype, sequence_column)
@@ -81,6 +103,7 @@ def read_series(
 
 
 def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Array:
+    refuse_dates(f"Sequence {i} of X", item)
     try:
         table = _validate(estimator, item, reset)
     except ValueError as error:
@@ -152,10 +175,12 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
         )
     if sequence_column is None:
         ids = X.index.droplevel(-1).to_numpy() if levels > 1 else None
+        refuse_dates("X", X)
         table = _as_finite("X", _validate(estimator, X, reset), dtype, _names(estimator))
     else:
         names = list(X.columns) if hasattr(X, "columns") else None
         X, ids, column = _take_ids(X, sequence_column, names)
+        refuse_dates("X", X)
         table = _validate(estimator, X, reset)
         table = _as_finite("X", table, dtype, _names(estimator))
         if table.shape[1] == 1:
@@ -273,6 +298,7 @@ def read_targets(
     """Return float64 targets of shape (n_samples_i, n_outputs), and the dimensions y came in."""
     _require_y(estimator, y)
     _refuse_lost_index(y, sequences)
+    refuse_dates("y", y)
     items = _items("y", y, sequences)
     ndim = items[0].ndim
     targets = []
@@ -289,6 +315,18 @@ def read_targets(
         _as_finite(name, finite, np.float64)
         targets.append(table)
     return targets, ndim
+
+
+def with_targets(y: Any) -> tuple[Array, Array]:
+    """Return targets as float64, and which rows have one; refuse them where no row has."""
+    rows = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan")
+    known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
+    if not known.any():
+        raise ValueError(
+            f"There is nothing to score: every row of y has a missing target (NaN), of "
+            f"{len(rows)} rows. Score rows whose targets are known."
+        )
+    return rows, known
 
 
 def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
@@ -359,6 +397,7 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
 def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:
     """Return float64 targets of shape (n_outputs,), one per sequence, and y's dimensions."""
     _require_y(estimator, y)
+    refuse_dates("y", y)
     rows = check_array(
         _last_items("y", y, sequences), dtype=np.float64, ensure_2d=False, ensure_all_finite=False
     )

@@ -49,10 +49,10 @@ class BaseESN(SequenceEstimator):
     missing_targets = "raise"  # ESNRegressor makes a parameter of it
     _kept = ("_noise_generator", "_pairing", "_seen")
 
-    def _read(self, X: Any, *, reset: bool) -> Sequences:
+    def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
         column = self.sequence_column if reset else self._sequence_column
-        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=column)
+        return read_series(self, X, y, reset=reset, dtype=dtype, sequence_column=column)
 
     def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         """Build the reservoir and forget everything learned."""
@@ -111,6 +111,7 @@ class BaseESN(SequenceEstimator):
         self._learn(jobs, partial=False)
         self._steps = sequences.lengths[-1]
         self._remember_ids(sequences)
+        self._follow(sequences, goes_on=False)
         self._continues = len(sequences) == 1
 
     @property
@@ -314,6 +315,7 @@ class BaseESN(SequenceEstimator):
             self._check_ids(sequences.ids[1:] if goes_on or new_sequence else sequences.ids)
         starts = self._states_before(self.initial_state, sequences, None)
         before = [0] * len(sequences)
+        self._follow(sequences, goes_on=goes_on)
         if goes_on:
             starts[0], before[0] = self.state_, self._steps
         skips = [max(self._washout - steps, 0) for steps in before]
@@ -397,6 +399,7 @@ class BaseESN(SequenceEstimator):
             dtype=self._dtype,
             last=last,
             steady=partial(steady_state, self.reservoir_),
+            ended=self._ended,
         )
 
     def _outputs(

@@ -291,7 +291,7 @@ def _logged(items: Iterable[Any], total: int) -> Iterator[Any]:
         yield item
 
 
-def steady_state(reservoir: Reservoir, u: Array) -> Array:
+def steady_state(reservoir: Reservoir, u: Array, *, quiet: bool = False) -> Array:
     """Return the state that a constant input leads to from zero; zeros, with a warning, if none."""
     tolerance = 50 * np.finfo(reservoir.dtype).eps
     state = np.zeros(reservoir.n_units, reservoir.dtype)
@@ -306,12 +306,13 @@ def steady_state(reservoir: Reservoir, u: Array) -> Array:
         state = block[-1]
         if np.abs(state - block[-2]).max() <= tolerance * max(1.0, np.abs(state).max()):
             return state
-    warnings.warn(
-        f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
-        "first row; starting from zeros. A smaller spectral radius makes one more likely.",
-        ConvergenceWarning,
-        stacklevel=caller_level(),
-    )
+    if not quiet:
+        warnings.warn(
+            f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
+            "first row; starting from zeros. A smaller spectral radius makes one more likely.",
+            ConvergenceWarning,
+            stacklevel=caller_level(),
+        )
     return np.zeros(reservoir.n_units, reservoir.dtype)
 
 

@@ -67,11 +67,12 @@ class BaseRNN(SequenceEstimator):
 
     # ------------------------------------------------------------------ what is read
 
-    def _read(self, X: Any, *, reset: bool) -> Sequences:
+    def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
         dtype = estimator_dtype(self.dtype) if reset else self._dtype
         column = self.sequence_column if reset else self._sequence_column
-        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=column)
+        y = None if self.target == "last" else y  # one row per sequence then
+        return read_series(self, X, y, reset=reset, dtype=dtype, sequence_column=column)
 
     @property
     def _dtype(self) -> Any:
@@ -159,6 +160,7 @@ class BaseRNN(SequenceEstimator):
             self._last_output = np.array(targets[-1][-1], dtype=np.float64)
         self._seen: set[Any] = set()
         self._remember_ids(sequences)
+        self._follow(sequences, goes_on=False)
         self._continues = len(sequences) == 1
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
@@ -252,6 +254,7 @@ class BaseRNN(SequenceEstimator):
         if sequences.ids is not None and not first:
             self._check_ids(sequences.ids[1:] if goes_on or new_sequence else sequences.ids)
         starts = self._states_before(self.network_, self.initial_state, sequences, None)
+        self._follow(sequences, goes_on=goes_on)
         previous = self._last_output if goes_on else None
         steps = self._steps
         for i, (rows, values) in enumerate(zip(sequences.arrays, targets, strict=True)):
@@ -332,6 +335,7 @@ class BaseRNN(SequenceEstimator):
             dtype=sequences.arrays[0].dtype,
             last=last,
             steady=partial(steady_state_of, network.cell, params),
+            ended=self._ended,
         )
 
     def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:

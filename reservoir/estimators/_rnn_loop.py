@@ -59,7 +59,7 @@ def run_gated_loop(
     return outputs, state.copy(), n_steps
 
 
-def steady_state_of(cell: Cell, params: Params | None, u: Array) -> Array:
+def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool = False) -> Array:
     """Return the state that a constant input leads to from zero; zeros, with a warning, if none.
 
     Before there are weights: zeros.
@@ -76,10 +76,11 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array) -> Array:
             break
         if np.abs(following - state).max() <= tolerance * max(1.0, np.abs(state).max()):
             return state[0]
-    warnings.warn(
-        f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
-        "first row; starting from zeros.",
-        ConvergenceWarning,
-        stacklevel=caller_level(),
-    )
+    if not quiet:
+        warnings.warn(
+            f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
+            "first row; starting from zeros.",
+            ConvergenceWarning,
+            stacklevel=caller_level(),
+        )
     return np.zeros(cell.state_size, u.dtype)

@@ -12,7 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences
+from reservoir._validation import Sequences, index_of
+from reservoir.estimators._following import (
+    NOWHERE,
+    Ended,
+    endings,
+    gap_before,
+    warn_of_gap,
+)
 from reservoir.estimators.stream import Stream
 
 
@@ -22,9 +29,16 @@ class SequenceEstimator(BaseEstimator):
     _kept: tuple[str, ...] = ()  # what a fit changes in place
     _seen: set[Any]
     _last_id: Any
+    _ended: Ended = NOWHERE  # where training did, as the indexes of X and y tell
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
+
+    def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
+        raise NotImplementedError
+
+    def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
+        raise NotImplementedError
 
     @contextlib.contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -45,6 +59,25 @@ class SequenceEstimator(BaseEstimator):
         if new_sequence or sequences.container != "table":
             return False
         return sequences.ids is None or sequences.ids[0] == self._last_id
+
+    def _follow(self, sequences: Sequences, *, goes_on: bool) -> None:
+        """Remember where a chunk ends; say so where it does not begin where the last one ended."""
+        if goes_on:
+            gap = gap_before(self._ended, sequences)
+            if gap is not None:
+                warn_of_gap(gap)
+        self._ended = endings(self._ended, sequences, goes_on=goes_on)
+
+    def _starts_of_score(self, X: Any, y: Any) -> Array | None:
+        """Return where a run that is scored starts, by the index of y too; None: as in `predict`.
+
+        In a pipeline X has often lost its index, and y has not.
+        """
+        items = [y] if hasattr(y, "iloc") else y
+        if not any(index_of(item) is not None for item in items[:1]):
+            return None
+        self._check_fitted()
+        return np.stack(self._start_states(None, self._read(X, y, reset=False)))
 
     def _check_ids(self, fresh: tuple[Any, ...]) -> None:
         for value in fresh:

@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, check_choice
+from reservoir.estimators._following import NOWHERE, Ended, gap_before, warn_of_restart
 
 
 def initial_states(
@@ -19,18 +20,26 @@ def initial_states(
     n_fed_back: int,
     dtype: Any,
     last: Array | None,
-    steady: Callable[[Array], Array],
+    steady: Callable[..., Array],
+    ended: Ended = NOWHERE,
 ) -> list[Array]:
     """Return the state before each sequence: units, then the last output if it is fed back.
 
-    `last` stands for "last" when there is one sequence; None means zeros. ``steady(u)`` is the
-    state that a constant input leads to.
+    `last` stands for "last" when there is one sequence, unless `ended`, where training did, shows
+    that the sequence does not follow; None means zeros. ``steady(u, quiet=False)`` is the state
+    that a constant input leads to.
     """
     n_sequences, width = len(sequences), n_units + n_fed_back
     if isinstance(spec, str):
         check_choice("initial_state", spec, ("last", "steady", "zeros"))
         if spec == "last" and last is not None and n_sequences == 1:
-            return [last]
+            gap = gap_before(ended, sequences)
+            if gap is None:
+                return [last]
+            state = np.zeros(width, dtype)
+            state[:n_units] = steady(sequences.arrays[0][0], quiet=True)
+            warn_of_restart(gap, from_zeros=not state.any())
+            return [state]
         states = [np.zeros(width, dtype) for _ in range(n_sequences)]
         if spec == "steady":
             for state, X in zip(states, sequences.arrays, strict=True):

@@ -158,7 +158,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
             If a parameter or the data is refused; the message says why, and what to do.
         """
         with self._all_or_nothing():
-            sequences = self._read(X, reset=True)
+            sequences = self._read(X, y, reset=True)
             labels = read_labels(self, y, sequences)
             check_classification_targets(np.concatenate(labels))
             self._set_classes(np.unique(np.concatenate(labels)))
@@ -198,7 +198,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
             )
         first = not hasattr(self, "reservoir_")
         with self._all_or_nothing():
-            sequences = self._read(X, reset=first)
+            sequences = self._read(X, y, reset=first)
             labels = read_labels(self, y, sequences)
             check_classification_targets(np.concatenate(labels))
             if first:
@@ -327,7 +327,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         -------
         float
         """
-        predicted = join(self.predict(X), X)
+        predicted = join(self.predict(X, initial_state=self._starts_of_score(X, y)), X)
         return accuracy_score(join(y, X), predicted, sample_weight=join(sample_weight, X))
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, read_targets, read_weights
+from reservoir._validation import Sequences, read_targets, read_weights, with_targets
 from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
 from reservoir.estimators._engine import join
@@ -150,7 +151,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
             If a parameter or the data is refused; the message says why, and what to do.
         """
         with self._all_or_nothing():
-            sequences = self._read(X, reset=True)
+            sequences = self._read(X, y, reset=True)
             targets = self._read_targets(y, sequences, first=True)
             self._fit(sequences, targets, read_weights(sample_weight, sequences))
         return self
@@ -178,7 +179,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         """
         first = not hasattr(self, "reservoir_")
         with self._all_or_nothing():
-            sequences = self._read(X, reset=first)
+            sequences = self._read(X, y, reset=first)
             targets = self._read_targets(y, sequences, first=first)
             self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
         return self
@@ -327,16 +328,31 @@ class ESNRegressor(RegressorMixin, BaseESN):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.
 
+        Rows whose target is NaN are left out where ``missing_targets="skip"``. (scikit-learn's own
+        scorers cannot do so: use `reservoir.model_selection.washout_scorer` there.)
+
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. Where X has lost its index, as behind a scaler in a pipeline, that of y
+            tells whether the rows follow those of training (``initial_state="last"``).
 
         Returns
         -------
         float
+
+        Raises
+        ------
+        ValueError
+            If the index of y does not go with that of X, or no row has a target.
         """
-        return r2_score(join(y, X), join(self.predict(X), X), sample_weight=join(sample_weight, X))
+        predicted = join(self.predict(X, initial_state=self._starts_of_score(X, y)), X)
+        y, weight = join(y, X), join(sample_weight, X)
+        if self.missing_targets == "skip":
+            y, known = with_targets(y)
+            y, predicted = y[known], predicted[known]
+            weight = None if weight is None else np.asarray(weight)[known]
+        return r2_score(y, predicted, sample_weight=weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from sklearn.frozen import FrozenEstimator
 
 from reservoir._typing import Array
+from reservoir._validation import Ending
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.dynamics import Reservoir
 from reservoir.estimators._pairing import Pairing
@@ -40,6 +41,7 @@ _PARTS: dict[str, Any] = {
     cls.__name__: cls
     for cls in (
         Certificate,
+        Ending,
         GradientControl,
         GramAccumulator,
         GRUCell,

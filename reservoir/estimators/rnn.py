@@ -172,7 +172,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             start; the best weights seen are kept.
         """
         with self._all_or_nothing():
-            sequences = self._read(X, reset=True)
+            sequences = self._read(X, y, reset=True)
             targets = self._read_targets(y, sequences, first=True)
             read = read_last_weights if self.target == "last" else read_weights
             self._fit(sequences, targets, read(sample_weight, sequences), X, y)
@@ -205,7 +205,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         """
         first = not hasattr(self, "params_")
         with self._all_or_nothing():
-            sequences = self._read(X, reset=first)
+            sequences = self._read(X, y, reset=first)
             targets = self._read_targets(y, sequences, first=first)
             self._partial_fit(sequences, targets, X, y, first=first, new_sequence=new_sequence)
         return self
@@ -314,7 +314,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         -------
         float
         """
-        predicted = self.predict(X)
+        start = None if self._last else self._starts_of_score(X, y)
+        predicted = self.predict(X, initial_state=start)
         if not self._last:
             y, predicted, sample_weight = (join(v, X) for v in (y, predicted, sample_weight))
         return r2_score(y, predicted, sample_weight=sample_weight)
@@ -413,6 +414,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
     rnn._sequence_column, rnn._continues = esn._sequence_column, esn._continues
+    rnn._ended = esn._ended
     rnn._pairing, rnn._last_output = esn._pairing, esn._last_output
     rnn._target_range = esn._target_range
     rnn._washout, rnn._steps = esn._washout, esn._steps

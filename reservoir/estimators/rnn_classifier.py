@@ -187,7 +187,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             As `RNNRegressor.fit`.
         """
         with self._all_or_nothing():
-            sequences = self._read(X, reset=True)
+            sequences = self._read(X, y, reset=True)
             labels = self._read_labels(y, sequences)
             before = getattr(self, "classes_", None)
             self.classes_ = check_classes(np.unique(np.concatenate(labels)))
@@ -239,7 +239,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
             )
         first = not hasattr(self, "params_")
         with self._all_or_nothing():
-            sequences = self._read(X, reset=first)
+            sequences = self._read(X, y, reset=first)
             labels = self._read_labels(y, sequences)
             if first:
                 self.classes_ = check_classes(
@@ -336,7 +336,8 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         -------
         float
         """
-        predicted = self.predict(X)
+        start = None if self._last else self._starts_of_score(X, y)
+        predicted = self.predict(X, initial_state=start)
         if not self._last:
             y, predicted, sample_weight = (join(v, X) for v in (y, predicted, sample_weight))
         return accuracy_score(y, predicted, sample_weight=sample_weight)

@@ -15,6 +15,7 @@ from reservoir.dynamics import run_many
 from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import steady_state
+from reservoir.estimators._following import NOWHERE, Ended, endings
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
 from reservoir.estimators._saturation import Extent, warn_of_saturation
 from reservoir.estimators._states import initial_states
@@ -61,6 +62,8 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     >>> bool(pipe.fit(X[:800], y[:800]).score(X[800:], y[800:]) > 0.7)
     True
     """
+
+    _ended: Ended = NOWHERE
 
     def __init__(
         self,
@@ -162,6 +165,7 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self._n_features_out = self.reservoir_.n_units
         self.state_ = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
         self._continues = False
+        self._ended = endings(NOWHERE, sequences, goes_on=False)
         return sequences
 
     def _states(self, sequences: Sequences) -> list[Array]:
@@ -184,6 +188,7 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             dtype=self.reservoir_.dtype,
             last=last,
             steady=partial(steady_state, self.reservoir_),
+            ended=self._ended,
         )
         parts = run_many(
             self.reservoir_,

@@ -1,0 +1,58 @@
+"""Dates among the values, which would enter as nanoseconds, or as an error of NumPy's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_KINDS = {"M": "datetime", "m": "duration"}
+_INFERRED = {
+    "datetime": "datetime",
+    "datetime64": "datetime",
+    "date": "datetime",
+    "time": "datetime",
+    "period": "datetime",
+    "timedelta": "duration",
+    "timedelta64": "duration",
+}
+_REMEDIES = {
+    "datetime": "A date is no number: make it the index, {table}.set_index({column}), or give "
+    "numbers made of it, such as the hour of the day.",
+    "duration": "Give durations in a unit of your choice, {table}[{column}].dt.total_seconds().",
+}
+
+
+def refuse_dates(name: str, table: Any) -> None:
+    """Refuse dates and durations among the values of a table or a series, by column."""
+    one = getattr(table, "dtype", None) is not None
+    what = _what(table) if one else None
+    if what is not None:
+        raise TypeError(
+            f"{name} holds {what}s ({table.dtype}), which are no numbers. Give numbers: dates "
+            "belong into the index of a DataFrame, durations want a unit."
+        )
+    for column, values in () if one else _columns(table):
+        what = _what(values)
+        if what is not None:
+            remedy = _REMEDIES[what].format(table=name.split()[-1], column=repr(column))
+            raise TypeError(f"{name} has the {what} column {column!r} ({values.dtype}). {remedy}")
+
+
+def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
+    if hasattr(table, "iloc") and any(dtype.kind not in "biuf" for dtype in table.dtypes):
+        yield from table.items()
+
+
+def _what(values: Any) -> str | None:
+    dtype = values.dtype
+    dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
+    if str(dtype).startswith("period["):
+        return "datetime"
+    kind = getattr(dtype, "kind", "")  # polars has none
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if kind != "O" or not hasattr(values, "iloc"):
+        return None
+    import pandas as pd
+
+    return _INFERRED.get(pd.api.types.infer_dtype(values, skipna=True))

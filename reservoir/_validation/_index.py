@@ -1,0 +1,270 @@
+"""What a pandas index tells of rows: their order, their frequency, where they end.
+
+pandas is an optional partner: who brings a table with an index has imported it already.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation._scalars import caller_level
+
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_ROUNDING = 1e-6  # of a step: what an index of floats may be off
+
+
+@dataclass(frozen=True)
+class Ending:
+    """Where training stopped, as its index tells: numbers and text, so that it can be saved.
+
+    Attributes
+    ----------
+    kind : str
+        What the stamps count: only equal kinds can be compared.
+    last : number
+        Its last stamp; of datetimes in nanoseconds, of periods the ordinal.
+    following : number or None
+        The stamp that comes next; None where the steps do not tell.
+    widest : number or None
+        The longest step in training; None after a single row.
+    plain : bool
+        Whether the rows were merely numbered from 0: positions, which count beside numbers only.
+    shown : str
+        The last stamp as text.
+    """
+
+    kind: str
+    last: float
+    following: float | None
+    widest: float | None
+    plain: bool
+    shown: str
+
+    def goes_on_at(self, first: float) -> bool:
+        """Whether a row with this stamp is the next one."""
+        rounded = isinstance(first, float) or isinstance(self.last, float)
+        slack = _ROUNDING * (self.widest or 0) if rounded else 0
+        if self.following is not None:
+            return abs(first - self.following) <= slack
+        if self.widest is not None:
+            return 0 < first - self.last <= self.widest + slack
+        return first > self.last
+
+
+@dataclass(frozen=True)
+class Stamps:
+    """The index of one sequence.
+
+    Attributes
+    ----------
+    index : pandas.Index
+        Without the outer levels.
+    kind : str
+        As `kind_of` returns it.
+    plain : bool
+        Whether the table that it comes from is merely numbered from 0.
+    """
+
+    index: Any
+    kind: str
+    plain: bool
+
+    @property
+    def first(self) -> float:
+        """The first stamp, in the units of `Ending`."""
+        return _plain_number(self.index[:1])
+
+    def show(self, row: int) -> str:
+        """Return a stamp as text."""
+        return show(self.index[row])
+
+    def ending(self, before: Ending | None = None) -> Ending:
+        """Return where this sequence ends; `before`, where the chunk that it goes on from did."""
+        following, widest = _following(self.index), _widest(self.index)
+        if following is None and before is not None and before.kind == self.kind:
+            known = [step for step in (widest, before.widest) if step is not None]
+            widest = max(known, default=None)
+        last = _plain_number(self.index[-1:])
+        return Ending(self.kind, last, following, widest, self.plain, self.show(-1))
+
+
+def index_of(table: Any) -> Any:
+    """Return the index of a pandas table, of several levels the last; None if it tells nothing."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not hasattr(table, "iloc"):
+        return None
+    index = table.index
+    if index.nlevels > 1:
+        index = index.get_level_values(-1)
+    if index.dtype.kind == "M" and not isinstance(index, pandas.DatetimeIndex):
+        index = pandas.DatetimeIndex(index)  # Arrow's stamps
+    return None if len(index) == 0 or kind_of(index) is None else index
+
+
+def kind_of(index: Any) -> str | None:
+    """Return what the stamps of an index are; None for labels, which are neither time nor place."""
+    if hasattr(index, "asi8") and index.dtype.kind == "M":
+        return "datetime" if index.tz is None else "datetime with a zone"
+    if str(index.dtype).startswith("period["):
+        return str(index.dtype)
+    try:
+        number = index.dtype.kind in "iuf" and not index.hasnans
+    except (AttributeError, TypeError):
+        return None
+    return "number" if number else None
+
+
+def is_time(kind: str) -> bool:
+    """Whether stamps are dates, which have an order by nature; numbers may be mere labels."""
+    return kind != "number"
+
+
+def numbers_of(index: Any) -> Array:
+    """Return stamps as numbers, datetimes in the index's own unit."""
+    if hasattr(index, "asi8"):
+        return index.asi8
+    values = np.asarray(index)
+    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+
+
+def unit_of(index: Any) -> int:
+    """Return what the numbers of an index are to be multiplied with to compare two of them."""
+    return _NANOSECONDS[index.unit] if index.dtype.kind == "M" else 1
+
+
+def show(stamp: Any) -> str:
+    """Return a stamp as text, midnight without its zeros."""
+    return str(stamp).removesuffix(" 00:00:00")
+
+
+def is_plain(index: Any, restarts: Array) -> bool:
+    """Whether rows are merely numbered from 0, in every sequence that begins where `restarts` say.
+
+    Such an index comes by itself and is therefore none.
+    """
+    if index.dtype.kind not in "iu":
+        return False
+    rows = np.arange(len(index))
+    begins = restarts[np.searchsorted(restarts, rows, side="right") - 1]
+    return np.array_equal(numbers_of(index), rows - begins)
+
+
+def check_order(name: str, index: Any, starts: Array) -> None:
+    """Refuse dates that do not increase within each of the sequences that begin at `starts`."""
+    if index.hasnans:
+        row = int(np.argmax(index.isna()))
+        raise ValueError(f"The index of {name} has no date in row {row} (NaT). Drop or fill it.")
+    backwards = np.diff(numbers_of(index)) <= 0
+    backwards[starts[1:] - 1] = False
+    if not backwards.any():
+        return
+    row = int(np.argmax(backwards))
+    if index[row] == index[row + 1]:
+        raise ValueError(
+            f"The index of {name} has {show(index[row])} twice, in rows {row} and {row + 1}: a row "
+            "is one time step. Keep one, X[~X.index.duplicated()], or their mean, "
+            "X.groupby(level=0).mean(); tell several series apart by sequence_column."
+        )
+    raise ValueError(
+        f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
+        f"before row {row} ({show(index[row])}) in time, and rows are time steps in order. Use "
+        "X = X.sort_index(), and the same for y; shuffle no rows when you split."
+    )
+
+
+def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
+    """Say where dates lose their frequency, in the first of the sequences that has none."""
+    turns = np.diff(numbers_of(index), n=2) != 0
+    of_turn = np.searchsorted(starts, np.flatnonzero(turns) + 2, side="right") - 1
+    ends = np.append(starts[1:], len(index))
+    for i in np.unique(of_turn):
+        part = index[starts[i] : ends[i]]
+        if len(part) < 3 or _frequency(part) is not None:
+            continue
+        row = _first_misfit(part)
+        a, b = starts[i] + row - 1, starts[i] + row
+        warnings.warn(
+            f"No frequency can be inferred from the index of {name}: the step from row {a} "
+            f"({show(index[a])}) to row {b} ({show(index[b])}) is the first that does not fit. To "
+            "the network every row is one step, however long. Make the rows regular (asfreq or "
+            "resample, then interpolate), or ignore this if they are events.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+        return
+
+
+def _frequency(index: Any) -> Any:
+    """Return the frequency of three dates or more, None where there is none."""
+    if index.dtype.kind != "M":  # periods have one; what counts is whether any is left out
+        steps = np.diff(numbers_of(index))
+        return steps[0] if (steps == steps[0]).all() else None
+    if index.freq is not None:
+        return index.freq
+    import pandas as pd
+
+    try:  # pandas 3 is about to return offsets for names, and warns of that unless it is told
+        with pd.option_context("future.infer_freq_returns_offset", True):
+            return pd.infer_freq(index)
+    except KeyError:  # pandas knows no such option, or no longer
+        return pd.infer_freq(index)
+
+
+def frequency(index: Any) -> Any:
+    """Return the frequency of an index of any length; None where it is not known."""
+    return _frequency(index) if len(index) > 2 else None
+
+
+def _first_misfit(index: Any) -> int:
+    """Return the row where the frequency of the first rows ends."""
+    lengths = range(3, len(index) + 1)
+    row = 2 + bisect_left(lengths, True, key=lambda n: _frequency(index[:n]) is None)
+    if row > 2:
+        return row
+    steps = np.diff(numbers_of(index))  # none from the start on: look at the commonest step
+    values, counts = np.unique(steps, return_counts=True)
+    return 1 + int(np.argmax(steps != values[np.argmax(counts)]))
+
+
+def _plain_number(one: Any) -> float:
+    """Return the stamp of an index of length 1, in units that all indexes share."""
+    return numbers_of(one)[0].item() * unit_of(one)
+
+
+def _widest(index: Any) -> float | None:
+    if len(index) < 2:
+        return None
+    return np.diff(numbers_of(index)).max().item() * unit_of(index)
+
+
+def _following(index: Any) -> float | None:
+    """Return the stamp after the last, where the steps tell it."""
+    if index.dtype.kind == "M":
+        return _following_date(index)
+    steps = np.diff(numbers_of(index))
+    last = _plain_number(index[-1:])
+    if not len(steps):
+        return last + 1 if hasattr(index, "asi8") else None  # the period after the only one
+    same = np.abs(steps - steps[0]) <= (_ROUNDING * steps[0] if steps.dtype.kind == "f" else 0)
+    return last + steps[-1].item() if same.all() else None
+
+
+def _following_date(index: Any) -> float | None:
+    import pandas as pd
+
+    freq = index.freq if index.freq is not None else frequency(index)
+    if freq is None:
+        return None
+    try:  # by the calendar: months differ, and so do days where clocks are changed
+        upcoming = pd.date_range(index[-1], periods=2, freq=freq)
+    except (ValueError, OverflowError):  # the end of pandas' calendar, an hour that clocks skip
+        return None
+    upcoming = upcoming[upcoming > index[-1]][:1]
+    return _plain_number(upcoming) if len(upcoming) else None
