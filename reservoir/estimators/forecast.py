@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import Sequences, check_count
+from reservoir._validation import Sequences, check_count, refuse_dates
 from reservoir.dynamics._closed_loop import as_limits
 from reservoir.estimators._chain import Affine, Chain, compose, walk
+from reservoir.estimators._columns import in_order_of_fit, names_in_fit
 from reservoir.estimators._reach import warn_of_leaving, widened
 
 __all__ = ["forecast"]
@@ -170,6 +171,7 @@ class _Layout:
         self.inputs_map = compose(chain.inputs, width)
         self.units_map = compose(chain.outputs, self.n_outputs, inverse=True)
         self.columns = [column for column in range(width) if column != self.id_column]
+        self.names = names_in_fit(outermost)
 
     def _find_ids(self) -> int | None:
         column = self.network._sequence_column
@@ -265,6 +267,10 @@ class _Layout:
                     f"X has {self.n_exog} exogenous columns: give exog of shape {wanted}{why}."
                 )
             return np.zeros(wanted)
+        if self.names is not None and self.n_exog:
+            names = [self.names[column] for column in self.columns[-self.n_exog :]]
+            exog = in_order_of_fit("exog", exog, names)
+        refuse_dates("exog", exog)
         rows = np.asarray(exog, dtype=np.float64)
         rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows
         if rows.shape != wanted:
@@ -294,6 +300,7 @@ class _Layout:
 
     def listen(self, context: Any, initial_state: Any) -> tuple[Array, Array]:
         """Run over the context; return its last output and the state there."""
+        context = in_order_of_fit("context", context, self.names)
         rows = context
         for step in self.chain.inputs:
             rows = step.transform(rows)
