@@ -10,7 +10,7 @@ from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from reservoir._typing import Array
-from reservoir._validation import check_count, container_of
+from reservoir._validation import check_count, container_of, with_targets
 
 
 def washout_scorer(
@@ -19,7 +19,8 @@ def washout_scorer(
     """Scorer that ignores the first rows of each test sequence.
 
     The estimator predicts all rows; those of the washout then count neither as predictions nor as
-    targets.
+    targets. Nor do rows whose target is NaN, where the estimator, or the one inside it, has
+    ``missing_targets="skip"``: scikit-learn's own scorers refuse those.
 
     Parameters
     ----------
@@ -41,7 +42,7 @@ def washout_scorer(
     ------
     TypeError, ValueError
         If `washout` is not an integer of at least 0 or `scoring` is not known; when called, if a
-        sequence has no row after the washout or y is not one target per row.
+        sequence has no row after the washout, y is not one target per row, or no row has a target.
 
     Notes
     -----
@@ -87,26 +88,38 @@ class _WashoutScorer:
         trimmed = _Trimmed(estimator, self.washout, self._column(estimator))
         scorer = check_scoring(trimmed, scoring=scoring)
         targets = None if y is None else trimmed.trim(X, y, "y")
-        if sample_weight is None:
+        weight = None
+        if sample_weight is not None:
+            weight = trimmed.trim(X, sample_weight, "sample_weight")
+        if targets is not None and "skip" in _values_of(estimator, "missing_targets"):
+            targets, known = with_targets(targets)
+            targets, weight = targets[known], None if weight is None else weight[known]
+            trimmed.only(known)
+        if weight is None:
             return scorer(trimmed, X, targets)
-        weight = trimmed.trim(X, sample_weight, "sample_weight")
         return scorer(trimmed, X, targets, sample_weight=weight)
 
     def _column(self, estimator: Any) -> int | str | None:
-        if self.sequence_column is not None or not hasattr(estimator, "get_params"):
+        if self.sequence_column is not None:
             return self.sequence_column
-        params = estimator.get_params(deep=True)
-        found = {
-            value
-            for name, value in params.items()
-            if name.rpartition("__")[2] == "sequence_column" and value is not None
-        }
+        found = _values_of(estimator, "sequence_column")
         if len(found) > 1:
             raise ValueError(
                 f"The estimator has several values of sequence_column: {sorted(map(str, found))}. "
                 "Give washout_scorer the one that holds for X: sequence_column=..."
             )
         return found.pop() if found else None
+
+
+def _values_of(estimator: Any, parameter: str) -> set[Any]:
+    """Return what a parameter is in an estimator, or in those inside it; without None."""
+    if not hasattr(estimator, "get_params"):
+        return set()
+    return {
+        value
+        for name, value in estimator.get_params(deep=True).items()
+        if name.rpartition("__")[2] == parameter and value is not None
+    }
 
 
 class _Trimmed:
@@ -116,16 +129,23 @@ class _Trimmed:
         self._estimator = estimator
         self._washout = washout
         self._sequence_column = sequence_column
+        self._known: Array | None = None
+
+    def only(self, known: Array) -> None:
+        """Leave out answers to rows, of those after the washout, whose targets are not known."""
+        self._known = known
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_Trimmed") or name in ("_estimator", "_washout", "_sequence_column"):
+        own = ("_estimator", "_washout", "_sequence_column", "_known")
+        if name.startswith("_Trimmed") or name in own:
             raise AttributeError(name)  # while unpickling, before the fields are there
         value = getattr(self._estimator, name)
         if name not in ("predict", "predict_proba", "predict_log_proba", "decision_function"):
             return value
 
         def respond(X: Any) -> Array:
-            return self.trim(X, value(X), name)
+            rows = self.trim(X, value(X), name)
+            return rows if self._known is None else rows[self._known]
 
         respond.__name__ = name  # scikit-learn reads it
         return respond
