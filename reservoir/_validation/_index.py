@@ -118,7 +118,7 @@ def kind_of(index: Any) -> str | None:
         number = index.dtype.kind in "iuf" and not index.hasnans
     except (AttributeError, TypeError):
         return None
-    return "number" if number else None
+    return "number" if number and np.isfinite(numbers_of(index)).all() else None
 
 
 def is_time(kind: str) -> bool:
@@ -130,8 +130,7 @@ def numbers_of(index: Any) -> Array:
     """Return stamps as numbers, datetimes in the index's own unit."""
     if hasattr(index, "asi8"):
         return index.asi8
-    values = np.asarray(index)
-    return values.astype(np.float64 if values.dtype.kind == "f" else np.int64)
+    return np.asarray(index, dtype=np.float64 if index.dtype.kind == "f" else np.int64)
 
 
 def unit_of(index: Any) -> int:
@@ -181,10 +180,10 @@ def check_order(name: str, index: Any, starts: Array) -> None:
 
 def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
     """Say where dates lose their frequency, in the first of the sequences that has none."""
-    turns = np.diff(numbers_of(index), n=2) != 0
-    of_turn = np.searchsorted(starts, np.flatnonzero(turns) + 2, side="right") - 1
+    turns = np.flatnonzero(np.diff(numbers_of(index), n=2))
+    before, behind = (np.searchsorted(starts, turns + k, side="right") - 1 for k in (0, 2))
     ends = np.append(starts[1:], len(index))
-    for i in np.unique(of_turn):
+    for i in np.unique(before[before == behind]):
         part = index[starts[i] : ends[i]]
         if len(part) < 3 or _frequency(part) is not None:
             continue
@@ -264,7 +263,7 @@ def _following_date(index: Any) -> float | None:
         return None
     try:  # by the calendar: months differ, and so do days where clocks are changed
         upcoming = pd.date_range(index[-1], periods=2, freq=freq)
-    except (ValueError, OverflowError):  # the end of pandas' calendar, an hour that clocks skip
+    except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip, the last date
         return None
     upcoming = upcoming[upcoming > index[-1]][:1]
     return _plain_number(upcoming) if len(upcoming) else None

@@ -63,8 +63,12 @@ washout : int, "auto" or "measured", default="auto"
 initial_state : {"last", "zeros", "steady"} or array, default="last"
     Where a run starts. "last": `predict` goes on from the end of training (so TimeSeriesSplit
     scores what it should) if fit saw one sequence and X is one; otherwise, and in training,
-    zeros. "steady": the state that the first row leads to when it is held. An array has shape
-    (n_units,) or (n_sequences, n_units); with feedback the last output may follow the units.
+    zeros. Where an index of dates, periods or numbers tells that X does not begin right after
+    training, the run starts from "steady" and a warning says so. Without such an index (arrays;
+    rows numbered from 0) nothing can be known, and X is taken to follow: cross-validate with
+    `reservoir.model_selection.ContextSplit` and "zeros". "steady": the state that the first row
+    leads to when it is held, zeros if there is none. An array has shape (n_units,) or
+    (n_sequences, n_units); with feedback the last output may follow the units.
 feedback : bool, default=False
     Whether the previous output enters the reservoir: the target in fit (teacher forcing), its
     own output in predict. X then holds exogenous inputs only.
@@ -94,7 +98,9 @@ LAST = """
 verbose : int, default=0
     1 shows a progress line.
 missing_targets : {"raise", "skip"}, default="raise"
-    Whether rows with NaN in y are refused, or drive the reservoir and are left out of the fit.
+    Whether rows with NaN in y are refused, or drive the reservoir and are left out of the fit,
+    of `score` and of `reservoir.model_selection.washout_scorer`. scikit-learn's own scorers
+    (``scoring="r2"``) refuse them in any case.
 random_state : int, Generator, RandomState or None, default=None
     Seed of all weights and of the noise.
 """

@@ -88,9 +88,12 @@ washout : int or "auto", default="auto"
 initial_state : {"last", "zeros", "steady"} or array, default="last"
     Where a run starts. "last": `predict` goes on from the end of training (so TimeSeriesSplit
     scores what it should) if fit saw one sequence and X is one; otherwise, and in training, zeros.
-    "steady": in training zeros, in `predict` the state that the first row leads to when it is
-    held. An array has shape (state_size,) or (n_sequences, state_size); state_size is n_units, for
-    the LSTM 2 n_units: outputs, then cells.
+    Where an index of dates, periods or numbers tells that X does not begin right after training,
+    the run starts from "steady" and a warning says so. Without such an index (arrays; rows numbered
+    from 0) nothing can be known, and X is taken to follow: cross-validate with
+    `reservoir.model_selection.ContextSplit` and "zeros". "steady": in training zeros, in `predict`
+    the state that the first row leads to when it is held. An array has shape (state_size,) or
+    (n_sequences, state_size); state_size is n_units, for the LSTM 2 n_units: outputs, then cells.
 warm_start : bool, default=False
     Whether `fit` goes on from the weights of the fit before.
 verbose : int, default=0

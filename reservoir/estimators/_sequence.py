@@ -73,8 +73,8 @@ class SequenceEstimator(BaseEstimator):
 
         In a pipeline X has often lost its index, and y has not.
         """
-        items = [y] if hasattr(y, "iloc") else y
-        if not any(index_of(item) is not None for item in items[:1]):
+        items = y[:1] if isinstance(y, (list, tuple, np.ndarray)) else [y]
+        if not any(index_of(item) is not None for item in items):
             return None
         self._check_fitted()
         return np.stack(self._start_states(None, self._read(X, y, reset=False)))

@@ -155,7 +155,14 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do.
+            If a parameter or the data is refused; the message says why, and what to do. Dates in
+            an index must increase within each sequence; y's index must be X's, or ahead of it by a
+            constant offset; dates among the values are refused.
+
+        Warns
+        -----
+        UserWarning
+            If the dates of an index have no frequency: a row is one step, however long.
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
@@ -278,6 +285,11 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         labels : array of shape (n_samples,), or sequences
         state : array of shape (n_units [+ n_outputs],), or one row per sequence
             Where the run ended; only if `return_state`.
+
+        Warns
+        -----
+        UserWarning
+            As `ESNRegressor.predict`.
         """
         return self._values("predict", X, initial_state, return_state)
 
@@ -321,7 +333,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
 
         Returns
         -------

@@ -148,7 +148,14 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do.
+            If a parameter or the data is refused; the message says why, and what to do. Dates in
+            an index must increase within each sequence; y's index must be X's, or ahead of it by a
+            constant offset; dates among the values are refused.
+
+        Warns
+        -----
+        UserWarning
+            If the dates of an index have no frequency: a row is one step, however long.
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
@@ -176,6 +183,12 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Returns
         -------
         self
+
+        Warns
+        -----
+        UserWarning
+            If an index tells that a chunk does not begin where the last one ended, and
+            `new_sequence` does not say so.
         """
         first = not hasattr(self, "reservoir_")
         with self._all_or_nothing():
@@ -219,6 +232,17 @@ class ESNRegressor(RegressorMixin, BaseESN):
         y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
         state : array of shape (n_units [+ n_outputs],), or one row per sequence
             Where the run ended; only if `return_state`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X is refused, as in `fit`.
+
+        Warns
+        -----
+        UserWarning
+            If ``initial_state="last"`` and an index tells that X does not begin right after
+            training; the run then starts from "steady".
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)
@@ -250,12 +274,13 @@ class ESNRegressor(RegressorMixin, BaseESN):
         n_steps : int
             Rows to forecast.
         context : array of shape (n_context, n_features), optional
-            Rows that the network listens to first. Row 0 of the forecast is then what `predict`
-            says of the last of them. Without context the forecast goes on from the end of
-            training: row 0 is the step after the last target.
+            Rows that the network listens to first, from where `predict` would start. Row 0 of the
+            forecast is then what `predict` says of the last of them. Without context the forecast
+            goes on from the end of training: row 0 is the step after the last target. The columns
+            of a DataFrame are matched by name, if X had names in fit.
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
             Exogenous inputs; row k enters with the input that yields row k (with context: row
-            k + 1).
+            k + 1). Columns as in `context`.
         initial_state : str or array, optional
             As in `predict`; without context, by default, the state at the end of training.
         return_state : bool, default=False
@@ -276,9 +301,9 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Raises
         ------
         ValueError
-            If the network was not trained so, shapes do not fit, n_steps < 1, or `clip` is no
-            range. Inside a pipeline with a scaler use ``reservoir.forecast(pipeline, n_steps)``,
-            which walks it.
+            If the network was not trained so, shapes or names of columns do not fit, n_steps < 1,
+            or `clip` is no range. Inside a pipeline with a scaler use
+            ``reservoir.forecast(pipeline, n_steps)``, which walks it.
 
         Warns
         -----

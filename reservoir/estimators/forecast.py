@@ -39,7 +39,8 @@ def forecast(
         Rows to forecast.
     context : array of shape (n_context, n_features), optional
         Rows to listen to first, in the units of the model's own X. Without it the forecast goes
-        on from the end of training.
+        on from the end of training. Columns of a DataFrame, as of `exog`, are matched by name, if
+        the model was fitted on names.
     exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         Exogenous inputs, the last columns of X, in the same units.
     clip : bool or (low, high), default=False
@@ -64,8 +65,8 @@ def forecast(
     TypeError
         If there is no network with a `forecast` at the end of the chain.
     ValueError
-        If the model was not trained to predict its next input, a shape does not fit, a step has
-        memory of other rows, n_steps < 1, or `clip` is no range.
+        If the model was not trained to predict its next input, a shape or a name does not fit, a
+        step has memory of other rows, n_steps < 1, or `clip` is no range.
 
     Examples
     --------

@@ -163,13 +163,17 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do.
+            If a parameter or the data is refused; the message says why, and what to do. Dates in
+            an index must increase within each sequence; y's index must be X's, or ahead of it by a
+            constant offset; dates among the values are refused.
 
         Warns
         -----
         ConvergenceWarning
             If training diverged (the message names the epoch), or did not improve on a random
             start; the best weights seen are kept.
+        UserWarning
+            If the dates of an index have no frequency: a row is one step, however long.
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
@@ -202,6 +206,12 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         ------
         ValueError, TypeError
             As `fit`; and where ``target="last"`` or ``solver="lbfgs"``.
+
+        Warns
+        -----
+        UserWarning
+            If an index tells that a chunk does not begin where the last one ended, and
+            `new_sequence` does not say so.
         """
         first = not hasattr(self, "params_")
         with self._all_or_nothing():
@@ -239,6 +249,11 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
         state : array of shape (state_size,), or one row per sequence
             Where the run ended; only if `return_state`.
+
+        Warns
+        -----
+        UserWarning
+            As `ESNRegressor.predict`.
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)
@@ -267,6 +282,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         context : array of shape (n_context, n_features), optional
             Rows that the network listens to first; row 0 of the forecast is then what `predict`
             says of the last of them. Without context the forecast goes on from the end of training.
+            Columns of DataFrames, here and in `exog`, are matched by name, if X had names in fit.
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         initial_state : str or array, optional
         return_state : bool, default=False
@@ -308,7 +324,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
 
         Returns
         -------

@@ -179,11 +179,11 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         Raises
         ------
         ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do.
+            As `RNNRegressor.fit`.
 
         Warns
         -----
-        ConvergenceWarning
+        ConvergenceWarning, UserWarning
             As `RNNRegressor.fit`.
         """
         with self._all_or_nothing():
@@ -283,6 +283,11 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         labels : array of shape (n_samples,), or sequences
         state : array of shape (state_size,), or one row per sequence
             Where the run ended; only if `return_state`.
+
+        Warns
+        -----
+        UserWarning
+            As `ESNRegressor.predict`.
         """
         values = self._values(X, initial_state, lambda rows: self.classes_[rows.argmax(axis=1)])
         return values if return_state else values[0]
@@ -330,7 +335,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         Parameters
         ----------
         X, y, sample_weight
-            As in `fit`.
+            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
 
         Returns
         -------

@@ -35,7 +35,8 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     {RESERVOIR}
     initial_state : {"zeros", "last", "steady"} or array, default="zeros"
         Where a run starts. "last": `transform` goes on from the end of the series that fit saw,
-        and `fit_transform` starts from zeros.
+        unless an index tells that X does not follow (see `ESNRegressor`), and `fit_transform`
+        starts from zeros.
     {COLUMN}
     random_state : int, Generator, RandomState or None, default=None
         Seed of all weights.
