@@ -351,13 +351,13 @@ def test_chunks_that_are_numbered_anew_tell_nothing():
 def test_saved_and_loaded(tmp_path):
     for kind in ("month ends", "months", "floats", "positions", "hours"):
         X, y = table(REGULAR[kind])
-        esn = network().fit(X[:N], y[:N])
+        esn = network().fit(X.iloc[:N], y.iloc[:N])
         save(esn, tmp_path / "esn.npz")
         joblib.dump(esn, pickled := io.BytesIO())
         pickled.seek(0)
         for again in (load(tmp_path / "esn.npz"), joblib.load(pickled)):
-            assert np.array_equal(again.predict(X[N:]), esn.predict(X[N:]))
-            restarted(lambda again=again, X=X: again.predict(X[N + 1 :]))
+            assert np.array_equal(again.predict(X.iloc[N:]), esn.predict(X.iloc[N:]))
+            restarted(lambda again=again, X=X: again.predict(X.iloc[N + 1 :]))
 
 
 def test_a_new_fit_forgets_where_the_old_one_ended():
@@ -432,7 +432,7 @@ def test_regular_rows_are_nothing_to_warn_of(kind):
     X, y = table(REGULAR[kind])
     X, y = X.iloc[np.arange(N)], y.iloc[np.arange(N)]  # no freq any more
     network().fit(X, y)
-    network().fit([X, X[:50]], [y, y[:50]])
+    network().fit([X, X.iloc[:50]], [y, y.iloc[:50]])
 
 
 @pytest.mark.parametrize("kind", ["days", "month ends", "business days", "months", "quarters"])
@@ -481,12 +481,12 @@ def refused(X, y, row):
 @pytest.mark.parametrize("h", [1, 3])
 def test_targets_may_lie_ahead_by_a_constant_offset(kind, h):
     X, y = table(REGULAR[kind])
-    network().fit(X[:N], y[h : N + h])
-    network().fit(X[:100], y[N : N + 100])  # no date of y's is among those of X
-    refused(X[h : N + h], y[:N], 0)  # behind
+    network().fit(X.iloc[:N], y.iloc[h : N + h])
+    network().fit(X.iloc[:100], y.iloc[N : N + 100])  # no date of y's is among those of X
+    refused(X.iloc[h : N + h], y.iloc[:N], 0)  # behind
     order = np.r_[0:50, 51, 50, 52:N]
-    refused(X[:N], y.iloc[order], 50)
-    refused(X[:N], y.drop(y.index[50 + h])[h : N + h], 50)
+    refused(X.iloc[:N], y.iloc[order], 50)
+    refused(X.iloc[:N], y.drop(y.index[50 + h]).iloc[h : N + h], 50)
 
 
 def test_a_constant_duration_is_an_offset():

@@ -39,12 +39,12 @@ class Times:
     X: Span | None = None
     y: Span | None = None
 
-    def ended(self, before: tuple[Ending | None, Ending | None]) -> Any:
+    def ended(
+        self, before: tuple[Ending | None, Ending | None]
+    ) -> tuple[Ending | None, Ending | None]:
         """Return where X and y end; `before`, where what they go on from did."""
-        return tuple(
-            None if span is None else span.last.ending(ending)
-            for span, ending in zip((self.X, self.y), before, strict=True)
-        )
+        x = None if self.X is None else self.X.last.ending(before[0])
+        return x, None if self.y is None else self.y.last.ending(before[1])
 
 
 UNTOLD = Times()

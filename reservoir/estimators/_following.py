@@ -39,9 +39,11 @@ def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
 def endings(ended: Ended, sequences: Sequences, *, goes_on: bool) -> Ended:
     """Return where the last sequence ends; `goes_on`: the first is a further chunk of another."""
     same = goes_on and len(sequences) == 1
-    new = sequences.times.ended(ended if same else NOWHERE)
+    x, y = sequences.times.ended(ended if same else NOWHERE)
+    if not same:
+        return x, y
     # rows that are numbered from 0 in every chunk say nothing of where they stand in the whole
-    return tuple(None if same and e is not None and e.plain else e for e in new)  # type: ignore
+    return None if x and x.plain else x, None if y and y.plain else y
 
 
 def warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
