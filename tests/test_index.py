@@ -559,8 +559,16 @@ def test_dates_are_no_numbers():
         network().fit([X, pd.DataFrame({"x": X.index})], [y, y.to_numpy()])
     with pytest.raises(TypeError, match=r"duration column 'x'.*total_seconds"):
         network().fit(pd.DataFrame({"x": X.index - X.index[0]}), y.to_numpy())
+    stamps = X.index.to_numpy()[:, None]
+    for array in (stamps, np.array([[s] for s in X.index], dtype=object)):
+        with pytest.raises(TypeError, match="X holds datetimes"):
+            network().fit(array, y.to_numpy())
+    objects = np.empty((500, 2), dtype=object)  # of NumPy's own dates, which float() takes
+    objects[:, 0], objects[:, 1] = list(stamps[:, 0]), y.to_numpy()
     with pytest.raises(TypeError, match="X holds datetimes"):
-        network().fit(X.index.to_numpy()[:, None], y.to_numpy())
+        network().fit(objects, y.to_numpy())
+    objects[:, 0] = X["x"].to_numpy()
+    network().fit(objects, y.to_numpy())
     with pytest.raises(TypeError, match="y holds datetimes"):
         network().fit(X.to_numpy(), pd.Series(X.index))
     esn = network().fit(X, y)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 _KINDS = {"M": "datetime", "m": "duration"}
 _INFERRED = {
@@ -51,8 +54,13 @@ def _what(values: Any) -> str | None:
     kind = getattr(dtype, "kind", "")  # polars has none
     if kind in _KINDS:
         return _KINDS[kind]
-    if kind != "O" or not hasattr(values, "iloc"):
+    if kind != "O":
         return None
+    if not hasattr(values, "iloc"):
+        types = {type(value) for value in values.flat}
+        dates = any(issubclass(t, (datetime.date, np.datetime64)) for t in types)
+        durations = any(issubclass(t, (datetime.timedelta, np.timedelta64)) for t in types)
+        return "datetime" if dates else "duration" if durations else None
     import pandas as pd
 
     return _INFERRED.get(pd.api.types.infer_dtype(values, skipna=True))
