@@ -234,7 +234,7 @@ def test_score_reads_the_index_of_y_where_fit_saw_both():
 
 ALL = [
     ESNRegressor(20, random_state=0),
-    ESNRegressor(20, feedback=True, random_state=0),
+    ESNRegressor(20, feedback=True, alpha=1.0, random_state=0),  # a loop that stays
     ESNRegressor(20, readout=Ridge(), random_state=0),
     ESNClassifier(20, random_state=0),
     RNNRegressor(8, max_iter=2, random_state=0),
