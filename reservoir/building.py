@@ -12,13 +12,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import ArrayLike, Matrix, RandomState
-from reservoir._validation import as_generator, check_choice, check_count, check_number
+from reservoir._typing import Array, ArrayLike, Matrix, RandomState
+from reservoir._validation import (
+    as_generator,
+    check_choice,
+    check_count,
+    check_number,
+    check_scaling,
+)
 from reservoir.dynamics import Reservoir
 from reservoir.input_weights import bias as make_bias
 from reservoir.input_weights import feedback_weights
 from reservoir.input_weights import input_weights as make_input_weights
-from reservoir.scaling import scale_to_spectral_radius
+from reservoir.scaling import SpectralRadiusError, scale_to_spectral_radius
+from reservoir.scaling import spectral_radius as spectral_radius_of
 from reservoir.stability import certify, stable_bias
 from reservoir.topologies import TOPOLOGIES
 
@@ -165,22 +172,23 @@ def assemble_reservoir(
     n_outputs = check_count("n_outputs", n_outputs, minimum=0)
     dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
     check_choice("dtype", dtype, ("float64", "float32"))
+    input_factors = check_scaling("input_scaling", input_scaling, n_features)
+    bias_factor = check_number("bias_scaling", bias_scaling, low=0.0)
     of_W, of_input, of_bias, of_feedback = generator.spawn(4)
     key = _key(n_units, topology, in_degree, weights, of_W) if repeatable else None
     W = scaled_weights(n_units, topology, in_degree, weights, spectral_radius, of_W, key)
     W_in = make_input_weights(
-        n_units, n_features, law=input_weights, scaling=input_scaling, random_state=of_input
+        n_units, n_features, law=input_weights, scaling=input_factors, random_state=of_input
     )
     stable = isinstance(bias, str) and bias == "stable"
     if drive_bounds is not None and not stable:
         raise ValueError('drive_bounds is for bias="stable" alone; leave one of them out.')
     law = "uniform" if stable else _named_law("bias", bias)
-    b = make_bias(n_units, law=law, scaling=bias_scaling, random_state=of_bias)
+    b = make_bias(n_units, law=law, scaling=bias_factor, random_state=of_bias)
     W_fb = None
     if n_outputs:
-        W_fb = feedback_weights(
-            n_units, n_outputs, scaling=feedback_scaling, random_state=of_feedback
-        )
+        factors = check_scaling("feedback_scaling", feedback_scaling, n_outputs, "output")
+        W_fb = feedback_weights(n_units, n_outputs, scaling=factors, random_state=of_feedback)
     reservoir = Reservoir(W, W_in, b, leak_rate=leak_rate, activation=activation, W_fb=W_fb)
     reservoir = reservoir if reservoir.dtype == np.dtype(dtype) else reservoir.astype(dtype)
     return _stabilised(reservoir, drive_bounds, of_bias) if stable else reservoir
@@ -240,11 +248,28 @@ def scaled_weights(
     unit = None if key is None else _unit_radius.get(key)
     if unit is None:
         W = recurrent_weights(n_units, topology, in_degree, weights, generator)
-        unit = scale_to_spectral_radius(W, 1.0)
+        unit = _to_unit_radius(W, topology, radius)
         if key is not None:
             _unit_radius.put(key, unit)
     with np.errstate(over="ignore"):  # what overflows is refused by name
         return unit * radius
+
+
+def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
+    """Return W at radius 1; what cannot be is refused in terms of what was asked for."""
+    try:
+        return scale_to_spectral_radius(W, 1.0)
+    except SpectralRadiusError:
+        raise
+    except ValueError:
+        if spectral_radius_of(W) > 0:
+            raise
+    gives = f"topology={topology!r} gives" if isinstance(topology, str) else "topology gives"
+    raise ValueError(
+        f"{gives} a W of spectral radius 0, which cannot be scaled to spectral_radius={wanted:g}: "
+        "its powers vanish. Leave W as it is (spectral_radius=None), or scale it by a norm and "
+        "pass the array: topology=reservoir.scaling.scale_to_norm(W, value), spectral_radius=None."
+    )
 
 
 def _key(
@@ -331,11 +356,10 @@ def recurrent_weights(
 
 
 def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
-    if not sp.issparse(W):
-        W = np.asarray(W)
+    given, W = W, W if sp.issparse(W) else _as_array(W)
     if W.dtype.kind not in "biuf":
         raise TypeError(
-            f"{name} must be a name, a callable or a real array; got {type(W).__name__} of "
+            f"{name} must be a name, a callable or a real array; got {type(given).__name__} of "
             f"dtype {W.dtype}."
         )
     if W.shape != (n_units, n_units):
@@ -343,4 +367,14 @@ def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
             f"{name} gives W of shape {W.shape}; n_units={n_units} needs ({n_units}, {n_units}). "
             "Set n_units to the size of W."
         )
+    n_bad = int(np.count_nonzero(~np.isfinite(W.data if sp.issparse(W) else W)))
+    if n_bad:
+        raise ValueError(f"{name} gives a W with {n_bad} NaN or infinite values. Replace them.")
     return sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else W.astype(np.float64)
+
+
+def _as_array(values: Any) -> Array:
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        return np.array(None)

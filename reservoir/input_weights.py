@@ -23,7 +23,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, RandomState
-from reservoir._validation import as_generator, check_choice, check_count, check_number
+from reservoir._validation import (
+    as_generator,
+    check_choice,
+    check_count,
+    check_number,
+    check_numbers,
+    check_scaling,
+)
 from reservoir._weights import distinct_columns, draw, resolve_degree
 
 __all__ = [
@@ -97,7 +104,7 @@ def input_weights(
     """
     n_units = check_count("n_units", n_units)
     n_features = check_count("n_features", n_features)
-    factors = _scaling(scaling, n_features)
+    factors = check_scaling("scaling", scaling, n_features)
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
     else:
@@ -351,7 +358,7 @@ def _drawn(
 
 
 def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
-    array = np.array(values.toarray() if sp.issparse(values) else values, dtype=np.float64)
+    array = check_numbers(name, values.toarray() if sp.issparse(values) else values, kinds="biuf")
     if array.shape != shape:
         raise ValueError(
             f"{name} must have shape {shape}; got {array.shape}. Rows are units, columns features."
@@ -362,17 +369,3 @@ def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
         n_bad = int(np.count_nonzero(~np.isfinite(array)))
         raise ValueError(f"{name} holds {n_bad} NaN or infinite values. Replace them.")
     return array
-
-
-def _scaling(scaling: Any, n_features: int) -> Array:
-    factors = np.asarray(scaling, dtype=np.float64)
-    if factors.ndim == 0:
-        return np.full(n_features, check_number("scaling", scaling, low=0.0))
-    if factors.shape != (n_features,):
-        raise ValueError(
-            f"scaling must be a number or have shape ({n_features},), one factor per feature; "
-            f"got shape {factors.shape}."
-        )
-    if not np.all(np.isfinite(factors) & (factors >= 0)):
-        raise ValueError(f"scaling={scaling!r} must be finite and not negative.")
-    return factors

@@ -1,5 +1,6 @@
 """Bad input: each kind with its message (value, bound, remedy). Sequences: test_sequences.py."""
 
+import inspect
 import re
 
 import numpy as np
@@ -7,7 +8,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir import (
+    ESNClassifier,
+    ESNRegressor,
+    ReservoirTransformer,
+    RNNClassifier,
+    RNNRegressor,
+)
+from reservoir.building import build_reservoir
+from reservoir.dynamics import Reservoir
 
 X = np.random.default_rng(0).uniform(-1, 1, (80, 3))
 y = X[:, 0]
@@ -44,7 +53,7 @@ PARAMETERS = [
     ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and at least 0"),
     ({"alpha": np.nan}, ValueError, "alpha=nan"),
     ({"alpha": "auto"}, ValueError, "alpha='auto'"),
-    ({"alpha": []}, ValueError, "alphas must have shape (n_alphas,)"),
+    ({"alpha": []}, ValueError, "alpha must be a number or have shape (n_alphas,)"),
     ({"alpha": [1.0, -1.0]}, ValueError, "at least 0"),
     ({"alpha_selection": "loo"}, ValueError, "alpha_selection='loo' is not known"),
     ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
@@ -79,6 +88,111 @@ def test_parameters(params, kind, message):
     if "missing_targets" not in params:
         with pytest.raises((ValueError, TypeError)):
             ESNClassifier(**params).fit(X, y > 0)
+
+
+ALL = (ESNRegressor, ESNClassifier, ReservoirTransformer, RNNRegressor, RNNClassifier)
+LEARN = tuple(cls for cls in ALL if cls is not ReservoirTransformer)
+BAD = {
+    "text": "0.3",
+    "word": "x",
+    "negative": -1.5,
+    "NaN": np.nan,
+    "infinity": np.inf,
+    "True": True,
+    "object": object(),
+    "complex": 1j,
+    "texts": ["0.3", "0.4"],
+    "text per unit": np.full(20, "0.3"),
+    "text per feature": ["0.3", "0.3", "0.3"],
+    "text once": ["0.3"],
+    "objects": np.array([0.1, None], dtype=object),
+    "object per unit": np.full(20, 0.3, dtype=object),
+    "shape": np.ones((2, 2, 2)),
+    "ragged": [[0.1], [0.2, 0.3]],
+    "NaN per feature": [np.nan, 0.1, 0.1],
+    "negative per feature": [-1.0, 0.1, 0.1],
+}
+SWITCHES = {
+    "alpha_per_target", "fit_intercept", "include_input", "feedback", "refit_readout",
+    "early_stopping", "warm_start", "verbose",
+}  # fmt: skip
+
+
+def target_of(cls):
+    return y if cls in (ESNRegressor, RNNRegressor) else (y > 0).astype(int)
+
+
+def small(cls, **params):
+    extra = {"max_iter": 1} if cls in (RNNRegressor, RNNClassifier) else {}
+    return cls(**{"n_units": 20, "random_state": 0, **extra, **params})
+
+
+@pytest.mark.parametrize(
+    "cls, name", [(cls, name) for cls in ALL for name in inspect.signature(cls).parameters]
+)
+def test_refusals_name_the_parameter_that_the_user_gave(cls, name):
+    for label, value in BAD.items():
+        if label == "True" and name in SWITCHES:
+            continue
+        with_feedback = {"feedback": True} if name == "feedback_scaling" else {}
+        params = {**with_feedback, name: value}
+        model = small(cls, **params)
+        fit = model.fit_transform if cls is ReservoirTransformer else model.fit
+        with pytest.raises((ValueError, TypeError)) as caught:
+            fit(X, target_of(cls))
+        assert re.search(rf"\b{name}\b", str(caught.value)), (label, str(caught.value))
+        number = isinstance(inspect.signature(cls).parameters[name].default, float)
+        if number and label == "text" and (name != "alpha" or "RNN" in cls.__name__):
+            assert caught.type is TypeError
+
+
+@pytest.mark.parametrize("value", ["0.3", np.full(5, "0.3"), np.full(5, 0.3, object), True, 1j])
+def test_leak_rates_are_numbers(value):
+    for cell in ("rnn", "leaky", "lstm", "gru"):
+        with pytest.raises(TypeError, match=r"leak_rate must (be a number|hold numbers)"):
+            RNNRegressor(5, cell=cell, leak_rate=value, max_iter=1).fit(X, y)
+    with pytest.raises(TypeError, match=r"leak_rate must (be a number|hold numbers)"):
+        Reservoir(np.eye(5), np.ones((5, 1)), np.zeros(5), leak_rate=value)
+    for name in ("input_scaling", "leak_rate"):
+        with pytest.raises(TypeError, match=f"{name} must (be a number|hold numbers)"):
+            build_reservoir(5, 5, **{name: value})
+
+
+def test_numbers_beyond_floats():
+    for name in ("leak_rate", "input_scaling", "bias_scaling", "spectral_radius", "noise", "alpha"):
+        with pytest.raises(ValueError, match=name):
+            ESNRegressor(20, **{name: 10**400}).fit(X, y)
+
+
+def test_a_radius_that_cannot_be():
+    for topology, said in (("delay_line", "topology='delay_line'"), (np.zeros((20, 20)), "W")):
+        for radius in (0.9, 1.7):
+            message = rf"{said}.* spectral radius 0.* spectral_radius={radius}: .*=None"
+            with pytest.raises(ValueError, match=message) as caught:
+                ESNRegressor(20, topology=topology, spectral_radius=radius).fit(X, y)
+            assert "1.0" not in str(caught.value)
+    with pytest.raises(ValueError, match="topology gives a W with 1 NaN or infinite"):
+        ESNRegressor(20, topology=np.diag(np.append(np.ones(19), np.nan))).fit(X, y)
+
+
+def test_sums_that_overflow_are_those_of_the_users_columns():
+    wide = X * [1.0, 1e200, 1.0]
+    pair = np.column_stack([y, 1e200 * y])
+    many = 120  # sequences: more than one batch
+    for given, target, params, message in (
+        (wide, y, {}, r"squares of X overflow in column 1\. .*include_input=False"),
+        (X, pair, {}, r"squares of y overflow in column 1\. .*TransformedTargetRegressor"),
+        (
+            wide,
+            y,
+            {"activation": "identity", "include_input": False},
+            r"squares of the states overflow.*bounded activation",
+        ),
+    ):
+        for data in ((given, target), ([given] * many, [target] * many)):
+            with pytest.raises(ValueError, match=message) as caught:
+                ESNRegressor(5, random_state=0, **params).fit(*data)
+            assert not re.search(r"\b[HY]\b", str(caught.value))
 
 
 @pytest.mark.parametrize("cls", [ESNRegressor, ESNClassifier, ReservoirTransformer])
@@ -133,6 +247,97 @@ def test_values_that_are_not_finite_are_named_by_column(value, word):
         ESNRegressor(20).fit(X, y, sample_weight=weights)
 
 
+@pytest.mark.parametrize("cls", ALL)
+def test_shapes_of_x(cls):
+    target = target_of(cls)
+    fitted = small(cls).fit(X, target)
+    run = fitted.transform if cls is ReservoirTransformer else fitted.predict
+    for series, remedy in (
+        (X[:, 0], "series[:, None] (or series.reshape(-1, 1))"),
+        (X[:, 0].tolist(), "np.reshape(series, (-1, 1))"),
+    ):
+        for act in (lambda s=series: small(cls).fit(s, target), lambda s=series: run(s)):
+            with pytest.raises(ValueError, match=r"^Expected 2D array, got 1D array") as caught:
+                act()
+            assert remedy in str(caught.value)
+            assert "Reshape your data" in str(caught.value)
+    small(cls).fit(X[:, 0][:, None], target)  # what the message says works
+    with pytest.raises(ValueError, match=r"Expected 2D array.*series\[:, None\]"):
+        small(cls, sequence_column=0).fit(X[:, 0], target)
+    for given in (np.zeros((2, 4, 5, 3)), np.zeros((2, 2, 2, 5, 3)), [np.zeros((4, 5, 3))] * 2):
+        with pytest.raises(ValueError, match=rf"dim [45].*{cls.__name__} .*3-D are accepted"):
+            small(cls).fit(given, target)
+
+
+def test_shapes_of_pandas_series():
+    pd = pytest.importorskip("pandas")
+    series = pd.Series(X[:, 0], name="load")
+    with pytest.raises(ValueError, match=r"Expected 2D array.*series\.to_frame\(\)"):
+        ESNRegressor(20).fit(series, y)
+    assert ESNRegressor(20).fit(series.to_frame(), y).predict(series.to_frame()).shape == (80,)
+
+
+@pytest.mark.parametrize("cls", LEARN)
+def test_one_row_is_not_enough(cls):
+    target = target_of(cls)
+    for data in ((X[:1], target[:1]), ([X[:1]], [target[:1]]), (X[None, :1], target[None, :1])):
+        with pytest.raises(ValueError, match=rf"1 sample .*{cls.__name__}.*at least 2.*partial_fi"):
+            small(cls, washout=0).fit(*data)
+    if cls in (RNNRegressor, RNNClassifier):
+        with pytest.raises(ValueError, match="1 sample"):
+            small(cls, target="last").fit([X[:1]], target[:1])
+    else:
+        two = np.array([0, 1]) if cls is ESNClassifier else y[:2]
+        assert small(cls, washout=0).fit([X[:1], X[1:2]], [two[:1], two[1:]]).n_features_in_ == 3
+    more = {"classes": [0, 1]} if cls in (ESNClassifier, RNNClassifier) else {}
+    start = {} if cls in (ESNRegressor, ESNClassifier) else {"init": "glorot"}
+    learner = small(cls, washout=0, **start)
+    for row in range(3):
+        learner.partial_fit(X[row : row + 1], target[row : row + 1], **more)
+    assert len(learner.predict(X)) == 80
+
+
+def test_one_row_is_enough_for_states():
+    assert ReservoirTransformer(20).fit_transform(X[:1]).shape == (1, 20)
+
+
+def test_remedies_for_missing_values():
+    gap = np.where(np.arange(80) == 17, np.nan, y)
+    hole = X.copy()
+    hole[17, 2] = np.nan
+    for cls in ALL:
+        with pytest.raises(ValueError, match=r"SimpleImputer.*shift time") as caught:
+            small(cls).fit(hole, target_of(cls))
+        assert "interpolat" in str(caught.value)
+    skip = 'missing_targets="skip"'
+    with pytest.raises(ValueError, match=f"Use {skip}"):
+        small(ESNRegressor).fit(X, gap)
+    assert np.isfinite(small(ESNRegressor, missing_targets="skip").fit(X, gap).coef_).all()
+    with pytest.raises(ValueError, match=f"Fill y: with feedback=True.*{skip} cannot"):
+        small(ESNRegressor, feedback=True).fit(X, gap)
+    for cls, labels in (
+        (RNNRegressor, gap),
+        (ESNClassifier, np.where(np.isnan(gap), np.nan, gap > 0)),
+        (RNNClassifier, np.where(np.isnan(gap), np.nan, gap > 0)),
+    ):
+        with pytest.raises(ValueError, match=f"NaN.*{cls.__name__} has no missing_targets") as err:
+            small(cls).fit(X, labels)
+        assert "sample_weight 0" in str(err.value)
+        assert skip not in str(err.value)
+        weights = np.where(np.isnan(gap), 0.0, 1.0)  # what the message says works
+        other = [
+            small(cls).fit(X, np.where(np.isnan(gap), value, labels), weights).predict(X)
+            for value in (0.0, 1.0)
+        ]
+        np.testing.assert_array_equal(*other)
+    with pytest.raises(ValueError, match="finite value") as caught:
+        small(ESNRegressor).fit(X, np.where(np.isnan(gap), np.inf, y))
+    assert skip not in str(caught.value)
+    for cls, last in ((RNNRegressor, [0.5, np.nan]), (RNNClassifier, [0.0, np.nan])):
+        with pytest.raises(ValueError, match=r"NaN.* Leave that sequence out"):
+            small(cls, target="last").fit([X, X], last)
+
+
 def test_named_by_name():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X.copy(), columns=["wind", "sun", "rain"])
@@ -179,4 +384,20 @@ def test_selections_that_partial_fit_cannot_make():
 
 def test_a_series_too_short_for_the_blocks():
     with pytest.raises(ValueError, match=r"block"):
-        ESNRegressor(5, alpha=[1.0, 2.0], alpha_selection="blocked").fit(X[:1], y[:1])
+        ESNRegressor(5, alpha=[1.0, 2.0], alpha_selection="blocked", washout=1).fit(X[:2], y[:2])
+
+
+def test_numbers_of_workers():
+    from reservoir.stability import sweep
+
+    unit = Reservoir([[0.5]], [[1.0]], [0.0])
+    for bad, kind in (("x", TypeError), (2.0, TypeError), (True, TypeError), (0, ValueError)):
+        for act in (
+            lambda b=bad: ESNRegressor(20, n_jobs=b).fit(X, y),
+            lambda b=bad: ESNClassifier(20, n_jobs=b).fit(X, y > 0),
+            lambda b=bad: sweep(unit, [[0.0]], {"bias": [1.0]}, n_jobs=b),
+        ):
+            with pytest.raises(kind, match=f"n_jobs(=| must be).*{bad}"):
+                act()
+    for good in (None, 1, np.int64(1), -1):
+        ESNRegressor(20, n_jobs=good).fit(X, y)

@@ -6,11 +6,17 @@ Every message says the value, the bound and the remedy.
 from reservoir._validation._dates import refuse_dates
 from reservoir._validation._index import Ending, Stamps, index_of
 from reservoir._validation._scalars import (
+    SumError,
     as_generator,
     caller_level,
     check_choice,
     check_count,
+    check_n_jobs,
     check_number,
+    check_numbers,
+    check_penalties,
+    check_scaling,
+    check_switch,
 )
 from reservoir._validation._series import (
     Sequences,
@@ -22,6 +28,7 @@ from reservoir._validation._series import (
     read_series,
     read_targets,
     read_weights,
+    refuse_one_row,
     resolve_washout,
     with_targets,
 )
@@ -32,11 +39,17 @@ __all__ = [
     "Sequences",
     "Stamps",
     "Times",
+    "SumError",
     "as_generator",
     "caller_level",
     "check_choice",
     "check_count",
+    "check_n_jobs",
     "check_number",
+    "check_numbers",
+    "check_penalties",
+    "check_scaling",
+    "check_switch",
     "container_of",
     "index_of",
     "read_labels",
@@ -47,6 +60,7 @@ __all__ = [
     "read_targets",
     "read_weights",
     "refuse_dates",
+    "refuse_one_row",
     "resolve_washout",
     "with_targets",
 ]

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._typing import RandomState
+from reservoir._typing import Array, RandomState
+
+
+class SumError(ValueError):
+    """A column that cannot be summed up; `of` is "H" (features) or "Y" (targets)."""
+
+    of = ""
+    column = 0
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
@@ -34,7 +41,7 @@ def check_number(
     """Return `value` as a finite float inside the interval; booleans are refused."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
-    number = float(value)
+    number = _as_float(value)
     inside = (number > low if low_open else number >= low) and (
         number < high if high_open else number <= high
     )
@@ -43,6 +50,77 @@ def check_number(
         right = ")" if high_open or np.isinf(high) else "]"
         raise ValueError(f"{name}={value} must be finite and in {left}{low:g}, {high:g}{right}.")
     return number
+
+
+def check_switch(name: str, value: Any) -> None:
+    """Refuse anything but True and False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False; got {value!r}.")
+
+
+def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
+    """Return a number or an array of them as float64, if its dtype is of one of the `kinds`.
+
+    What NumPy would turn into numbers without a word is refused: strings, booleans, objects.
+    """
+    if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
+        return np.array(_as_float(value))
+    try:
+        given = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        given = np.array(None)
+    if given.dtype.kind in kinds:
+        return given.astype(np.float64)
+    if given.ndim == 0:
+        raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
+    raise TypeError(
+        f"{name} must hold numbers; got an array of dtype {given.dtype} and shape {given.shape}."
+    )
+
+
+def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature") -> Array:
+    """Return one factor per column, at least 0, from a number or an array of them."""
+    factors = check_numbers(name, value)
+    if factors.ndim == 0:
+        return np.full(n_columns, check_number(name, float(factors), low=0.0))
+    if factors.shape != (n_columns,):
+        raise ValueError(
+            f"{name} must be a number or have shape ({n_columns},), one factor per {column}; "
+            f"got shape {factors.shape}."
+        )
+    if not np.all(np.isfinite(factors) & (factors >= 0)):
+        raise ValueError(f"{name}={value!r} must be finite and not negative.")
+    return factors
+
+
+def check_penalties(name: str, value: Any) -> Array:
+    """Return a penalty or an array of them as float64; negative ones and NaN are refused."""
+    several = isinstance(value, (np.ndarray, list, tuple))
+    if several or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
+        penalties = check_numbers(name, value)
+        if np.isfinite(penalties).all() and (penalties >= 0).all():
+            return penalties
+    raise ValueError(f"{name}={value!r} must be finite and at least 0.")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Refuse a number of workers that joblib has no meaning for."""
+    if n_jobs is None:
+        return
+    if isinstance(n_jobs, (bool, np.bool_)) or not isinstance(n_jobs, numbers.Integral):
+        raise TypeError(
+            f"n_jobs must be an integer or None; got {n_jobs!r} of type {type(n_jobs).__name__}. "
+            "-1 takes all processors."
+        )
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0 leaves nobody to work. Give 1 or more, or -1 for all.")
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return np.inf
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,15 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
     return _as_finite(f"sequence {i} of X", table, dtype, _names(estimator))
 
 
+def refuse_one_row(estimator: Any, sequences: Sequences) -> None:
+    """Refuse to fit on a single row: there is no step from one to the next to learn."""
+    if sum(sequences.lengths) < 2:
+        raise ValueError(
+            f"X holds 1 sample (n_samples=1): {type(estimator).__name__} learns from steps and "
+            "needs at least 2 in fit. partial_fit takes rows one by one."
+        )
+
+
 def container_of(X: Any) -> str:
     """Return what X is: one "table", or sequences as a "list", "object" array or 3-D "array"."""
     if isinstance(X, np.ndarray):
@@ -137,17 +147,58 @@ def _is_table(item: Any) -> bool:
 
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
+    _check_dimensions(estimator, X)
     return validate_data(
         estimator, X, reset=reset, dtype=list(_FLOATS), ensure_all_finite=False, order="C"
     )
+
+
+def _check_dimensions(estimator: Any, X: Any) -> None:
+    """Refuse X of one dimension, or of four and more; what is no array at all is for others."""
+    try:
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    except ValueError:  # rows of different lengths
+        return
+    if len(shape) == 1:
+        remedy = "series[:, None] (or series.reshape(-1, 1))"
+        if hasattr(X, "to_frame"):
+            remedy = "series.to_frame()"
+        elif not hasattr(X, "reshape"):
+            remedy = "np.reshape(series, (-1, 1))"
+        raise ValueError(
+            f"Expected 2D array, got 1D array instead: X has shape {shape}, and must be "
+            "(n_samples, n_features), one row per time step. Reshape your data: a series of one "
+            f"feature is {remedy}; one row of several features is np.reshape(row, (1, -1))."
+        )
+    if len(shape) > 3:
+        raise ValueError(
+            f"Found array with dim {len(shape)}: X has shape {shape}. {type(estimator).__name__} "
+            "takes one series, (n_samples, n_features), or several of equal length, (n_sequences, "
+            "n_samples, n_features): 2-D and 3-D are accepted. Reshape your data: what is "
+            "measured at one time step makes one row."
+        )
 
 
 def _names(estimator: Any) -> Any:
     return getattr(estimator, "feature_names_in_", None)
 
 
-def _as_finite(name: str, table: Array, dtype: Any, names: Any = None) -> Array:
+_FILL_X = (
+    "Fill it before fitting, for instance by interpolation (pandas' interpolate) or with "
+    "scikit-learn's SimpleImputer. Dropping the row would shift time: rows are consecutive steps."
+)
+
+
+def _as_finite(
+    name: str,
+    table: Array,
+    dtype: Any,
+    names: Any = None,
+    *,
+    if_nan: Callable[[], str] | None = None,
+) -> Array:
     """Cast to `dtype`; NaN and infinity are refused by column and row."""
+    given = table
     with np.errstate(over="ignore"):
         table = table.astype(dtype, copy=False)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -159,10 +210,15 @@ def _as_finite(name: str, table: Array, dtype: Any, names: Any = None) -> Array:
         return table
     row, column = (int(i) for i in np.argwhere(bad)[0])
     label = "" if names is None else f" ({names[column]!r})"
-    what = "NaN" if np.isnan(table[row, column]) else "infinity (inf)"
+    if np.isnan(table[row, column]):
+        what, remedy = "NaN", _FILL_X if if_nan is None else if_nan()
+    elif np.isfinite(given[row, column]):
+        what, remedy = "infinity (inf)", f"{given[row, column]:.3g} overflows: scale the data."
+    else:
+        what, remedy = "infinity (inf)", "Replace it by a finite value."
     raise ValueError(
         f"{name} contains {what} in column {column}{label}, first in row {row}, as "
-        f"{np.dtype(dtype).name}. Fill or drop such rows before fitting."
+        f"{np.dtype(dtype).name}. {remedy}"
     )
 
 
@@ -178,6 +234,7 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
         refuse_dates("X", X)
         table = _as_finite("X", _validate(estimator, X, reset), dtype, _names(estimator))
     else:
+        _check_dimensions(estimator, X)
         names = list(X.columns) if hasattr(X, "columns") else None
         X, ids, column = _take_ids(X, sequence_column, names)
         refuse_dates("X", X)
@@ -312,7 +369,7 @@ def read_targets(
             )
         table = item if ndim == 2 else item[:, None]
         finite = np.where(np.isnan(table), 0.0, table) if allow_nan else table
-        _as_finite(name, finite, np.float64)
+        _as_finite(name, finite, np.float64, if_nan=partial(_if_target_is_missing, estimator))
         targets.append(table)
     return targets, ndim
 
@@ -335,8 +392,39 @@ def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     _refuse_lost_index(y, sequences)
     labels = [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
     for part in labels:
-        assert_all_finite(part, input_name="y")
+        _check_labels(estimator, part)
     return labels
+
+
+def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
+    try:
+        assert_all_finite(labels, input_name="y")
+    except ValueError as error:
+        raise ValueError(
+            f"{str(error).splitlines()[0]} {_if_target_is_missing(estimator, last=last)}"
+        ) from error
+
+
+def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
+    """Return what to do about NaN in y: not every estimator steps over it by itself."""
+    parameters = estimator.get_params(deep=False)
+    if "missing_targets" in parameters and not np.any(parameters["feedback"]):
+        return (
+            'Use missing_targets="skip", which leaves such rows out of the fit while they drive '
+            "the reservoir, or fill y."
+        )
+    if "missing_targets" in parameters:
+        return (
+            "Fill y: with feedback=True every target is fed back into the next step, so that "
+            'missing_targets="skip" cannot step over it.'
+        )
+    if last:
+        return "Leave that sequence out of X and y."
+    return (
+        f"{type(estimator).__name__} has no missing_targets: fill y, or put any valid value there "
+        "and give that row sample_weight 0 in fit, so that it drives the network and is not "
+        "learned from. Dropping the row would shift time."
+    )
 
 
 def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
@@ -401,7 +489,8 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
     rows = check_array(
         _last_items("y", y, sequences), dtype=np.float64, ensure_2d=False, ensure_all_finite=False
     )
-    _as_finite("y", rows if rows.ndim == 2 else rows[:, None], np.float64)
+    table = rows if rows.ndim == 2 else rows[:, None]
+    _as_finite("y", table, np.float64, if_nan=partial(_if_target_is_missing, estimator, last=True))
     return list(rows if rows.ndim == 2 else rows[:, None]), rows.ndim
 
 
@@ -409,7 +498,7 @@ def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array
     """Return labels of shape (1,), one per sequence."""
     _require_y(estimator, y)
     labels = column_or_1d(_last_items("y", y, sequences), warn=True)
-    assert_all_finite(labels, input_name="y")
+    _check_labels(estimator, labels, last=True)
     return [labels[i : i + 1] for i in range(len(labels))]
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows, repeat_leaks
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import check_choice
+from reservoir._validation import check_choice, check_numbers
 from reservoir.activations import Activation, get_activation
 
 
@@ -189,7 +189,7 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
-    _refuse_complex(name, value)
+    _refuse_other_kinds(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
@@ -206,7 +206,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 
 def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
-    _refuse_complex(name, value)
+    _refuse_other_kinds(name, value)
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=dtype)
     if vector.shape != (size,):
@@ -216,13 +216,15 @@ def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     return vector
 
 
-def _refuse_complex(name: str, value: Any) -> None:
+def _refuse_other_kinds(name: str, value: Any) -> None:
     if np.iscomplexobj(value):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
+    if not sp.issparse(value) and np.asarray(value).dtype.kind not in "biuf":
+        check_numbers(name, value)  # says what it is
 
 
 def _as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
-    leak = np.array(value, dtype=np.float64)
+    leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
         raise ValueError(
             f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}."

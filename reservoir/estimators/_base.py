@@ -28,6 +28,7 @@ from reservoir.estimators._engine import (
     Readout,
     edges_of,
     learn_all,
+    naming_columns,
     open_loop_outputs,
     steady_state,
 )
@@ -168,19 +169,20 @@ class BaseESN(SequenceEstimator):
     def _learn(self, jobs: list[Job], *, partial: bool) -> None:
         self._n_trained += sum(len(job.X) for job in jobs)
         if self.readout is None:
-            learned = learn_all(
-                self.reservoir_,
-                jobs,
-                n_jobs=self.n_jobs,
-                verbose=self.verbose,
-                noise=self.noise,
-                include_input=self._include_input,
-                missing=self.missing_targets,
-                n_steps=self._n_trained,
-            )
-            self._state, self._noise_generator = learned.state, learned.generator
-            self._watch_units(learned.extent)
-            self._solve(learned.grams, partial=partial)
+            with naming_columns(self.reservoir_.n_units, self._sequence_column):
+                learned = learn_all(
+                    self.reservoir_,
+                    jobs,
+                    n_jobs=self.n_jobs,
+                    verbose=self.verbose,
+                    noise=self.noise,
+                    include_input=self._include_input,
+                    missing=self.missing_targets,
+                    n_steps=self._n_trained,
+                )
+                self._state, self._noise_generator = learned.state, learned.generator
+                self._watch_units(learned.extent)
+                self._solve(learned.grams, partial=partial)
         else:
             self._fit_readout(jobs, partial=partial)
         for job in jobs:

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
-from reservoir._validation import caller_level, container_of
+from reservoir._validation import SumError, caller_level, container_of
 from reservoir.dynamics import Reservoir, iter_many, iter_states
 from reservoir.dynamics._engines import engine_for
 from reservoir.dynamics._open_loop import block_rows
@@ -352,6 +352,26 @@ def open_loop_outputs(
         parts[index].append(rows)
         ends[index] = states[-1].copy()
     return [np.concatenate(rows) for rows in parts], ends
+
+
+@contextlib.contextmanager
+def naming_columns(n_units: int, sequence_column: Any) -> Iterator[None]:
+    """Say of sums that overflow which of the user's columns is too large."""
+    try:
+        yield
+    except SumError as error:
+        column = error.column
+        if error.of == "Y":
+            what = f"The squares of y overflow in column {column}"
+            remedy = "Scale y (TransformedTargetRegressor)."
+        elif column < n_units:
+            what = f"The squares of the states overflow, first those of unit {column}"
+            remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
+        else:
+            what = f"The squares of X overflow in column {column - n_units}"
+            what += "" if sequence_column is None else " (the id column not counted)"
+            remedy = "Scale X (StandardScaler), or keep it from the readout (include_input=False)."
+        raise ValueError(f"{what}. {remedy}") from error
 
 
 def join(values: Any, X: Any) -> Any:

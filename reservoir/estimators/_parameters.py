@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._validation import check_choice, check_count, check_number
+from reservoir._validation import (
+    check_choice,
+    check_count,
+    check_n_jobs,
+    check_number,
+    check_penalties,
+    check_switch,
+)
 
 _SELECTIONS = ("gcv", "blocked", "holdout")
 
@@ -15,12 +22,16 @@ def check_parameters(estimator: Any) -> None:
     """Refuse parameters of an echo state estimator that cannot be right, or not together."""
     check_number("noise", estimator.noise, low=0.0)
     for name in ("fit_intercept", "include_input", "feedback", "alpha_per_target"):
-        if not isinstance(getattr(estimator, name), (bool, np.bool_)):
-            raise TypeError(f"{name} must be True or False; got {getattr(estimator, name)!r}.")
+        check_switch(name, getattr(estimator, name))
     check_choice("alpha_selection", estimator.alpha_selection, _SELECTIONS)
-    check_choice("missing_targets", estimator.missing_targets, ("raise", "skip"))
     if not isinstance(estimator.verbose, (bool, np.bool_)):
         check_count("verbose", estimator.verbose, minimum=0)
+    check_n_jobs(estimator.n_jobs)
+    if check_penalties("alpha", estimator.alpha).ndim > 1 or np.size(estimator.alpha) == 0:
+        raise ValueError(
+            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
+            f"shape {np.shape(estimator.alpha)}."
+        )
     if estimator.missing_targets == "skip" and estimator.feedback:
         raise ValueError(
             "missing_targets='skip' cannot go with feedback=True: each target is fed back "

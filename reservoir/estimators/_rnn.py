@@ -125,9 +125,9 @@ class BaseRNN(SequenceEstimator):
         X: Any,
         y: Any,
     ) -> None:
+        network = self._begin(sequences, targets)
         goes_on = self.warm_start and hasattr(self, "params_")
         before = (self.network_, self.params_) if goes_on else None
-        network = self._begin(sequences, targets)
         generator = as_generator(self.random_state)
         skips = self._washouts(sequences.lengths)
         starts = self._states_before(network, self.initial_state, sequences, None)

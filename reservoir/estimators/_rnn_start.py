@@ -12,7 +12,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_count, check_number
+from reservoir._validation import (
+    check_choice,
+    check_count,
+    check_number,
+    check_numbers,
+    check_switch,
+)
 from reservoir.activations import get_activation
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network
@@ -52,8 +58,7 @@ def check_rnn(estimator: Any) -> None:
         low=0.0, high=1.0, low_open=True, high_open=True,
     )  # fmt: skip
     for name in ("refit_readout", "include_input", "early_stopping", "warm_start"):
-        if not isinstance(getattr(estimator, name), (bool, np.bool_)):
-            raise TypeError(f"{name} must be True or False; got {getattr(estimator, name)!r}.")
+        check_switch(name, getattr(estimator, name))
     check_choice("online", estimator.online, METHODS)
     check_choice("solver", estimator.solver, SOLVERS)
     check_choice("learning_rate", estimator.learning_rate, SCHEDULES)
@@ -126,6 +131,9 @@ def make_cell(estimator: Any) -> Cell:
             )
         return cell
     check_choice("cell", cell, CELLS)
+    rates = check_numbers("leak_rate", estimator.leak_rate)
+    leak: Any = tuple(rates.tolist()) if rates.ndim == 1 else estimator.leak_rate
+    SimpleCell(estimator.n_units, leak_rate=leak)  # a bad rate is refused, used or not
     activation = get_activation(estimator.activation).name
     if cell in ("lstm", "gru"):
         if activation != "tanh":
@@ -134,11 +142,7 @@ def make_cell(estimator: Any) -> Cell:
                 f"candidates of cell={cell!r} are logistic and tanh."
             )
         return LSTMCell(estimator.n_units) if cell == "lstm" else GRUCell(estimator.n_units)
-    leak: Any = 1.0
-    if cell == "leaky":
-        leak = estimator.leak_rate
-        leak = tuple(map(float, leak)) if np.ndim(leak) == 1 else leak
-    return SimpleCell(estimator.n_units, activation, leak)
+    return SimpleCell(estimator.n_units, activation, leak if cell == "leaky" else 1.0)
 
 
 def resolve_init(estimator: Any) -> Any:

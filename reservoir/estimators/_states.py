@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice
+from reservoir._validation import Sequences, check_choice, check_numbers
 from reservoir.estimators._following import NOWHERE, Ended, gap_before, warn_of_restart
 
 
@@ -45,7 +45,8 @@ def initial_states(
             for state, X in zip(states, sequences.arrays, strict=True):
                 state[:n_units] = steady(X[0])
         return states
-    given = np.array(spec, dtype=dtype)
+    with np.errstate(over="ignore"):  # refused below
+        given = check_numbers("initial_state", spec).astype(dtype)
     if given.shape not in {
         shape for size in (n_units, width) for shape in ((size,), (n_sequences, size))
     }:

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
 from reservoir._typing import Array
-from reservoir._validation import read_labels, read_weights
+from reservoir._validation import read_labels, read_weights, refuse_one_row
 from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, READOUT, RESERVOIR, describe
 from reservoir.estimators._engine import join
@@ -144,6 +144,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
         y : array of shape (n_samples,), or one such array per sequence
             Labels, one per row.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
@@ -166,6 +167,7 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
+            refuse_one_row(self, sequences)
             labels = read_labels(self, y, sequences)
             check_classification_targets(np.concatenate(labels))
             self._set_classes(np.unique(np.concatenate(labels)))

@@ -10,7 +10,14 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, read_targets, read_weights, with_targets
+from reservoir._validation import (
+    Sequences,
+    check_choice,
+    read_targets,
+    read_weights,
+    refuse_one_row,
+    with_targets,
+)
 from reservoir.estimators._base import BaseESN
 from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
 from reservoir.estimators._engine import join
@@ -137,6 +144,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
         sample_weight : array of shape (n_samples,), or one per sequence, optional
             At least 0. A row of weight 0 still drives the reservoir.
@@ -159,6 +167,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
+            refuse_one_row(self, sequences)
             targets = self._read_targets(y, sequences, first=True)
             self._fit(sequences, targets, read_weights(sample_weight, sequences))
         return self
@@ -198,7 +207,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         return self
 
     def _read_targets(self, y: Any, sequences: Sequences, *, first: bool) -> list[Array]:
-        skip = self.missing_targets == "skip"
+        skip = check_choice("missing_targets", self.missing_targets, ("raise", "skip")) == "skip"
         targets, ndim = read_targets(self, y, sequences, allow_nan=skip)
         if not first and self._one_dimensional != (ndim == 1) and targets[0].shape[1] == 1:
             raise ValueError(

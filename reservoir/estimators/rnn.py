@@ -15,6 +15,7 @@ from reservoir._validation import (
     read_last_weights,
     read_targets,
     read_weights,
+    refuse_one_row,
 )
 from reservoir.estimators._docs import COLUMN, describe
 from reservoir.estimators._engine import join
@@ -150,6 +151,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
             With ``target="last"``: (n_sequences,) or (n_sequences, n_outputs).
         sample_weight : array of shape (n_samples,), or one per sequence, optional
@@ -177,6 +179,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
+            refuse_one_row(self, sequences)
             targets = self._read_targets(y, sequences, first=True)
             read = read_last_weights if self.target == "last" else read_weights
             self._fit(sequences, targets, read(sample_weight, sequences), X, y)

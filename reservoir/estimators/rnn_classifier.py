@@ -14,10 +14,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
+    check_choice,
+    check_switch,
     read_labels,
     read_last_labels,
     read_last_weights,
     read_weights,
+    refuse_one_row,
 )
 from reservoir.estimators._docs import COLUMN, describe
 from reservoir.estimators._engine import join
@@ -155,11 +158,8 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         self.random_state = random_state
 
     def _output_and_loss(self) -> tuple[str, str]:
-        if self.loss == "hinge":
-            return "identity", "hinge"
-        if self.loss not in ("auto", "cross_entropy"):
-            raise ValueError(f"loss={self.loss!r} is not known. Known: auto, cross_entropy, hinge.")
-        return "softmax", "cross_entropy"
+        loss = check_choice("loss", self.loss, ("auto", "cross_entropy", "hinge"))
+        return ("identity", "hinge") if loss == "hinge" else ("softmax", "cross_entropy")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RNNClassifier:
         """Start the network, and train it.
@@ -167,6 +167,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         Parameters
         ----------
         X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
         y : array of shape (n_samples,), or one such array per sequence
             Labels, one per row; with ``target="last"`` (n_sequences,), one per sequence.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
@@ -188,6 +189,8 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         """
         with self._all_or_nothing():
             sequences = self._read(X, y, reset=True)
+            refuse_one_row(self, sequences)
+            check_switch("warm_start", self.warm_start)
             labels = self._read_labels(y, sequences)
             before = getattr(self, "classes_", None)
             self.classes_ = check_classes(np.unique(np.concatenate(labels)))
@@ -258,7 +261,7 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
     def _encode(self, labels: Array, loss: str) -> Array:
         """Return one column per class, 1 for the label's and 0, or -1 for the hinge, elsewhere."""
         index = index_of_labels(labels, self.classes_)
-        low = -1.0 if loss == "hinge" else 0.0
+        low = -1.0 if isinstance(loss, str) and loss == "hinge" else 0.0
         return np.where(index[:, None] == np.arange(len(self.classes_)), 1.0, low)
 
     def _values(self, X: Any, initial_state: Any, transform: Any) -> tuple[Any, Any]:

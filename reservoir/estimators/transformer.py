@@ -10,7 +10,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_generator, read_series, resolve_washout
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_choice,
+    read_series,
+    resolve_washout,
+)
 from reservoir.dynamics import run_many
 from reservoir.dynamics._engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
@@ -154,6 +160,8 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
 
     def _build(self, X: Any) -> Sequences:
+        if isinstance(self.initial_state, str):
+            check_choice("initial_state", self.initial_state, ("last", "steady", "zeros"))
         sequences = self._read(X, reset=True)
         generator = as_generator(self.random_state)
         ranges = ranges_of(sequences.arrays) if is_stable(self.bias) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy import linalg
 from scipy.linalg import blas
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_count
+from reservoir._validation import SumError, check_choice, check_count, check_penalties
 from reservoir.readouts._eigen import EPS, NOISE, Eigenbasis
 
 _BLOCK_ROWS = 512
@@ -222,7 +221,7 @@ class GramAccumulator:
         ValueError
             If there are no rows, or alpha is negative or not finite.
         """
-        alphas = check_alphas(alpha)
+        alphas = check_penalties("alpha", alpha)
         if np.ndim(alpha) > 0:
             if alphas.shape != (self.n_outputs,):
                 raise ValueError(
@@ -419,10 +418,13 @@ class GramAccumulator:
                 "H holds states, then inputs. Scale the inputs, or leave them out of the readout "
                 "(include_input=False)."
             )
-        raise ValueError(
-            f"{name} holds NaN or infinity, or values whose squares overflow, in column "
-            f"{int(np.argmin(finite))}. {remedy}"
+        column = int(np.argmin(finite))
+        error = SumError(
+            f"{name} holds NaN or infinity, or values whose squares overflow, in column {column}. "
+            f"{remedy}"
         )
+        error.of, error.column = name, column
+        raise error
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
         """Move the means, and add what the products owe to the distance between the two."""
@@ -440,12 +442,3 @@ class GramAccumulator:
         self.mean_y += step * delta_y
         self._add_outer(before * step, delta_h, delta_y)
         self.weight = after
-
-
-def check_alphas(alpha: Any) -> Array:
-    """Return penalties as an array; negative ones and NaN are refused."""
-    numeric = isinstance(alpha, (numbers.Real, np.ndarray, list, tuple))
-    alphas = np.asarray(alpha, dtype=np.float64) if numeric else np.array(np.nan)
-    if isinstance(alpha, bool) or not (np.isfinite(alphas).all() and (alphas >= 0).all()):
-        raise ValueError(f"alpha={alpha!r} must be finite and at least 0.")
-    return alphas

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice
+from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts._eigen import Eigenbasis
-from reservoir.readouts._gram import GramAccumulator, RidgeSolution, check_alphas
+from reservoir.readouts._gram import GramAccumulator, RidgeSolution
 
 
 def ridge_path(
@@ -69,7 +69,7 @@ def ridge_path(
     (100.0, (3, 1))
     """
     check_choice("selection", selection, ("gcv", "blocked", "holdout"))
-    alphas = np.atleast_1d(check_alphas(alphas))
+    alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
     path = Eigenbasis(gram, fit_intercept)

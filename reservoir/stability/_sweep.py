@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_choice, check_count
+from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._attractors import Attractors, sample_attractors
@@ -142,6 +142,7 @@ def sweep(
     """
     grid = _read_grid(reservoir, parameters)
     check_count("n_initial_states", n_initial_states)
+    check_n_jobs(n_jobs)
     if certificate is not None:
         check_choice("certificate", certificate, ("range", "cycle"))
     family: Any = reservoir if _is_family(reservoir) else None

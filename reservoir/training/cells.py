@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_count
+from reservoir._validation import check_choice, check_count, check_numbers
 from reservoir.activations import ACTIVATIONS
 from reservoir.training._engines import loops_for
 from reservoir.training._loops import curvature, slope
@@ -252,7 +252,7 @@ class SimpleCell(Cell):
     def __post_init__(self) -> None:
         check_count("n_units", self.n_units)
         check_choice("activation", self.activation, ACTIVATIONS)
-        leak = np.asarray(self.leak_rate, dtype=np.float64)
+        leak = check_numbers("leak_rate", self.leak_rate)
         if leak.shape not in ((), (self.n_units,)) or not ((leak > 0) & (leak <= 1)).all():
             raise ValueError(
                 f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
