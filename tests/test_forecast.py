@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from reservoir import ESNRegressor, ReservoirTransformer, forecast
+from reservoir import ESNRegressor, ReservoirTransformer, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass
 from reservoir.dynamics import step
 
@@ -353,3 +353,73 @@ def test_scaled_targets_are_no_detour_at_all(seed):
     scaled = TransformedTargetRegressor(network(), transformer=StandardScaler())
     scaled.fit(series[:699, None], series[1:700])
     np.testing.assert_allclose(forecast(scaled, 50), plain.forecast(50), rtol=1e-6)
+
+
+class TestOutputsThatAreNotFirst:
+    """The message names the column, and its line of code mends it."""
+
+    def mended(self, caught, X):
+        line = str(caught.value).rpartition(": ")[2]
+        assert line.startswith("X = X[")
+        return eval(line.removeprefix("X = "), {"X": X})
+
+    @pytest.mark.parametrize("seed", range(3))
+    @pytest.mark.parametrize("scaled", [False, True])
+    @pytest.mark.parametrize("id_column", [None, 0, 1, 3])
+    @pytest.mark.parametrize("n_outputs", [1, 2])
+    def test_arrays(self, seed, scaled, id_column, n_outputs):
+        rng = np.random.default_rng(seed)
+        Z = 20 + 5 * rng.normal(size=(201, 3)).cumsum(axis=0)
+        places = rng.permutation([(1,), (2,)] if n_outputs == 1 else [(2, 1), (1, 0), (0, 2)])[0]
+        X, y = Z[:-1], Z[1:, places]
+        if id_column is not None:
+            X = np.insert(X, id_column, 7.0, axis=1)
+        esn = ESNRegressor(20, sequence_column=id_column, random_state=0)
+        model = make_pipeline(StandardScaler(), esn) if scaled else esn
+        exog = np.zeros((4, 3 - n_outputs))
+        with pytest.raises(ValueError, match="first columns of X, in the order of y") as caught:
+            forecast(model.fit(X, y), 4, exog=exog)
+        better = self.mended(caught, X)
+        assert better.shape == X.shape
+        if id_column is not None:
+            assert (better[:, id_column] == 7.0).all()
+        assert len(forecast(model.fit(better, y), 4, exog=exog)) == 4
+
+    def test_names(self):
+        pd = pytest.importorskip("pandas")
+        rng = np.random.default_rng(0)
+        df = pd.DataFrame(rng.normal(size=(201, 3)), columns=["temp", "load", "id"])
+        df["id"] = 1
+        X, y = df.iloc[:-1], df["load"].iloc[1:]
+        for model in (
+            ESNRegressor(20, sequence_column="id"),
+            RNNRegressor(5, max_iter=1, sequence_column="id", random_state=0),
+            TransformedTargetRegressor(
+                make_pipeline(StandardScaler(), ESNRegressor(20, sequence_column=2)),
+                transformer=StandardScaler(),
+            ),
+        ):
+            exog = np.zeros((4, 1))
+            with pytest.raises(ValueError, match=r"y\[t\] is X\[t\+1\] in column 'load'") as caught:
+                forecast(model.fit(X, y), 4, exog=exog)
+            better = self.mended(caught, X)
+            assert list(better.columns) == ["load", "temp", "id"]
+            assert len(forecast(model.fit(better, y), 4, exog=exog)) == 4
+
+    def test_what_stands_nowhere_is_not_sought(self, waves):
+        rng = np.random.default_rng(0)
+        X = rng.normal(size=(200, 2))
+        for y in (rng.normal(size=200), X[:, 1], np.append(X[1:, 0], 0.0) + 1e-3):
+            with pytest.raises(ValueError, match="make_forecast_pairs") as caught:
+                network(washout=0).fit(X, y).forecast(3, exog=np.zeros((3, 1)))
+            assert "order of y" not in str(caught.value)
+
+
+def test_context_is_named(waves):
+    esn = network().fit(waves[:-1], waves[1:])
+    pipe = make_pipeline(StandardScaler(), network()).fit(waves[:-1], waves[1:])
+    for context, message in ((waves[:, 0], "Expected 2D"), (waves[:, :1], "X has 1 features")):
+        with pytest.raises(ValueError, match=f"In context: {message}"):
+            esn.forecast(3, context=context)
+        with pytest.raises(ValueError, match=f"In context: {message}"):
+            forecast(pipe, 3, context=context)

@@ -190,6 +190,9 @@ class _Layout:
         alone = not self.chain.inputs and not self.chain.outputs
         problem = self.network._pairing.problem if alone else self._sampled_problem()
         if problem is not None:
+            elsewhere = self._columns_of_outputs()
+            if elsewhere is not None:
+                raise ValueError(self._say_how_to_reorder(elsewhere))
             raise ValueError(
                 "forecast feeds outputs back as inputs and needs y[t] == X[t+1] in training; "
                 f"{problem}. Make such pairs with model_selection.make_forecast_pairs. If the "
@@ -207,13 +210,51 @@ class _Layout:
         rows = self.to_inputs(self.to_units(pairing.targets), n_exog_zeros)
         compared = slice(None) if self.inputs_map is None else slice(self.n_outputs)
         rows, followed = rows[:, compared], pairing.inputs[:, compared]
-        same = np.abs(rows - followed) <= 1e-5 * followed.std(axis=0) + 1e-6 * np.abs(followed)
+        same = _agree(rows, followed)
         if same.all():
             return None
         i, k = (int(v) for v in np.argwhere(~same)[0])
         return (
             f"in a sample of the training rows a target that the steps turn into the input "
             f"{rows[i, k]:.6g} (column {k}) was followed by {followed[i, k]:.6g}"
+        )
+
+    def _columns_of_outputs(self) -> list[int] | None:
+        """Return the column of the outermost X that holds each output one step later, if all are.
+
+        None, too, where they are the first ones: then something else is wrong with the pairs.
+        """
+        pairing = self.network._pairing
+        if len(pairing.targets) == 0 or self.inputs_map is None:
+            return None
+        found: list[int] = []
+        for values in self.to_units(pairing.targets).T:
+            fed = self.inputs_map.columns(self.columns)(values[:, None])
+            same = np.atleast_1d(_agree(fed, pairing.inputs).all(axis=0))
+            free = [c for c, ok in zip(self.columns, same, strict=True) if ok and c not in found]
+            if not free:
+                return None
+            found.append(free[0])
+        return None if found == self.columns[: self.n_outputs] else found
+
+    def _say_how_to_reorder(self, found: list[int]) -> str:
+        rest = [column for column in self.columns if column not in found]
+        order = found + rest
+        if self.id_column is not None:
+            order.insert(self.id_column, self.id_column)
+        outermost = self.chain.inputs[0] if self.chain.inputs else self.network
+        names = getattr(outermost, "feature_names_in_", None)
+        if names is None:
+            which, line = ", ".join(map(str, found)), f"X = X[:, {order}]"
+        else:
+            which = ", ".join(repr(str(names[column])) for column in found)
+            line = f"X = X[{[str(names[column]) for column in order]}]"
+        several = self.n_outputs > 1
+        return (
+            "forecast feeds outputs back as inputs: the outputs must be the first columns of X, "
+            "in the order of y, exogenous ones last. Here y[t] is X[t+1] in "
+            f"column{'s' if several else ''} {which}. Reorder before fit, with exog and context "
+            f"in the same order: {line}"
         )
 
     def to_inputs(self, outputs: Array, exog: Array) -> Array:
@@ -303,11 +344,14 @@ class _Layout:
         """Run over the context; return its last output and the state there."""
         context = in_order_of_fit("context", context, self.names)
         rows = context
-        for step in self.chain.inputs:
-            rows = step.transform(rows)
+        try:
+            for step in self.chain.inputs:
+                rows = step.transform(rows)
+            sequences = self.network._read(rows, reset=False)
+        except ValueError as error:
+            raise ValueError(f"In context: {error}") from error
         if self.inputs_map is None:
             self._check_memoryless(context, rows)
-        sequences = self.network._read(rows, reset=False)
         if len(sequences) != 1:
             raise ValueError(f"context must be one sequence; got {len(sequences)}.")
         outputs, states = self.network._outputs(sequences, initial_state)
@@ -323,6 +367,11 @@ class _Layout:
                 f"A step before the network ({names}) gives a row another value when it stands "
                 "alone than among its neighbours, so rows cannot be fed back one by one."
             )
+
+
+def _agree(rows: Array, followed: Array) -> Array:
+    near = 1e-5 * followed.std(axis=0) + 1e-6 * np.abs(followed)
+    return np.abs(rows - followed) <= near
 
 
 def _with_names(step: Any, rows: Any) -> Any:
