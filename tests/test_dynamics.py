@@ -324,6 +324,56 @@ def test_huge_inputs_that_cancel_are_refused_by_name():
         step(reservoir, [0.0], X[1], X[1])
 
 
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
+@pytest.mark.parametrize("storage", [np.array, sp.csr_array])
+@pytest.mark.parametrize(
+    "terms", [(1e308, -1e308), (1e298, -1e298, 1e298, -1e298), (-1e308, 1e308)]
+)
+def test_inputs_that_cancel_beyond_the_largest_float_are_refused_everywhere(
+    engine, activation, storage, terms
+):
+    # fused multiply-adds make +-infinity of them, which saturates: no NaN gives them away
+    if engine == "numba":
+        pytest.importorskip("numba")
+    W = storage(np.full((3, 3), 0.1))
+    res = Reservoir(W, [[0.0] * len(terms), terms, [0.0] * len(terms)], np.zeros(3),
+                    activation=activation)  # fmt: skip
+    X = np.zeros((4, len(terms)))
+    X[2] = 1e10
+    message = "not finite from step 2 on .*unit 1 receives is infinity less infinity.*Scale the inp"
+    with pytest.raises(ValueError, match=message):
+        run(res, X, engine=engine)
+    with pytest.raises(ValueError, match=message):
+        list(iter_states(res, X, engine=engine))
+    with pytest.raises(ValueError, match=message):
+        run_many(res, [X] * 9, engine=engine)
+    with pytest.raises(ValueError, match=r"step is not finite .*unit 1 .*Scale the inputs down"):
+        step(res, np.zeros(3), X[2])
+    with pytest.raises(ValueError, match="the step is not finite"):
+        step_jacobian(res, np.zeros(3), X[2])
+    for readout in (lambda x: X[2], (np.zeros((len(terms), 3)), X[2])):
+        with pytest.raises(ValueError, match=r"state after step 1 is not finite .*unit 1"):
+            run_closed_loop(res, readout, 4, engine=engine)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("seed", range(3))
+def test_sums_that_overflow_on_one_side_saturate_in_run_as_in_step(dtype, seed):
+    rng = np.random.default_rng(seed)
+    largest = np.finfo(dtype).max
+    res = Reservoir(np.full((4, 4), 0.1), rng.choice([1.0, 2.0], (4, 3)), -np.ones(4)).astype(dtype)
+    X = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1e-6], [-1.0, -1.0, -1.0], [1e-9, 0.0, -1e-9]])
+    X = (X * largest).astype(dtype)
+    states = run(res, X)
+    assert (states[[0, 1]] == 1).all()
+    assert (states[2] == -1).all()
+    x = np.zeros(4, dtype)
+    for row, state in zip(X, states, strict=True):
+        x = step(res, x, row)
+        np.testing.assert_array_equal(x, state)
+
+
 def test_unbounded_states_are_refused_by_name():
     reservoir = Reservoir([[3.0]], [[1.0]], [0.0], activation="identity")
     with pytest.raises(ValueError, match=r"from step 646 on \(activation='identity', dtype=float6"):

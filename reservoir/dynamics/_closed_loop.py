@@ -14,7 +14,8 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics._engines import code_of, uses_kernels
-from reservoir.dynamics._open_loop import as_series, block_rows, may_overflow
+from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
+from reservoir.dynamics._open_loop import as_series, block_rows
 from reservoir.dynamics._reference import recurrence
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
 
@@ -76,7 +77,8 @@ def run_closed_loop(
     Raises
     ------
     ValueError
-        If the shapes of readout, exog and reservoir disagree, or bounds of `clip` are crossed.
+        If the shapes of readout, exog and reservoir disagree, or bounds of `clip` are crossed; if
+        what a unit receives is infinity less infinity, as in `run`.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -123,21 +125,33 @@ def run_closed_loop(
         output = _as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = as_limits(clip, n_outputs, dtype)
+    state = features[: reservoir.n_units]
+    # sums depend on order, then; outputs may grow to the limit of the loop
+    extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
+        loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
+    )
     compiled = uses_kernels(reservoir, n_steps, "numpy" if callable(readout) else engine)
     with np.errstate(over="ignore", invalid="ignore"):
-        if callable(readout):
-            outputs, state, n_sound = _loop(
-                reservoir, readout, features, output, exog, n_fed, limits
+        if compiled and not extreme and code_of(reservoir) is not None:
+            ridge = _as_coefficients(readout, n_outputs, features)
+            outputs, state, n_sound = _compiled_loop(
+                reservoir, ridge, state, output, exog, n_fed, limits
             )
         else:
-            ridge = _as_coefficients(readout, n_outputs, features)
-            loop = _compiled_loop if compiled else _linear_loop
-            outputs, state, n_sound = loop(reservoir, ridge, features, output, exog, n_fed, limits)
+            say = readout if callable(readout) else _linear(readout, n_outputs, features)
+            outputs, state, n_sound = _loop(
+                reservoir, say, features, output, exog, n_fed, limits, extreme
+            )
     if return_steps:
         return outputs, state, n_sound
     if n_sound < n_steps:
         warn_of_divergence(n_sound, loop_limit(dtype))
     return outputs, state
+
+
+def _linear(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], Array]:
+    coef, intercept = _as_coefficients(readout, n_outputs, features)
+    return lambda v: coef @ v + intercept
 
 
 def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Array, Array]:
@@ -177,6 +191,13 @@ def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[
     return np.ascontiguousarray(from_output), W_in[:, n_fed:]
 
 
+def _received(reservoir: Reservoir, output: Array, row: Array) -> tuple[Array, Array | None]:
+    """Return the inputs of a step and what enters through feedback weights."""
+    if reservoir.W_fb is not None:
+        return row, output
+    return np.concatenate([output, row]), None
+
+
 def loop_limit(dtype: Any) -> float:
     """Return the bound of the range whose squares are finite."""
     return float(np.sqrt(np.finfo(dtype).max))
@@ -192,27 +213,16 @@ def warn_of_divergence(step: int, limit: float) -> None:
     )
 
 
-def _linear_loop(
-    reservoir: Reservoir, ridge: tuple[Array, Array], features: Array, *rest: Any
-) -> tuple[Array, Array, int]:
-    coef, intercept = ridge
-    return _loop(reservoir, lambda v: coef @ v + intercept, features, *rest)
-
-
 def _compiled_loop(
     reservoir: Reservoir,
     ridge: tuple[Array, Array],
-    features: Array,
+    state: Array,
     output: Array,
     exog: Array,
     n_fed: int,
     limits: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, int]:
     """Do what `_loop` does for a ridge, inside one kernel per block of exogenous inputs."""
-    state = features[: reservoir.n_units]
-    extreme = may_overflow(reservoir, exog, output, state, 0.0)  # sums depend on their order
-    if extreme or code_of(reservoir) is None:
-        return _linear_loop(reservoir, ridge, features, output, exog, n_fed, limits)
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
@@ -253,6 +263,7 @@ def _loop(
     exog: Array,
     n_fed: int,
     limits: tuple[Array, Array] | None,
+    extreme: bool,
 ) -> tuple[Array, Array, int]:
     """Step through the closed loop; `features` holds the state first and is written in place."""
     n_units, n_outputs = reservoir.n_units, output.size
@@ -268,6 +279,8 @@ def _loop(
     last_state = np.empty_like(z)
     for k, row in enumerate(exog):
         fed = output if limits is None else np.clip(output, *limits)
+        if extreme and (np.abs(fed) < limit).all():  # beyond it the loop has diverged
+            refuse_cancelling(reservoir, state, *_received(reservoir, fed, row), step=k)
         np.dot(from_output, fed, out=z)
         z += reservoir.bias
         if row.size:

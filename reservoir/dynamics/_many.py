@@ -13,13 +13,8 @@ from reservoir._typing import Array, ArrayLike
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, _reference
 from reservoir.dynamics._engines import code_of, uses_kernels
-from reservoir.dynamics._open_loop import (
-    as_feedback,
-    as_series,
-    check_finite_states,
-    iter_states,
-    may_overflow,
-)
+from reservoir.dynamics._extremes import check_states, may_overflow
+from reservoir.dynamics._open_loop import as_feedback, as_series, iter_states
 from reservoir.dynamics._reservoir import Reservoir, _as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to hide what a call costs
@@ -206,10 +201,11 @@ def _lockstep(
         with np.errstate(over="ignore", invalid="ignore"):
             advance(reservoir, states, np.stack(here), place)
         remaining = [k for k, i in enumerate(group) if len(inputs[i]) > stop]
-        states = place[remaining, -1]  # a copy, before anyone may change the block
-        for i, block in zip(group, place, strict=False):
+        before, states = states, place[remaining, -1]  # a copy, before anyone may change the block
+        for i, state, block in zip(group, before, place, strict=False):
             if plan.check:
-                check_finite_states(reservoir, block, now)
+                received = None if feedback[i] is None else feedback[i][now:stop]  # type: ignore[index]
+                check_states(reservoir, state, inputs[i][now:stop], received, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
     for k, (i, state) in enumerate(zip(group, states, strict=True)):

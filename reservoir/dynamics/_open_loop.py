@@ -12,6 +12,7 @@ from reservoir._validation import check_number
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, _reference
 from reservoir.dynamics._engines import uses_kernels
+from reservoir.dynamics._extremes import check_states, may_overflow
 from reservoir.dynamics._reservoir import Reservoir, _as_vector, _refuse_other_kinds
 
 _BLOCK_ROWS = 512  # long enough for one GEMM and one rank-k update, short enough for the cache
@@ -55,7 +56,9 @@ def run(
     ------
     ValueError
         If shapes disagree, an input is NaN or infinite, or the states leave the range of floating
-        point (an unbounded activation, or inputs near the largest float).
+        point (an unbounded activation); if inputs near the largest float cancel: where the terms
+        that a unit receives overflow on both sides of zero, nothing is known of their sum. Where
+        they overflow on one side a bounded activation saturates.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -160,7 +163,7 @@ def iter_states(
             received = None if feedback is None else feedback[start:stop]
             engine_of.advance(reservoir, state, place, X[start:stop], received, kicks)
             if extreme or not bounded:
-                check_finite_states(reservoir, block, start)
+                check_states(reservoir, state, X[start:stop], received, block, start)
         state = block[-1].copy()
         yield start, block
 
@@ -189,35 +192,6 @@ def _check_memory(
 def block_rows(n_units: int, n_samples: int) -> int:
     """Return how many rows a block of states has."""
     return max(1, min(_BLOCK_ROWS, _BLOCK_SIZE // n_units, n_samples))
-
-
-def may_overflow(
-    reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
-) -> bool:
-    """Whether sums of inputs and states within the unit range might leave that of floating point.
-
-    The states of an unbounded activation may do so in any case.
-    """
-    largest = 50 * noise + 1.0  # no normal deviate is 50 standard deviations out
-    for array in (X, state, feedback):
-        if array is not None:
-            largest = max(largest, float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
-    return not largest * reservoir._largest_row_sum < np.finfo(reservoir.dtype).max / 4
-
-
-def check_finite_states(reservoir: Reservoir, block: Array, start: int) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(block.sum()):  # cheap; a sum may overflow where no state does
-            return
-    finite = np.isfinite(block).all(axis=1)
-    if finite.all():
-        return
-    name = get_activation(reservoir.activation).name
-    raise ValueError(
-        f"The states are not finite from step {start + int(np.argmin(finite))} on "
-        f"(activation={name!r}, dtype={reservoir.dtype}). Scale the inputs down, lower the "
-        "spectral radius, or use a bounded activation such as 'tanh'."
-    )
 
 
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:

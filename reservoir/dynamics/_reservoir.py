@@ -13,6 +13,7 @@ from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows,
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers
 from reservoir.activations import Activation, get_activation
+from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,6 +255,12 @@ def step(
     -------
     array of shape (n_units,)
 
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a number is NaN or infinite, or the state after the step is: as in
+        `run`.
+
     Examples
     --------
     >>> import numpy as np
@@ -286,6 +293,11 @@ def step_jacobian(
     array of shape (n_units, n_units)
         Dense, whatever the storage of W.
 
+    Raises
+    ------
+    ValueError
+        As `step`.
+
     Examples
     --------
     >>> from reservoir.dynamics import Reservoir, step_jacobian
@@ -303,12 +315,16 @@ def step_jacobian(
 
 def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array:
     u = _as_vector("u", u, reservoir.n_features, reservoir.dtype)
-    if y_prev is not None and reservoir.W_fb is None:
-        raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
+    if y_prev is not None:
+        if reservoir.W_fb is None:
+            raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
+        y_prev = _as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
+    if may_overflow(reservoir, u, y_prev, x, 0.0):
+        refuse_cancelling(reservoir, x, u, y_prev)
     with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN is refused
         z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
         if y_prev is not None:
-            z += reservoir.W_fb @ _as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
+            z += reservoir.W_fb @ y_prev
     bounded = get_activation(reservoir.activation).bounded
     if np.isnan(z).any() or not (bounded or np.isfinite(z).all()):
         raise ValueError(
