@@ -40,6 +40,32 @@ def test_critical_bias_takes_arrays_and_signs():
     assert huge == pytest.approx(1e200)
 
 
+@pytest.mark.parametrize("gain", [1e5, 1e15, 1e100, 1e307, 1.7e308, np.finfo(float).max])
+def test_critical_bias_of_huge_gains_in_many_digits(gain):
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(400):
+        g = mpmath.mpf(gain)
+        q = mpmath.sqrt(1 - 1 / g)
+        exact = [g * q - mpmath.atanh(q), g * q + mpmath.atanh(q)]
+        leaky = g + mpmath.atanh(mpmath.sqrt(1 - 3 / g))  # m = 3
+        exact = [min(float(value), np.finfo(float).max) for value in (*exact, leaky)]
+    assert critical_bias([gain, -gain]) == pytest.approx(exact[:2], rel=1e-15, abs=0)
+    assert critical_bias([gain, -gain], leak_rate=0.5) == pytest.approx(
+        [exact[0], exact[2]], rel=1e-15, abs=0
+    )
+
+
+@pytest.mark.parametrize("activation", ["tanh", "logistic"])
+def test_bounds_beyond_the_largest_float_allow_no_bias_and_raise_no_warning(activation):
+    largest = np.finfo(float).max
+    for W in (largest, np.full((2, 2), largest), np.diag([largest, -largest])):
+        n_units = np.size(W) if np.ndim(W) == 0 else len(W)
+        bounds = bias_bounds(W, -largest, largest, activation=activation)
+        assert not np.isnan([bounds.upper, bounds.lower]).any()
+        for bias in (0.0, 1.0, 0.5 * largest, -largest, largest):
+            assert not bounds.allow(np.full(n_units, bias))
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_theorem_1_is_sufficient_for_every_drive_in_the_range(seed):
     rng = np.random.default_rng(seed)

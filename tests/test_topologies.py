@@ -280,6 +280,15 @@ def test_scale_free():
     assert np.log(tail[0] / tail[1]) / np.log(4) == pytest.approx(2.0, abs=0.35)
 
 
+@pytest.mark.parametrize("in_degree", [1, 2, 3, 5, 7, 9, 11, 15, 0.00035, 0.0011])
+def test_scale_free_rounds_half_its_degree_as_python_does(in_degree):
+    connections = in_degree if isinstance(in_degree, int) else round(in_degree * 20_000)
+    expected = 2 * max(1, round(connections / 2))  # 3 -> 4, 5 -> 4, 7 -> 8
+    for seed in range(2):
+        degrees = np.diff(scale_free(20_000, in_degree=in_degree, random_state=seed).indptr)
+        assert 0.97 * expected < degrees.mean() <= expected
+
+
 @pytest.mark.parametrize("n_units, n_clusters", [(40, 4), (41, 4), (7, 7), (3, 10)])
 @pytest.mark.parametrize("between_degree", [0, 1, 3])
 def test_clustered(n_units, n_clusters, between_degree):

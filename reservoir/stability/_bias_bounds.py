@@ -134,7 +134,8 @@ def _critical(w: Array, a: Array) -> tuple[Array, Array]:
     leaky = np.where(np.abs(w) < m, 0.0, g + _tangent(ratio)[1])
     negative = np.where(a == 1.0, g * q + angle, leaky)
     critical = np.where(np.abs(w) <= 1, 0.0, np.where(w > 0, g * q - angle, negative))
-    return critical, 8 * EPS * (g + np.abs(critical)) * (np.abs(w) > 1)
+    # not of their sum, which overflows near the largest float
+    return critical, (8 * EPS * g + 8 * EPS * np.abs(critical)) * (np.abs(w) > 1)
 
 
 def _tangent(g: Array) -> tuple[Array, Array]:
@@ -229,17 +230,24 @@ def bias_bounds(
         size = max(abs(W).max(), 1e-300)  # squares of the entries might overflow
         scaled = W / size
         squares = scaled.multiply(scaled) if sp.issparse(scaled) else scaled * scaled
-        gains = scale * (size * np.sqrt(row_sums(squares)))
+        with np.errstate(over="ignore"):
+            norms = size * np.sqrt(row_sums(squares))
+        gains = scale * np.minimum(norms, np.finfo(float).max)
     critical, error = _critical(gains, leak)
-    # outwards: a bias that is allowed is beyond the exact bound
-    critical = (
-        critical + error + 4 * EPS * (np.maximum(np.abs(low), np.abs(high)) + row_sums(abs(W)))
+    with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest float: no bias is safe
+        # outwards: a bias that is allowed is beyond the exact bound
+        critical = (
+            critical + error + 4 * EPS * (np.maximum(np.abs(low), np.abs(high)) + row_sums(abs(W)))
+        )
+        if activation == "tanh":
+            upper, lower = -critical - high, critical - low
+        else:  # b/2 + (W 1)/4 + p/2 must clear the critical value
+            shift = 0.5 * row_sums(W)
+            upper, lower = -2 * critical - shift - high, 2 * critical - shift - low
+    upper, lower = (
+        np.where(np.isnan(upper), -np.inf, upper),
+        np.where(np.isnan(lower), np.inf, lower),
     )
-    if activation == "tanh":
-        upper, lower = -critical - high, critical - low
-    else:  # b/2 + (W 1)/4 + p/2 must clear the critical value
-        shift = 0.5 * row_sums(W)
-        upper, lower = -2 * critical - shift - high, 2 * critical - shift - low
     # not critical == 0: just above gain 1 it may round to 0
     free = (np.abs(gains) <= 1) | ((gains < 0) & (leak < 1) & (np.abs(gains) < 2 / leak - 1))
     upper, lower = np.where(free, np.inf, upper), np.where(free, -np.inf, lower)

@@ -97,11 +97,12 @@ def scale_free(
 ) -> sp.csr_array:
     """Preferential attachment: few hubs, many units with few connections.
 
-    Units arrive one after the other, each with ``m = round(in_degree / 2)`` (at least 1) links
-    to earlier ones, which are chosen in proportion to the links they have; each link is a
-    connection in both directions, with two independent weights. Links that fall together are
-    one link, so the mean number of connections per row is a little below 2 m; the numbers follow
-    a power law with exponent 3. The graph is connected.
+    Units arrive one after the other, each with ``m = round(in_degree / 2)`` (at least 1; halves go
+    to the even neighbour, as Python rounds: 3, 4 and 5 all give 2) links to earlier ones, which are
+    chosen in proportion to the links they have; each link is a connection in both directions, with
+    two independent weights. Links that fall together are one link, so the mean number of
+    connections per row is a little below 2 m; the numbers follow a power law with exponent 3. The
+    graph is connected.
 
     Parameters
     ----------
@@ -136,7 +137,7 @@ def scale_free(
            [ 0., -1.,  0.,  0.,  0.]])
     """
     n_units = check_count("n_units", n_units)
-    n_links = max(1, resolve_degree("in_degree", in_degree, n_units) // 2)
+    n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
     unit, other = _attach(n_units, n_links, places)
     apart = unit != other
