@@ -1,8 +1,12 @@
+import contextlib
+import inspect
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy import stats
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
@@ -24,7 +28,14 @@ from reservoir.stability import (
     stable_bias,
     transient_length,
 )
-from reservoir.topologies import delay_line, orthogonal, random_sparse, ring
+from reservoir.topologies import (
+    TOPOLOGIES,
+    delay_line,
+    forward_connection,
+    orthogonal,
+    random_sparse,
+    ring,
+)
 
 # --- conditions on the weights ------------------------------------------------------------------
 
@@ -186,6 +197,86 @@ def test_one_unit_needs_the_critical_bias():
     assert abs(bias[0]) < critical_bias(3.0) + 0.4
     assert certify(Reservoir([[3.0]], [[1.0]], bias), -0.1, 0.3).holds
     assert not certify(Reservoir([[3.0]], [[1.0]], 0.9 * bias), -0.1, 0.3).holds
+
+
+WIDE = 1e3  # a drive for which every slope of tanh may be 1
+
+
+def _scaled_topologies(seed):
+    """Every topology, law of the weights and size, at radii or norms of .9 and .99."""
+    for name, topology in TOPOLOGIES.items():
+        known = inspect.signature(topology).parameters
+        laws = ("normal", "bernoulli", stats.t(2)) if "weights" in known else (None,)
+        for law, n in itertools.product(laws, (1, 6, 40)):
+            options = {"in_degree": min(4, n), "weights": law, "random_state": seed}
+            with contextlib.suppress(ValueError):  # some need more units
+                W = topology(n, **{k: v for k, v in options.items() if k in known})
+                for value in (0.9, 0.99) if n < 40 else (0.99,):
+                    for scale in (scale_to_spectral_radius, scale_to_norm):
+                        with contextlib.suppress(ValueError):  # a radius of zero
+                            yield f"{name} {law} {n}", scale(W, value)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_the_conditions_on_the_weights_prove_is_certified(seed):
+    rng = np.random.default_rng(seed)
+    norms = moduli = 0
+    for name, W in _scaled_topologies(seed):
+        found = echo_state_conditions(W)
+        # within rounding of 1 the two proofs may part; W that is diagonally Schur stable, with both
+        # others above 1, asks for a search that `certify` does not make
+        if not min(found.spectral_norm, found.abs_radius) < 1 - 1e-9:
+            continue
+        norms += found.spectral_norm < 1 < found.abs_radius
+        moduli += found.abs_radius < 1 < found.spectral_norm
+        assert found.sufficient, name
+        n = W.shape[0]
+        for leak in (1.0, 0.3, rng.uniform(0.05, 1, n)):
+            made = Reservoir(W, np.ones((n, 1)), rng.uniform(-1, 1, n), leak_rate=leak)
+            assert certify(made, -WIDE, WIDE).holds, (name, found)
+    assert norms > 10
+    assert moduli > 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_orthogonal_weights_keep_the_bias_they_have_and_their_memory(seed, dtype):
+    options = {"topology": "orthogonal", "spectral_radius": 0.99, "input_scaling": 0.2}
+    options |= {"random_state": seed, "dtype": dtype}
+    res = build_reservoir(100, 1, bias="stable", drive_bounds=(-WIDE, WIDE), **options)
+    plain = build_reservoir(100, 1, **options)
+    np.testing.assert_array_equal(res.bias, plain.bias)
+    found = certify(res, -WIDE, WIDE)
+    assert found.method == "two_norm"
+    assert (found.weights == 1).all()
+    assert 0.99 <= found.rate < 0.9901
+    assert (stable_bias(res.W, -WIDE, WIDE) == 0).all()
+    assert (stable_bias(res.W, -WIDE, WIDE, leak_rate=0.4, method="two_norm") == 0).all()
+    assert not certify(res, -WIDE, WIDE, method="max_norm").holds
+    assert np.abs(stable_bias(res.W, -WIDE, WIDE, method="max_norm")).mean() > 3  # what was put in
+    if dtype == "float64":
+        assert memory_capacity(res, random_state=seed) > 50  # with that bias, 3 to 4
+
+
+def test_self_connections_along_a_line_are_certified_by_their_radius():
+    # powers of W grow to 1e100 before they fade: no power iteration, nor its sum, finds weights
+    for n in (30, 60, 100):
+        W = 0.99 * np.eye(n) + 2.0 * np.eye(n, k=-1)
+        for stored in (W, sp.csr_array(W)):
+            assert echo_state_conditions(stored).sufficient
+            found = certify(Reservoir(stored, np.ones((n, 1)), np.zeros(n)), -WIDE, WIDE)
+            assert found.holds
+            assert (np.abs(W) @ found.weights <= found.rate * found.weights * (1 + 1e-12)).all()
+        assert not certify(Reservoir(1.02 * W, np.ones((n, 1)), np.zeros(n)), -WIDE, WIDE).holds
+
+
+@pytest.mark.parametrize("line", [delay_line, forward_connection])
+def test_conditions_raise_no_warning_where_the_scaling_runs_away(line):
+    for n in range(3, 12):  # nilpotent: the norm tends to 0 as P grows along the line
+        for value in (0.9, 0.99):
+            found = echo_state_conditions(scale_to_norm(line(n), value))
+            assert found.sufficient
+            assert found.diagonal_schur < 1
 
 
 def test_no_bias_where_none_is_needed():

@@ -22,10 +22,8 @@ from reservoir.stability._rates import (
     MAX_DENSE_UNITS,
     leaky_rate,
     max_norm_rate,
-    norm_rate,
-    perron_scaling,
-    scaled_rows,
     series_rate,
+    two_norm_rate,
 )
 from reservoir.stability._zonotopes import zonotope_box
 
@@ -182,8 +180,8 @@ def _attempt(network: Network, box: Box, method: str) -> Certificate:
         return leaky_rate(r, leak), v
 
     def two_norm() -> tuple[float, Array | None]:
-        P = perron_scaling(scaled_rows(gains, network.A), max_norm_rate(network, gains)[1])
-        return leaky_rate(norm_rate(gains, network.W, P), leak), P
+        r, P = two_norm_rate(network, gains)
+        return leaky_rate(r, leak), P
 
     def series() -> tuple[float, Array | None]:
         start = max_norm_rate(network, gains)[1]

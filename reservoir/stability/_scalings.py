@@ -12,6 +12,7 @@ from reservoir.stability._rates import perron_scaling, scaled_matrix
 
 _DENSE = 200  # up to here all singular values at once
 _LEADING, _BASIS = 6, 40  # beyond, as many, from a basis of so many vectors
+_FARTHEST = 300.0  # of a logarithm from zero
 _SMOOTHING = 60.0  # sharpness of the maximum over singular values that the search works on
 
 
@@ -50,7 +51,7 @@ def best_scaling(W: Matrix, A: Matrix, v: Array, norm: float) -> tuple[Array, fl
     def smooth_maximum(log_p: Array) -> tuple[float, Array]:
         nonlocal best, best_log
         with np.errstate(over="ignore", invalid="ignore"):
-            B = scaled_matrix(np.ones(n), W, np.exp(log_p))
+            B = scaled_matrix(np.ones(n), W, _exponential(log_p))
         values = B.data if sp.issparse(B) else B
         if not np.isfinite(values).all():
             return 1e300, np.zeros(n)
@@ -69,4 +70,9 @@ def best_scaling(W: Matrix, A: Matrix, v: Array, norm: float) -> tuple[Array, fl
     rounds = 200 if n <= _DENSE else max(10, 40_000 // n)
     if best > 0:
         minimize(smooth_maximum, best_log, jac=True, method="L-BFGS-B", options={"maxfun": rounds})
-    return np.exp(best_log), best
+    return _exponential(best_log), best
+
+
+def _exponential(log_p: Array) -> Array:
+    """Return P, held to where it and its inverse are floats: units without connections run away."""
+    return np.exp(np.clip(log_p, -_FARTHEST, _FARTHEST))
