@@ -25,25 +25,33 @@ class Box(NamedTuple):
     largest_slope: Array
 
 
-def interval_box(network: Network, *, tol: float = _CLOSE, max_iter: int = 2000) -> Box:
+def interval_box(
+    network: Network,
+    *,
+    tol: float = _CLOSE,
+    max_iter: int = 2000,
+    pad: Array | float = 0.0,
+    margin: Array | float = 0.0,
+) -> Box:
     """Iterate the interval image of the activation's range, without leak, intersecting.
 
     Whatever the leak, every trajectory's limits inferior and superior lie in every box so computed,
-    and a trajectory that starts inside stays inside (theorem C1).
+    and a trajectory that starts inside stays inside (theorem C1). With errors up to `pad` of what
+    the units receive, and up to `margin` of the activation's values, the same is true of them.
     """
     enclosure, W, A = network.enclosure, network.W, network.A
     p_low, p_high = network.drive_min, network.drive_max
     centre = 0.5 * p_low + 0.5 * p_high + network.bias
     radius = 0.5 * p_high - 0.5 * p_low
-    radius += network.rounding(np.maximum(np.abs(p_low), np.abs(p_high)))
-    low = np.full(network.n_units, enclosure.low)
-    high = np.full(network.n_units, enclosure.high)
+    radius += network.rounding(np.maximum(np.abs(p_low), np.abs(p_high))) + pad
+    low = np.full(network.n_units, enclosure.low) - margin
+    high = np.full(network.n_units, enclosure.high) + margin
     for _ in range(max_iter):
         z = W @ (0.5 * low + 0.5 * high) + centre
         reach = A @ (0.5 * high - 0.5 * low) + radius
         z_low, z_high = z - reach, z + reach
         below, above = enclosure.values(z_low, z_high)
-        below, above = np.maximum(low, below), np.minimum(high, above)
+        below, above = np.maximum(low, below - margin), np.minimum(high, above + margin)
         change = max(np.max(below - low), np.max(high - above))
         low, high = below, above
         if change < tol:
@@ -57,18 +65,27 @@ def boxed(network: Network, low: Array, high: Array, z_low: Array, z_high: Array
     return Box(low, high, z_low, z_high, least, largest)
 
 
-def tube(network: Network, drives: Array, error: Array, *, max_periods: int = 1000) -> list[Box]:
+def tube(
+    network: Network,
+    drives: Array,
+    error: Array,
+    *,
+    max_periods: int = 1000,
+    margin: Array | float = 0.0,
+) -> list[Box]:
     """Follow the box over the period of a drive, from the activation's range at its start.
 
-    The drive is known up to an error, from the product that made it. Unlike a box for all inputs
-    the boxes depend on the leak. Entry t bounds the state before step t, and z in that step.
+    The drive is known up to an error, from the product that made it; states may be off by `margin`
+    after each step. Unlike a box for all inputs the boxes depend on the leak. Entry t bounds the
+    state before step t, and z in that step.
     """
     enclosure, W, A, leak = network.enclosure, network.W, network.A, network.leak
     padding = network.rounding(np.abs(drives).max(axis=0)) + error
     kept, n_steps = 1 - leak, len(drives)
-    low = np.tile(np.full(network.n_units, enclosure.low), (n_steps + 1, 1))
-    high = np.tile(np.full(network.n_units, enclosure.high), (n_steps + 1, 1))
-    margin = 4 * EPS * max(abs(enclosure.low), abs(enclosure.high)) + TINY
+    beyond = np.zeros(network.n_units) + margin / leak  # where such errors add up to
+    low = np.tile(enclosure.low - beyond, (n_steps + 1, 1))
+    high = np.tile(enclosure.high + beyond, (n_steps + 1, 1))
+    margin = margin + 4 * EPS * max(abs(enclosure.low), abs(enclosure.high)) + TINY
     z_low, z_high = np.empty_like(drives), np.empty_like(drives)
     for _ in range(max_periods):
         change = 0.0

@@ -35,7 +35,8 @@ class Certificate:
         The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
         inside the box (of a cycle: over every period that starts before step 0). two_norm:
         ``||weights * e||_2`` does so if all leak rates are equal. None where the proof is of the
-        long run only: by series, or where zonotopes have narrowed the box.
+        long run only: by series, or where zonotopes have narrowed the box. The constant that
+        `rate` is up to is the ratio of the largest of them to the smallest.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
         is fed back keeps the drive inside.
@@ -46,6 +47,12 @@ class Certificate:
     shared : bool
         Whether the proof rests on the units sharing their inputs: then it covers drives that
         inputs of `input_range` make, and no others.
+    resolution : float or None
+        The largest difference of any unit's state that rounding may keep up for ever between two
+        trajectories under the same input, run in the reservoir's dtype: `rate` is of the exact map,
+        and floating point follows it down to here. Never above the width of the box (with
+        rounding), which says nothing; infinite where a leak rate is so small that rounding stalls
+        the state. None where the proof has no `weights`, and of a closed loop.
 
     Examples
     --------
@@ -69,6 +76,7 @@ class Certificate:
     input_range: Array | None = None
     output_range: Array | None = None
     shared: bool = False
+    resolution: float | None = None
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -79,8 +87,9 @@ class Certificate:
         return self.holds
 
     def __repr__(self) -> str:
+        floor = "" if self.resolution is None else f"resolution={self.resolution:.2g}, "
         return (
-            f"Certificate(holds={self.holds}, rate={self.rate:.6g}, method={self.method!r}, "
+            f"Certificate(holds={self.holds}, rate={self.rate:.6g}, {floor}method={self.method!r}, "
             f"theorem={self.theorem!r})"
         )
 

@@ -15,6 +15,7 @@ from reservoir.stability._network import (
     Network,
     as_reservoir,
     drive_range,
+    drive_terms,
     read_network,
     shared_inputs,
 )
@@ -25,6 +26,7 @@ from reservoir.stability._rates import (
     series_rate,
     two_norm_rate,
 )
+from reservoir.stability._resolution import resolution
 from reservoir.stability._zonotopes import zonotope_box
 
 METHODS = ("auto", "thorough", "max_norm", "two_norm", "series")
@@ -89,6 +91,11 @@ def certify(
     Where two_norm proves it for unequal leak rates, differences need not shrink at each step. For
     one unit `bias_bounds` knows more: gains of 1 and below -1.
 
+    The theorems are of the exact map. What a run in floating point makes of them is
+    `Certificate.resolution`: steep chains of units carry rounding errors on, and trajectories may
+    stay far apart for ever where a proof holds. It takes the terms of the drive to be no larger
+    than its bounds; where large inputs cancel in W_in u, give `input_range`.
+
     A network that is not certified may be by ``method="thorough"`` with `input_range`, for one
     periodic input (`certify_cycle`), with another bias (`stable_bias`), or for a smaller radius or
     range (`largest_certified`).
@@ -115,14 +122,17 @@ def certify(
     """
     check_choice("method", method, METHODS)
     network = read_network(reservoir, drive_min, drive_max)
+    made = as_reservoir(reservoir)
     if input_range is None and output_range is None:
-        return certify_network(network, method)
-    of_inputs, of_outputs, shared = shared_inputs(
-        as_reservoir(reservoir), input_range, output_range
-    )
+        found = certify_network(network, method)
+        terms = np.maximum(np.abs(network.drive_min), np.abs(network.drive_max))
+        return replace(found, resolution=resolution(found, network, made, terms))
+    of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
     network = _reaching(network, reservoir, of_inputs, of_outputs)
     found = certify_network(network, method, shared)
-    return replace(found, input_range=of_inputs, output_range=of_outputs)
+    terms = drive_terms(made, of_inputs, of_outputs)
+    floor = resolution(found, network, made, terms)
+    return replace(found, input_range=of_inputs, output_range=of_outputs, resolution=floor)
 
 
 def _reaching(

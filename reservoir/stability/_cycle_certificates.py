@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from reservoir.dynamics._open_loop import as_feedback, as_series
 from reservoir.stability._boxes import tube
 from reservoir.stability._certificate import Certificate, is_manageable, no_certificate
 from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
-from reservoir.stability._network import as_double, as_reservoir, read_network
+from reservoir.stability._network import as_reservoir, drive_terms, read_network
+from reservoir.stability._resolution import cycle_resolution
 from reservoir.stability._zonotopes import zonotope_tube
 
 _METHODS = ("auto", "thorough", "max_norm", "series")
@@ -83,7 +85,9 @@ def certify_cycle(
         _check_cycle_size(reservoir.n_units, method)
     drives = periodic_drive(reservoir, inputs, feedback)
     network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
-    error = _drive_error(reservoir, inputs, feedback)
+    terms = drive_terms(reservoir, *_as_doubles(inputs, feedback))
+    # what rounding may have done to the drives
+    error = (reservoir.n_features + reservoir.n_outputs + 4) * EPS * terms
     if not is_manageable(network):
         return no_certificate(network)
     boxes = tube(network, drives, error)
@@ -100,7 +104,7 @@ def certify_cycle(
     rate = rates[chosen]
     if rate < 1:  # rounded up: a root is not exact
         rate = min(rate ** (1 / len(drives)) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0)
-    return Certificate(
+    found = Certificate(
         holds=bool(rates[chosen] < 1),
         rate=float(rate),
         method=chosen,
@@ -111,6 +115,13 @@ def certify_cycle(
         drive_min=drives,
         drive_max=drives,
     )
+    floor = cycle_resolution(found, network, reservoir, drives, terms)
+    return replace(found, resolution=floor)
+
+
+def _as_doubles(inputs: ArrayLike, feedback: ArrayLike | None) -> tuple[Array, Array | None]:
+    outputs = None if feedback is None else np.asarray(feedback, dtype=float)
+    return np.asarray(inputs, dtype=float), outputs
 
 
 def _check_cycle_size(n_units: int, method: str) -> None:
@@ -119,15 +130,6 @@ def _check_cycle_size(n_units: int, method: str) -> None:
             f"method={method!r} over a cycle forms dense products: n_units={n_units} exceeds "
             f'{MAX_SERIES_UNITS}. Use method="max_norm".'
         )
-
-
-def _drive_error(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
-    """Return what rounding may have done to `periodic_drive`, the largest over the period."""
-    sizes = np.abs(np.asarray(inputs, dtype=float)) @ abs(as_double(reservoir.W_in)).T
-    if feedback is not None:
-        sizes = sizes + np.abs(np.asarray(feedback, dtype=float)) @ abs(as_double(reservoir.W_fb)).T
-    n_terms = reservoir.n_features + reservoir.n_outputs + 4
-    return n_terms * EPS * np.asarray(sizes).max(axis=0)
 
 
 def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:

@@ -268,6 +268,15 @@ def drive_range(
     return least, largest
 
 
+def drive_terms(reservoir: Reservoir, inputs: Array, outputs: Array | None) -> Array:
+    """Return bounds of ``|W_in| |u| + |W_fb| |y|``, given series or ranges of u and y."""
+    with np.errstate(over="ignore"):
+        terms = np.abs(inputs) @ abs(as_double(reservoir.W_in)).T
+        if outputs is not None:
+            terms = terms + np.abs(outputs) @ abs(as_double(reservoir.W_fb)).T
+        return np.asarray(terms).max(axis=0)
+
+
 def shared_inputs(
     reservoir: Reservoir, input_range: Any, output_range: Any
 ) -> tuple[Array, Array | None, tuple[Array, Array]]:
