@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0.9, "width": 0.7}
 _DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
 _NUMBER = 0.3  # inches that a unit's number takes
+_VISIBLE = 1e-3  # of a difference of states
 _MOST_ROWS = 200  # of the states, spread evenly: more marks would run together
 
 
@@ -30,7 +31,8 @@ def certificate(
 
     A bar for each unit: the interval that holds its state in the end, of a cycle's certificate the
     union over the period. Dashes are sampled states, and a line joins the least and the largest.
-    The title says the certified rate, rounded up, or that nothing is certified.
+    The title says the certified rate, rounded up, or that nothing is certified; and what rounding
+    may leave of a difference (`Certificate.resolution`) where it could be seen.
 
     Parameters
     ----------
@@ -113,7 +115,11 @@ def _verdict(certificate: Any) -> str:
         return "not certified"
     rate = float(certificate.rate)
     digits = 4 if rate < 0.999 else int(np.ceil(-np.log10(max(1 - rate, 1e-15)))) + 1
-    return f"certified rate {np.ceil(rate * 10**digits) / 10**digits:.{digits}g} per step"
+    verdict = f"certified rate {np.ceil(rate * 10**digits) / 10**digits:.{digits}g} per step"
+    floor = getattr(certificate, "resolution", None)
+    if floor is not None and floor >= _VISIBLE:
+        verdict += f"; rounding leaves up to {floor:.2g}"
+    return verdict
 
 
 def _name_units(ax: Axes, places: Array, chosen: Array) -> None:

@@ -50,9 +50,9 @@ class Certificate:
     resolution : float or None
         The largest difference of any unit's state that rounding may keep up for ever between two
         trajectories under the same input, run in the reservoir's dtype: `rate` is of the exact map,
-        and floating point follows it down to here. Never above the width of the box (with
-        rounding), which says nothing; infinite where a leak rate is so small that rounding stalls
-        the state. None where the proof has no `weights`, and of a closed loop.
+        and floating point follows it down to here. At most the width of the box that errors of
+        rounding widen, which may be far wider than `box`; infinite where a leak rate is so small
+        that rounding stalls the state. None where the proof has no `weights`, and of a closed loop.
 
     Examples
     --------

@@ -53,7 +53,7 @@ def certify_cycle(
     -------
     Certificate
         If it holds, the response has the input's period and attracts every trajectory; the rate is
-        per step, the geometric mean over the period.
+        per step, the geometric mean over the period, and the resolution the largest of the phases.
 
     Raises
     ------

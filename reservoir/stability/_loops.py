@@ -62,7 +62,8 @@ def certify_loop(
     Certificate
         The box holds the outputs behind the units: shape (2, n_units + n_outputs); it is the whole
         line where the outputs cannot be bounded. ``drive_min`` and ``drive_max`` bound what the
-        units receive of them.
+        units receive of them. ``resolution`` is None: what rounding leaves depends on how the
+        readout's terms cancel, of which the proof knows no bound.
 
     Raises
     ------
