@@ -57,9 +57,9 @@ def test_the_floor_grows_along_the_line_as_the_differences_do(dtype):
 
 
 def test_the_fuzz_finds_no_difference_above_the_resolution():
-    messages, counts, closest = certificate_fuzz.fuzz_rounding(400, 3, engines=("numpy",))
+    messages, counts, closest = certificate_fuzz.fuzz_rounding(250, 3, engines=("numpy",))
     assert not messages
-    assert sum(count for name, count in counts.items() if "norm" in name) > 200
+    assert sum(count for name, count in counts.items() if "norm" in name) > 120
     assert closest > 0.1  # and some come near
 
 
@@ -153,7 +153,7 @@ def test_proofs_without_weights_have_no_resolution():
 
 def test_narrowed_boxes_have_no_resolution():
     found = 0
-    for seed in range(20):
+    for seed in range(8):
         res = build_reservoir(5, 1, spectral_radius=1.2, input_scaling=0.3, random_state=seed)
         low, high = drive_range(res, -1.0, 1.0)
         res = replace(res, bias=0.9 * stable_bias(res.W, low, high, random_state=seed))
