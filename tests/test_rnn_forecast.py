@@ -163,3 +163,31 @@ def test_loops_that_diverge_say_so(params):
     assert caught[0].filename == __file__
     assert rows.shape == (500,)
     assert np.isfinite(rows).all()
+
+
+def test_probabilities_are_not_fed_back():
+    """A loop on probabilities forgets a periodic word; drawing from them keeps it."""
+    symbols = np.eye(3)[np.resize([0, 1, 1, 2], 400)]
+    for seed in range(3):
+        rnn = make(n_units=20, output="softmax", max_iter=5, random_state=seed)
+        rnn.fit(symbols[:-1], symbols[1:])
+        pipe = make_pipeline(FunctionTransformer(), rnn)
+        for run in (
+            lambda rnn=rnn: rnn.forecast(5),
+            lambda rnn=rnn: rnn.forecast(1, context=symbols[:9]),
+            lambda rnn=rnn: forecast(rnn, 5),
+            lambda pipe=pipe: forecast(pipe, 1, context=symbols[:9]),
+        ):
+            with pytest.raises(ValueError, match=r'output="softmax" are.*draw from p'):
+                run()
+        row, state = symbols[-1:], rnn.state_  # as the message says
+        for k in range(40):
+            p, state = rnn.predict(row, initial_state=state, return_state=True)
+            row = np.eye(3)[p.argmax(axis=1)]
+            np.testing.assert_array_equal(row[0], symbols[k % 4])
+
+
+def test_the_function_too_refuses_one_target_per_sequence(waves):
+    rnn = make(target="last", washout=0).fit([waves[:20], waves[5:30]], waves[[20, 30]])
+    with pytest.raises(ValueError, match='target="last"'):
+        forecast(rnn, 3, context=waves[:20])

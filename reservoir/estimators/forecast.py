@@ -65,8 +65,9 @@ def forecast(
     TypeError
         If there is no network with a `forecast` at the end of the chain.
     ValueError
-        If the model was not trained to predict its next input, a shape or a name does not fit, a
-        step has memory of other rows, n_steps < 1, or `clip` is no range.
+        If the model was not trained to predict its next input, its outputs are the probabilities of
+        ``output="softmax"``, a shape or a name does not fit, a step has memory of other rows,
+        n_steps < 1, or `clip` is no range.
 
     Examples
     --------
@@ -182,6 +183,7 @@ class _Layout:
 
     def check_trained_for_loop(self) -> None:
         """Refuse a network that was not trained to predict its own next input."""
+        self.network._check_loop()
         if self.n_exog < 0:
             raise ValueError(
                 f"forecast feeds outputs back as inputs, but y has {self.n_outputs} columns and "

@@ -302,8 +302,9 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         Raises
         ------
         ValueError
-            If the network was not trained to predict its own next input, shapes do not fit,
-            n_steps < 1, or `clip` is no range.
+            If the network was not trained to predict its own next input, its outputs are the
+            probabilities of ``output="softmax"``, shapes do not fit, n_steps < 1, or `clip` is no
+            range.
 
         Warns
         -----
@@ -312,14 +313,24 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             the loop diverges altogether; the message names the step.
         """
         self._check_fitted()
-        if self._last:
-            raise ValueError(
-                'forecast needs an output at every step; this network has target="last".'
-            )
         rows, state = forecast_network(
             self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
         )
         return (rows, state) if return_state else rows
+
+    def _check_loop(self) -> None:
+        if self._last:
+            raise ValueError(
+                'forecast needs an output at every step; this network has target="last".'
+            )
+        if self.network_.output == "softmax":
+            raise ValueError(
+                'forecast feeds outputs back as inputs, and those of output="softmax" are '
+                "probabilities, where the inputs were symbols: the loop would blur them, step by "
+                "step. Draw the symbols yourself, row by row: p, state = predict(row, "
+                "initial_state=state, return_state=True), then row = one-hot of a draw from p, or "
+                "of its largest."
+            )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.
