@@ -279,3 +279,35 @@ class TestPartialFit:
         for rows in np.split(np.arange(1200), 12):
             clf.partial_fit(X[rows], y[rows])
         assert clf.score(X[1200:], y[1200:]) > 0.7
+
+
+def shapes_of_waves(n, rng):
+    y, t = rng.integers(0, 2, n), np.arange(40)
+    waves = np.sin(rng.uniform(0.2, 0.6, (n, 1)) * t + rng.uniform(0, 6.3, (n, 1)))
+    waves = np.where(y[:, None] == 1, np.sign(waves), waves)
+    return (waves + 0.2 * rng.standard_normal(waves.shape))[:, :, None], y
+
+
+def early_sign(n, rng):
+    y, X = rng.integers(0, 2, n), rng.uniform(-1, 1, (n, 10, 1))
+    X[:, 2, 0] = np.where(y, 1, -1) * rng.uniform(0.2, 1, n)
+    return X, y
+
+
+def sign_of_mean(n, rng):
+    X = rng.standard_normal((n, 30, 2))
+    return X, (X[:, -10:].sum((1, 2)) > 0).astype(int)
+
+
+@pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
+def test_the_start_alone_knows_labels_at_the_end(task):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, y = task(300, rng)
+        X_test, y_test = task(500, rng)
+        start = RNNClassifier(32, target="last", max_iter=0, random_state=seed)
+        assert start.fit(X, y).score(X_test, y_test) > 0.8
+        np.testing.assert_array_equal(  # training still begins where it is learned best from
+            clone(start).set_params(max_iter=1).fit(X, y).predict_proba(X_test),
+            clone(start).set_params(max_iter=1, init="orthogonal").fit(X, y).predict_proba(X_test),
+        )

@@ -33,6 +33,7 @@ from reservoir.estimators._rnn_learning import (
 from reservoir.estimators._rnn_loop import run_gated_loop, steady_state_of
 from reservoir.estimators._rnn_start import (
     WHOLE,
+    check_controllable,
     check_rnn,
     check_squares,
     make_cell,
@@ -76,7 +77,7 @@ class BaseRNN(SequenceEstimator):
 
     @property
     def _dtype(self) -> Any:
-        return self.params_["W"].dtype
+        return self.params_["coef"].dtype
 
     def _output_and_loss(self) -> tuple[str, str]:
         return self.output, resolve_loss(self.output, self.loss)
@@ -96,11 +97,8 @@ class BaseRNN(SequenceEstimator):
             loss,
             bool(self.include_input),
         )
-        if self._control is not None and not isinstance(network.cell, SimpleCell):
-            raise ValueError(
-                f"gradient_control is for cell='rnn' and 'leaky'; got cell={self.cell!r}. Gates "
-                "keep the gradient in their own way: use gradient_control=0."
-            )
+        if self._control is not None:
+            check_controllable(self, network.cell)
         check_targets(np.vstack(targets), output, loss)
         check_squares(sequences.arrays, targets)
         self._last = self.target == "last"
@@ -113,8 +111,8 @@ class BaseRNN(SequenceEstimator):
             [0] * len(lengths) if self._last or several else resolve_washout(self.washout, lengths)
         )
 
-    def _starts_at_random(self) -> bool:
-        init = resolve_init(self)
+    def _starts_at_random(self, network: Network) -> bool:
+        init = resolve_init(self, network.cell)
         return isinstance(init, str) and init in INITIALIZERS
 
     def _fit(
@@ -132,7 +130,7 @@ class BaseRNN(SequenceEstimator):
         skips = self._washouts(sequences.lengths)
         starts = self._states_before(network, self.initial_state, sequences, None)
         data, validation = split(self, sequences, targets, weights, skips, starts, generator)
-        self._drawn_at_random = before is None and self._starts_at_random()
+        self._drawn_at_random = before is None and self._starts_at_random(network)
         self._engine = engine_for_training(self, network, data)
         child = generator.spawn(1)[0]
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
@@ -171,7 +169,7 @@ class BaseRNN(SequenceEstimator):
         """Stand as after a fit that had these weights for a result and saw no data."""
         self.network_, self.n_outputs_ = network, network.n_outputs
         self.n_features_in_ = network.n_features
-        dtype = params["W"].dtype
+        dtype = params["coef"].dtype
         self.params_ = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
         self.loss_curve_: list[float] = []
         self.n_iter_ = self.best_epoch_ = 0
@@ -291,7 +289,7 @@ class BaseRNN(SequenceEstimator):
     ) -> Data:
         """Return what learning online starts from."""
         rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
-        if not self._starts_at_random():
+        if not self._starts_at_random(network):
             require_targets(rows)
         starts = self._states_before(network, self.initial_state, sequences, None)
         return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))

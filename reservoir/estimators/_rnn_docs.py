@@ -4,11 +4,12 @@ NETWORK = """
 n_units : int, default=64
     Number of recurrent units.
 cell : {"rnn", "leaky", "lstm", "gru"} or Cell, default="rnn"
-    Elman's cell; the reservoir's, with a leak; gated cells; or an object of
-    `reservoir.training.cells`, such as ``LSTMCell(64, peephole=True)``.
+    Elman's cell; the reservoir's, with a leak; gated cells; another name in
+    `reservoir.training.cells.CELLS`; or an object of that module or of a class derived from its
+    ``Cell``, such as ``LSTMCell(64, peephole=True)``.
 activation : str, default="tanh"
-    Of the cells "rnn" and "leaky": "tanh", "logistic", "relu", "leaky_relu", "softplus" or
-    "identity".
+    Of the cells "rnn" and "leaky": "tanh", "logistic", "relu", "leaky_relu", "softplus",
+    "identity", or another name in `reservoir.activations.ACTIVATIONS`.
 leak_rate : float in (0, 1] or array of shape (n_units,), per step, default=0.3
     Of the cell "leaky": how much of the state is new at each step. It is not trained. Other cells
     ignore it.
@@ -21,7 +22,8 @@ init : str or estimator, default="auto"
     Where training starts. "least_squares": a random reservoir whose recurrent weights and readout
     are fitted layer by layer; "esn": a random reservoir under a ridge readout; "orthogonal",
     "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is "least_squares",
-    and "orthogonal" for one label per sequence: what measures best. Or an
+    what measures best; "orthogonal" for one label per sequence (unless ``max_iter=0`` leaves the
+    start as it is), and for cells that starts from data do not know. Or an
     ESNRegressor or RNNRegressor with the same n_units, leak and include_input: unfitted, it is
     fitted on the same data; wrap a fitted one in `sklearn.frozen.FrozenEstimator`, because
     scikit-learn's clone (in searches and cross-validation) would forget its weights.

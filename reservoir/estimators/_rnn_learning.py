@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level
-from reservoir.estimators._rnn_start import WHOLE, n_gates
+from reservoir.estimators._rnn_start import WHOLE, rows_per_step
 from reservoir.training._engines import choose, numpy_seconds
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network
@@ -148,7 +148,7 @@ def engine_for_training(estimator: Any, network: Network, data: Data) -> str:
     """Choose who loops over time, by how long all of the training would take NumPy."""
     size = min(size_of_batch(estimator), len(data))
     n_steps = sum(len(X) for X in data.inputs) / size
-    seconds = numpy_seconds((1, size, n_gates(network.cell) * network.cell.n_units))
+    seconds = numpy_seconds((1, size, rows_per_step(network.cell)))
     return choose("auto", seconds * n_steps * (estimator.max_iter + _STARTING_RUNS))
 
 
@@ -191,6 +191,12 @@ def warn_of_trouble(estimator: Any, done: Training) -> None:
             f"{best}. The start is kept. Lower learning_rate_init="
             f"{estimator.learning_rate_init:g}, "
             'or use solver="lbfgs".'
+        )
+    elif not done.n_epochs and estimator.init == "auto" and estimator._drawn_at_random:
+        text = (
+            f"max_iter=0 leaves the weights as they were drawn, which know nothing: starts from "
+            f"data do not know {type(estimator.network_.cell).__name__}. Set max_iter above 0, or "
+            "give init= a fitted network."
         )
     else:
         return

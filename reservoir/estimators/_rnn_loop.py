@@ -30,7 +30,7 @@ def run_gated_loop(
     clip: Any = None,
 ) -> tuple[Array, Array, int]:
     """Run on own outputs; parameters and returns as in `run_closed_loop`, with the sound steps."""
-    dtype = params["W"].dtype
+    dtype = params["coef"].dtype
     if not callable(readout):
         coef, intercept = (np.asarray(part, dtype=dtype) for part in readout)
 

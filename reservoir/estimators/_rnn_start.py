@@ -19,7 +19,8 @@ from reservoir._validation import (
     check_numbers,
     check_switch,
 )
-from reservoir.activations import get_activation
+from reservoir.activations import ACTIVATIONS, Activation, get_activation
+from reservoir.training._loops import FROM_VALUES
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell
@@ -31,6 +32,9 @@ from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
 
+_SIMPLE = ("rnn", "leaky")
+_LAYERS = (SimpleCell, LSTMCell, GRUCell)  # known to starts from data
+_STEPS = ("forward", "backward", "shapes")
 WHOLE = ("lbfgs", "least_squares")
 SOLVERS = (*OPTIMIZERS, *WHOLE)
 
@@ -120,37 +124,85 @@ def read_control(value: Any) -> GradientControl | None:
     return GradientControl(weight=weight) if weight else None
 
 
+def check_controllable(estimator: Any, cell: Cell) -> None:
+    """Refuse gradient control where the Jacobian, or its derivative, is not known."""
+    if not isinstance(cell, SimpleCell):
+        raise ValueError(
+            f"gradient_control is for cell='rnn' and 'leaky'; got cell={estimator.cell!r}. Gates "
+            "keep the gradient in their own way: use gradient_control=0."
+        )
+    if cell.activation not in FROM_VALUES:
+        raise ValueError(
+            f"gradient_control needs the curvature of the activation, and activation="
+            f"{cell.activation!r} has none: it is known of {', '.join(map(repr, FROM_VALUES))}. "
+            "Use one of these, or gradient_control=0."
+        )
+
+
 def make_cell(estimator: Any) -> Cell:
     """Return the cell that an estimator's parameters name."""
     cell = estimator.cell
     if isinstance(cell, Cell):
-        if cell.n_units != estimator.n_units:
-            raise ValueError(
-                f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
-                "make them equal."
-            )
-        return cell
+        return _checked(cell, estimator)
     check_choice("cell", cell, CELLS)
     rates = check_numbers("leak_rate", estimator.leak_rate)
     leak: Any = tuple(rates.tolist()) if rates.ndim == 1 else estimator.leak_rate
     SimpleCell(estimator.n_units, leak_rate=leak)  # a bad rate is refused, used or not
-    activation = get_activation(estimator.activation).name
-    if cell in ("lstm", "gru"):
+    activation = registered_name(get_activation(estimator.activation))
+    if cell not in _SIMPLE:
         if activation != "tanh":
+            own = "are logistic and tanh" if cell in ("lstm", "gru") else "are its own"
             raise ValueError(
                 f"activation={activation!r} goes with cell='rnn' and 'leaky'; gates and "
-                f"candidates of cell={cell!r} are logistic and tanh."
+                f"candidates of cell={cell!r} {own}."
             )
-        return LSTMCell(estimator.n_units) if cell == "lstm" else GRUCell(estimator.n_units)
+        return _checked(CELLS[cell](estimator.n_units), estimator)
     return SimpleCell(estimator.n_units, activation, leak if cell == "leaky" else 1.0)
 
 
-def resolve_init(estimator: Any) -> Any:
+def _checked(cell: Any, estimator: Any) -> Cell:
+    """Refuse what is no cell of the right size, or would be taken for one that it is not."""
+    if not isinstance(cell, Cell):
+        raise TypeError(
+            f"CELLS[{estimator.cell!r}] makes {cell!r}, which is no cell: derive it from "
+            "reservoir.training.cells.Cell."
+        )
+    for kind in _LAYERS:
+        changed = [name for name in _STEPS if getattr(type(cell), name) is not getattr(kind, name)]
+        if isinstance(cell, kind) and changed:
+            raise TypeError(
+                f"cell={type(cell).__name__} is a {kind.__name__} with a {changed[0]!r} of its "
+                f"own; forecasts and starts would take it for a {kind.__name__}. Derive it from "
+                "reservoir.training.cells.Cell."
+            )
+    if cell.n_units != estimator.n_units:
+        raise ValueError(
+            f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
+            "make them equal."
+        )
+    return cell
+
+
+def registered_name(activation: Activation) -> str:
+    """Return the name that a trained network finds an activation by."""
+    if ACTIVATIONS.get(activation.name) is not activation:
+        raise ValueError(
+            f"activation={activation.name!r} is another function in reservoir.activations."
+            "ACTIVATIONS, or none, and trained networks look it up there by its name. Register it "
+            f"first, under a name that is free: ACTIVATIONS[{activation.name!r}] = activation."
+        )
+    return activation.name
+
+
+def resolve_init(estimator: Any, cell: Cell) -> Any:
     """Return where training starts: "auto" is what measures best."""
     if not isinstance(estimator.init, str) or estimator.init != "auto":
         return estimator.init
+    if not isinstance(cell, _LAYERS):
+        return "orthogonal"  # starts from data do not know the cell
+    # random weights learn labels at the end best, and know nothing before they have learned
     labels_at_the_end = estimator.target == "last" and is_classifier(estimator)
-    return "orthogonal" if labels_at_the_end else "least_squares"
+    return "orthogonal" if labels_at_the_end and estimator.max_iter else "least_squares"
 
 
 def starting_weights(
@@ -167,7 +219,7 @@ def starting_weights(
     X and y are as the user gave them, for an estimator that is yet to be fitted; `data` holds the
     sequences to learn from.
     """
-    init = resolve_init(estimator)
+    init = resolve_init(estimator, network.cell)
     if not isinstance(init, str):
         params = _weights_of(_fitted(init, X, y), network)
     elif init in STARTS:
@@ -181,16 +233,31 @@ def starting_weights(
             random_state=generator,
         )
     else:
-        params = initialize(
-            network.shapes(), init, n_gates=n_gates(network.cell), random_state=generator
-        )
+        params = _random_weights(network, init, generator)
     dtype = data.inputs[0].dtype
     return {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
 
 
-def n_gates(cell: Cell) -> int:
-    """Return how many gates stand one below the other in a cell's weights."""
-    return cell.shapes(1)["W"][0] // cell.n_units
+def _random_weights(network: Network, scheme: str, generator: np.random.Generator) -> Params:
+    """Draw all weights; those of a cell made of cells part by part, each with gates of its own."""
+    parts: dict[str, dict[str, tuple[int, ...]]] = {}
+    for name, shape in network.shapes().items():
+        of, dot, own = name.rpartition(".")
+        parts.setdefault(of + dot, {})[own] = shape
+    params: Params = {}
+    for of, shapes in parts.items():
+        W = shapes.get("W", (1, 1))
+        gates = max(W[0] // W[1], 1) if len(W) == 2 else 1
+        drawn = initialize(shapes, scheme, n_gates=gates, random_state=generator)
+        params |= {of + own: array for own, array in drawn.items()}
+    return params
+
+
+def rows_per_step(cell: Cell) -> int:
+    """Return how many numbers come out of a step's recurrent products: gates times units."""
+    shapes = cell.shapes(1).items()
+    rows = sum(shape[0] for name, shape in shapes if name.rpartition(".")[2] == "W")
+    return rows or cell.width
 
 
 _SAID_BY = {
@@ -250,7 +317,7 @@ def network_of(esn: Any) -> Network:
     activation = get_activation(reservoir.activation)
     leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))
-    cell = SimpleCell(reservoir.n_units, activation.name, rate)
+    cell = SimpleCell(reservoir.n_units, registered_name(activation), rate)
     return Network(
         cell,
         reservoir.n_features,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextvars import ContextVar
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -61,9 +60,19 @@ def using(engine: str) -> Iterator[None]:
         _engine.reset(token)
 
 
-def loops_for(shape: tuple[int, ...], dtype: Any) -> ModuleType:
+class _Compiled:
+    """The kernels, and NumPy's loops where a cell has no kernel."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_kernels if name in _kernels.__all__ else _loops, name)
+
+
+_COMPILED = _Compiled()
+
+
+def loops_for(shape: tuple[int, ...], dtype: Any) -> Any:
     """Return the loops for arrays of a shape (n_steps, n_sequences, n_gates * n_units)."""
     if np.dtype(dtype) not in (np.float64, np.float32):
         return _loops
     chosen = choose(_engine.get(), numpy_seconds(shape))
-    return _kernels if chosen == "numba" else _loops
+    return _COMPILED if chosen == "numba" else _loops

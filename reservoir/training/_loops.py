@@ -13,6 +13,9 @@ from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS
 from reservoir.activations._table import LEAKY_SLOPE
 
+#: Activations whose slope and curvature follow from the value, below.
+FROM_VALUES = ("tanh", "logistic", "relu", "leaky_relu", "softplus", "identity")
+
 
 def slope(activation: str, value: Array) -> Array:
     """Return f'(z), given the value f(z).
@@ -20,12 +23,17 @@ def slope(activation: str, value: Array) -> Array:
     Parameters
     ----------
     activation : str
-        A name in `reservoir.activations.ACTIVATIONS`.
+        "tanh", "logistic", "relu", "leaky_relu", "softplus" or "identity".
     value : array
 
     Returns
     -------
     array of the shape of value
+
+    Raises
+    ------
+    ValueError
+        If the activation is another: its derivative is known from z alone.
 
     Examples
     --------
@@ -45,6 +53,7 @@ def slope(activation: str, value: Array) -> Array:
         return np.where(value > 0, one, value.dtype.type(LEAKY_SLOPE))
     if activation == "softplus":
         return -np.expm1(-value)
+    check_from_values(activation, "slope")
     return np.ones_like(value)
 
 
@@ -54,12 +63,17 @@ def curvature(activation: str, value: Array) -> Array:
     Parameters
     ----------
     activation : str
-        A name in `reservoir.activations.ACTIVATIONS`.
+        As in `slope`.
     value : array
 
     Returns
     -------
     array of the shape of value
+
+    Raises
+    ------
+    ValueError
+        If the activation is another.
 
     Examples
     --------
@@ -75,7 +89,17 @@ def curvature(activation: str, value: Array) -> Array:
     if activation == "softplus":
         rest = np.exp(-value)
         return rest * (1 - rest)
+    check_from_values(activation, "curvature")
     return np.zeros_like(value)
+
+
+def check_from_values(activation: str, what: str) -> None:
+    """Refuse an activation of which a value does not say how steep it is there."""
+    if activation not in FROM_VALUES:
+        raise ValueError(
+            f"activation={activation!r}: its {what} does not follow from its value, as that of "
+            f"{', '.join(map(repr, FROM_VALUES))} does. Use one of these."
+        )
 
 
 def simple_forward(
@@ -95,7 +119,7 @@ def simple_forward(
     V : array of shape (n_steps, n_sequences, n_units)
         Written: the values f(z). The rows of H themselves if there is no leak.
     U : array of shape (n_steps, n_sequences, n_units)
-        The projected inputs, bias included. Overwritten.
+        The projected inputs, bias included. Overwritten, here by z.
     W : array of shape (n_units, n_units)
     activation : str
         A name in `reservoir.activations.ACTIVATIONS`.
@@ -128,6 +152,7 @@ def simple_backward(
     V, W, leak
         As in `simple_forward`.
     activation : str
+        As in `slope`.
     extra : array of the shape of D, or None
         What enters at the pre-activations directly.
 
@@ -139,6 +164,13 @@ def simple_backward(
     slopes = slope(activation, V)
     if leak is not None:
         slopes *= leak
+    return backward_by_slopes(D, slopes, W, leak, extra)
+
+
+def backward_by_slopes(
+    D: Array, slopes: Array, W: Array, leak: Array | None, extra: Array | None
+) -> Array:
+    """Do as `simple_backward`, given a f'(z) at every step."""
     keep = None if leak is None else 1 - leak
     g = np.zeros_like(D[0])
     through = np.empty_like(g)

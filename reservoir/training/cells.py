@@ -12,6 +12,7 @@ left for the loop over time is one product a step.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,8 +21,18 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_numbers
 from reservoir.activations import ACTIVATIONS
+from reservoir.training import _loops
+from reservoir.training._cell_parts import (
+    as_rows,
+    ends_of,
+    enter,
+    project,
+    states_at,
+    weight_gradients,
+    with_ones,
+)
 from reservoir.training._engines import loops_for
-from reservoir.training._loops import curvature, slope
+from reservoir.training._loops import FROM_VALUES, curvature, slope
 from reservoir.training._params import Params
 
 __all__ = [
@@ -77,7 +88,8 @@ class Cell(ABC):
 
     A stack of cells is a cell, and so are two that run in opposite directions: whoever writes one
     gives `width` (what the readout sees), `state_size` (what goes on from chunk to chunk),
-    `shapes`, `forward` and `backward`.
+    `shapes`, `forward` and `backward`. The weights of its parts go by names such as "0.W" and
+    "1.W": what stands before the dot is drawn as one cell.
 
     Examples
     --------
@@ -177,49 +189,6 @@ class Cell(ABC):
             )
 
 
-def _project(X: Array, weights: Array, bias: Array) -> Array:
-    """Return W_in x + bias for all steps in one product: the bias weighs an input that is 1."""
-    both = np.vstack([weights.T, bias])
-    return (_with_ones(X) @ both).reshape(*X.shape[:2], -1)
-
-
-def _with_ones(*arrays: Array) -> Array:
-    """Return the rows of arrays side by side, and a column of ones."""
-    parts = [_rows(A) for A in arrays]
-    return np.hstack([*parts, np.ones((len(parts[0]), 1), parts[0].dtype)])
-
-
-def _rows(A: Array) -> Array:
-    return A.reshape(-1, A.shape[-1])
-
-
-def _ends(X: Array, lengths: Array | None) -> Array:
-    return np.full(X.shape[1], len(X)) if lengths is None else np.asarray(lengths)
-
-
-def _at(states: Array, ends: Array) -> Array:
-    """Return the state of each sequence at its end."""
-    return states[ends, np.arange(states.shape[1])]
-
-
-def _enter(dH: Array, ends: Array, d_end: Array | None) -> None:
-    """Add the gradient at the end states to that at the outputs."""
-    if d_end is not None:
-        running = np.flatnonzero(ends > 0)
-        dH[ends[running] - 1, running] += d_end[running]
-
-
-def _weight_gradients(D: Array, X: Array, before: Array) -> Params:
-    """Return the gradients of W_in, W and bias, given that at the pre-activations."""
-    flat, n, p = _rows(D), before.shape[2], X.shape[2]
-    if flat.shape[1] == n:
-        parts = flat.T @ _rows(X), flat.T @ _rows(before), flat.sum(axis=0)
-    else:  # many gates: one product, the other way round, is up to 1.4 times faster
-        whole = (_with_ones(before, X).T @ flat).T
-        parts = whole[:, n : n + p], whole[:, :n], whole[:, n + p]
-    return dict(zip(("W_in", "W", "bias"), map(np.ascontiguousarray, parts), strict=True))
-
-
 @dataclass(frozen=True)
 class SimpleCell(Cell):
     """``h = (1 - a) h + a f(W h + W_in x + bias)``: Elman's cell, and the reservoir's.
@@ -227,7 +196,9 @@ class SimpleCell(Cell):
     Parameters
     ----------
     n_units : int
-    activation : {"tanh", "logistic", "relu", "leaky_relu", "softplus", "identity"}, default="tanh"
+    activation : str, default="tanh"
+        A name in `reservoir.activations.ACTIVATIONS`. One that is registered there by a user is
+        trained by its derivative, on NumPy.
     leak_rate : float in (0, 1] or tuple of n_units such numbers, default=1.0
 
     References
@@ -272,7 +243,9 @@ class SimpleCell(Cell):
     def slopes(self, trace: Trace) -> Array:
         """Return a f'(z) at every step of a trace: what a pre-activation does to the state."""
         values: Array = trace.values  # type: ignore[assignment]
-        slopes = slope(self.activation, values)
+        slopes = trace.kept.get("slopes")
+        if slopes is None:
+            slopes = slope(self.activation, values)
         leak = self.leaks(values.dtype)
         return slopes if leak is None else slopes * leak
 
@@ -284,14 +257,20 @@ class SimpleCell(Cell):
         lengths: Array | None = None,
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
-        U = _project(X, params["W_in"], params["bias"])
+        U = project(X, params["W_in"], params["bias"])
         leak = self.leaks(X.dtype)
         H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
         H[0] = self._start(X, state)
         V = H[1:] if leak is None else np.empty_like(U)
-        loops_for(U.shape, U.dtype).simple_forward(H, V, U, params["W"], self.activation, leak)
-        ends = _ends(X, lengths)
-        return Trace(X, H, _at(H, ends), ends, V)
+        known = self.activation in FROM_VALUES
+        loops = loops_for(U.shape, U.dtype) if known else _loops
+        loops.simple_forward(H, V, U, params["W"], self.activation, leak)
+        ends = ends_of(X, lengths)
+        trace = Trace(X, H, states_at(H, ends), ends, V)
+        if not known:  # the value need not say how steep f is there: U holds z now
+            slopes = ACTIVATIONS[self.activation].derivative(U)
+            trace.kept["slopes"] = np.asarray(slopes, dtype=U.dtype)
+        return trace
 
     def backward(
         self,
@@ -307,11 +286,17 @@ class SimpleCell(Cell):
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
-        _enter(dH, trace.lengths, d_end)
+        enter(dH, trace.lengths, d_end)
         leak = self.leaks(dH.dtype)
-        loops = loops_for(dH.shape, dH.dtype)
-        d_start = loops.simple_backward(dH, trace.values, params["W"], self.activation, leak, d_pre)
-        grads = _weight_gradients(dH, trace.inputs, trace.states[:-1])
+        if "slopes" in trace.kept:
+            slopes = self.slopes(trace)
+            d_start = _loops.backward_by_slopes(dH, slopes, params["W"], leak, d_pre)
+        else:
+            loops = loops_for(dH.shape, dH.dtype)
+            d_start = loops.simple_backward(
+                dH, trace.values, params["W"], self.activation, leak, d_pre
+            )
+        grads = weight_gradients(dH, trace.inputs, trace.states[:-1])
         return grads, d_start, dH @ params["W_in"] if inputs else None
 
 
@@ -373,14 +358,14 @@ class LSTMCell(Cell):
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         n = self.n_units
-        G = _project(X, params["W_in"], params["bias"])
+        G = project(X, params["W_in"], params["bias"])
         H, C = (np.empty((len(X) + 1, X.shape[1], n), G.dtype) for _ in range(2))
         start = self._start(X, state)
         H[0], C[0] = start[:, :n], start[:, n:]
         TC = np.empty((len(X), X.shape[1], n), G.dtype)
         loops_for(G.shape, G.dtype).lstm_forward(H, C, TC, G, params["W"], self._peep(params))
-        ends = _ends(X, lengths)
-        end = np.hstack([_at(H, ends), _at(C, ends)])
+        ends = ends_of(X, lengths)
+        end = np.hstack([states_at(H, ends), states_at(C, ends)])
         return Trace(X, H, end, ends, kept={"C": C, "TC": TC, "G": G})
 
     def _peep(self, params: Params) -> Array | None:
@@ -405,7 +390,7 @@ class LSTMCell(Cell):
         C, TC, G = (trace.kept.pop(name) for name in ("C", "TC", "G"))
         d_cell = np.zeros_like(C[0])
         if d_end is not None:
-            _enter(dH, ends, d_end[:, :n])
+            enter(dH, ends, d_end[:, :n])
             d_cell = np.array(d_end[:, n:])
             if (ends < len(TC)).any():
                 # a cell that ends early: the padding behind it must hand its gradient on unchanged
@@ -414,7 +399,7 @@ class LSTMCell(Cell):
                     G[ends[b] :, b, n : 2 * n] = 1
         loops = loops_for(G.shape, G.dtype)
         d_h, d_c = loops.lstm_backward(dH, d_cell, G, C, TC, params["W"], self._peep(params))
-        grads = _weight_gradients(G, trace.inputs, trace.states[:-1])
+        grads = weight_gradients(G, trace.inputs, trace.states[:-1])
         if self.peephole:
             i, f, _, o = (G[:, :, k * n : (k + 1) * n] for k in range(4))
             pairs = ((i, C[:-1]), (f, C[:-1]), (o, C[1:]))
@@ -468,13 +453,13 @@ class GRUCell(Cell):
         lengths: Array | None = None,
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
-        G = _project(X, params["W_in"], params["bias"])
+        G = project(X, params["W_in"], params["bias"])
         H = np.empty((len(X) + 1, X.shape[1], self.n_units), G.dtype)
         H[0] = self._start(X, state)
         R = np.empty_like(H[1:])
         loops_for(G.shape, G.dtype).gru_forward(H, G, R, params["W"], params["bias_recurrent"])
-        ends = _ends(X, lengths)
-        return Trace(X, H, _at(H, ends), ends, kept={"G": G, "R": R})
+        ends = ends_of(X, lengths)
+        return Trace(X, H, states_at(H, ends), ends, kept={"G": G, "R": R})
 
     def backward(
         self,
@@ -493,10 +478,10 @@ class GRUCell(Cell):
         self._check_no_pre(d_pre)
         n = self.n_units
         G, R = (trace.kept.pop(name) for name in ("G", "R"))
-        _enter(dH, trace.lengths, d_end)
+        enter(dH, trace.lengths, d_end)
         d_start = loops_for(G.shape, G.dtype).gru_backward(dH, G, trace.states, R, params["W"])
-        before, d, d_recurrent = _rows(trace.states[:-1]), _rows(G), _rows(R)
-        from_inputs = (_with_ones(trace.inputs).T @ d).T
+        before, d, d_recurrent = as_rows(trace.states[:-1]), as_rows(G), as_rows(R)
+        from_inputs = (with_ones(trace.inputs).T @ d).T
         recurrent = before.T @ d[:, : 2 * n], before.T @ d_recurrent
         grads = {
             "W_in": np.ascontiguousarray(from_inputs[:, :-1]),
@@ -507,5 +492,11 @@ class GRUCell(Cell):
         return grads, d_start, G @ params["W_in"] if inputs else None
 
 
-#: Cells by the name that estimators take; "leaky" is a `SimpleCell` with a leak.
-CELLS = {"rnn": SimpleCell, "leaky": SimpleCell, "lstm": LSTMCell, "gru": GRUCell}
+#: Cells by the name that estimators take, each a function of n_units; "leaky" is a `SimpleCell`
+#: with a leak, and the two simple ones take the estimator's activation.
+CELLS: dict[str, Callable[[int], Cell]] = {
+    "rnn": SimpleCell,
+    "leaky": SimpleCell,
+    "lstm": LSTMCell,
+    "gru": GRUCell,
+}

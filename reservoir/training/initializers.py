@@ -200,7 +200,7 @@ def initialize(
     params: Params = {}
     for name, shape in shapes.items():
         n_blocks = n_gates if name in _GATED else 1
-        if shape[0] % n_blocks:
+        if shape[:1] and shape[0] % n_blocks:
             raise ValueError(f"{name} has {shape[0]} rows, not a multiple of n_gates={n_gates}.")
         array = _array(name, shape, n_blocks, draws, children[name], options)
         if name == "bias" and n_gates == _LSTM_GATES:
@@ -218,6 +218,8 @@ def _array(
     rng: np.random.Generator,
     options: Options,
 ) -> Array:
+    if len(shape) not in (1, 2):
+        raise ValueError(f"{name} has shape {shape}: vectors and matrices are drawn, nothing else.")
     if len(shape) == 1 or name == "peephole":
         if draws.vector is None:
             return np.zeros(shape)

@@ -117,7 +117,7 @@ class OnlineLearner:
         state : array of shape (state_size,), optional
             Zeros by default.
         """
-        dtype = self.params["W"].dtype
+        dtype = self.params["coef"].dtype
         size = self.network.cell.state_size
         start = np.zeros(size, dtype) if state is None else np.array(state, dtype=dtype)
         self.state = start

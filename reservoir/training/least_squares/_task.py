@@ -12,7 +12,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
 from reservoir.training._params import Params
 from reservoir.training.bptt import Batch, Network, make_batch
-from reservoir.training.cells import Cell, SimpleCell
+from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.losses import OUTPUTS, check_targets, invert_output
 
 BLOCK_ROWS = 512
@@ -131,6 +131,11 @@ def make_task(
     check_choice("target", target, TARGETS)
     check_count("washout", washout, minimum=0)
     check_number("holdout", holdout, low=0.0, high=1.0, high_open=True)
+    if cell is not None and not isinstance(cell, (SimpleCell, LSTMCell, GRUCell)):
+        raise ValueError(
+            f"Least squares knows SimpleCell, LSTMCell and GRUCell; got {type(cell).__name__}. "
+            "Train it by gradients, for instance with solver='adam' or 'lbfgs', or online='bptt'."
+        )
     weights = _read_weights(params)
     dtype = weights["W"].dtype
     inputs = _read_sequences("X", X, dtype)

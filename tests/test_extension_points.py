@@ -1,0 +1,299 @@
+"""A new cell, a cell made of cells, a cell without kernels, a new activation: toys, registered."""
+
+import io
+from contextlib import contextmanager
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
+from test_gradients import Stack, check, draw, ragged
+
+from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, _kernels, save
+from reservoir.activations import ACTIVATIONS, Activation
+from reservoir.datasets import mackey_glass
+from reservoir.training import _loops
+from reservoir.training._engines import loops_for, using
+from reservoir.training.bptt import Network, loss_and_gradient, make_batch
+from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell, Trace, slope
+from reservoir.training.least_squares import ls_fit
+from reservoir.training.rtrl import rtrl_gradient
+
+SERIES = mackey_glass(500, random_state=0)
+X, Y = SERIES[:400], SERIES[1:401]
+FAST = {"n_units": 6, "max_iter": 8, "learning_rate_init": 0.01, "random_state": 0}
+
+
+class Decay(Cell):
+    """A toy that is no simple cell: ``h = decay h + tanh(W_in x)``, one decay per unit."""
+
+    def __init__(self, n_units):
+        self.n_units = n_units
+
+    def shapes(self, n_features):
+        return {"W_in": (self.n_units, n_features), "decay": (self.n_units,)}
+
+    def forward(self, params, X, state=None, lengths=None):
+        keep = 1 / (1 + np.exp(-params["decay"]))
+        new = np.tanh(X @ params["W_in"].T)
+        states = np.empty((len(X) + 1, *new.shape[1:]), X.dtype)
+        states[0] = 0 if state is None else state
+        for t, row in enumerate(new):
+            states[t + 1] = keep * states[t] + row
+        ends = np.full(X.shape[1], len(X)) if lengths is None else lengths
+        kept = {"new": new, "keep": keep}
+        return Trace(X, states, states[ends, np.arange(X.shape[1])], ends, kept=kept)
+
+    def backward(self, params, trace, dH, *, d_end=None, d_pre=None, inputs=False):
+        new, keep = trace.kept["new"], trace.kept["keep"]
+        d, d_keep, d_new = np.zeros_like(dH[0]), np.zeros_like(keep), np.zeros_like(new)
+        for t in range(len(dH) - 1, -1, -1):
+            d = d + dH[t]
+            d_keep += (d * trace.states[t]).sum(axis=0)
+            d_new[t] = d * (1 - new[t] ** 2)
+            d = d * keep
+        flat = d_new.reshape(-1, self.n_units)
+        W_in = flat.T @ trace.inputs.reshape(len(flat), -1)
+        grads = {"W_in": W_in, "decay": d_keep * keep * (1 - keep)}
+        return grads, d, d_new @ params["W_in"] if inputs else None
+
+
+@contextmanager
+def registered(table, name, value):
+    table[name] = value
+    try:
+        yield
+    finally:
+        del table[name]
+
+
+def cells():
+    return {
+        "stack": Stack(GRUCell(3), LSTMCell(6)),
+        "other stack": Stack(LSTMCell(2), SimpleCell(6, leak_rate=0.5)),
+        "toy": Decay(6),
+    }
+
+
+# ---------------------------------------------------------------------------- a name in CELLS
+
+
+def test_a_registered_cell_is_the_cell_that_trains():
+    network = Network(Decay(6), 3, 2)
+    check(network, ragged(network, 0), draw(network, 1))
+    with registered(CELLS, "toy", Decay):
+        rnn = RNNRegressor(cell="toy", **FAST).fit(X, Y)
+        assert type(rnn.network_.cell) is Decay
+        assert set(rnn.params_) == {"W_in", "decay", "coef", "intercept"}
+        assert rnn.best_loss_ < 0.5 * rnn.loss_curve_[0]
+        for params, message in (
+            ({"activation": "relu"}, "activation='relu' goes with cell='rnn' and 'leaky'.*'toy'"),
+            ({"gradient_control": 0.1}, "gradient_control is for .*got cell='toy'"),
+            ({"init": "least_squares"}, "got Decay. Use an initializer"),
+            ({"solver": "least_squares"}, "Least squares knows .*got Decay"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                RNNRegressor(cell="toy", **{**FAST, **params}).fit(X, Y)
+    with pytest.raises(ValueError, match="cell='toy' is not known"):
+        RNNRegressor(cell="toy", **FAST).fit(X, Y)
+
+
+def test_what_a_name_makes_is_looked_at():
+    class Doubled(SimpleCell):
+        def forward(self, params, X, state=None, lengths=None):
+            return super().forward(params, 2 * X, state, lengths)
+
+    for made, kind, message in (
+        (lambda n: "a cell", TypeError, "makes 'a cell', which is no cell"),
+        (lambda n: LSTMCell(n + 1), ValueError, "cell has n_units=7, the estimator n_units=6"),
+        (Doubled, TypeError, "cell=Doubled is a SimpleCell with a 'forward' of its own"),
+    ):
+        with registered(CELLS, "toy", made), pytest.raises(kind, match=message):
+            RNNRegressor(cell="toy", **FAST).fit(X, Y)
+    with pytest.raises(TypeError, match=r"Derive it from reservoir\.training\.cells\.Cell"):
+        RNNRegressor(cell=Doubled(6), **FAST).fit(X, Y)
+
+
+def test_a_name_for_a_known_cell():
+    with registered(CELLS, "half", lambda n: SimpleCell(n, leak_rate=0.5)):
+        ours = RNNRegressor(cell="half", **FAST).fit(X, Y)
+    theirs = RNNRegressor(cell="leaky", leak_rate=0.5, **FAST).fit(X, Y)
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+
+
+# ---------------------------------------------------------------------------- cells as objects
+
+
+@pytest.mark.parametrize("cell", cells())
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_cells_of_ones_own_do_all_that_a_network_does(cell, dtype):
+    rnn = RNNRegressor(cell=cells()[cell], dtype=dtype, **FAST).fit(X, Y)
+    assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
+    assert rnn.predict(X).dtype == dtype
+    assert rnn.states(X).shape == (400, 6)
+    u, state = SERIES[400:401].astype(dtype), rnn.state_
+    for row in rnn.forecast(4):
+        u, state = rnn.predict(u, initial_state=state, return_state=True)
+        np.testing.assert_allclose(row, u[0], rtol=1e-5)
+    again = clone(rnn).fit(X, Y)
+    np.testing.assert_array_equal(again.predict(X), rnn.predict(X))
+    steady = rnn.predict(X[:5], initial_state="steady")
+    assert np.isfinite(steady).all()
+    warm = clone(rnn).set_params(warm_start=True, solver="lbfgs", max_iter=3).fit(X, Y)
+    assert warm.fit(X, Y).loss_curve_[0] == pytest.approx(min(warm.loss_curve_), rel=0.5)
+    online = clone(rnn).set_params(learning_rate_init=0.003)
+    for _ in range(5):
+        online.partial_fit(X, Y, new_sequence=True)
+    assert online.loss_curve_[-1] < online.loss_curve_[0]
+    from_frozen = RNNRegressor(
+        cell=rnn.cell, init=FrozenEstimator(rnn), dtype=dtype, **{**FAST, "max_iter": 0}
+    ).fit(X, Y)
+    np.testing.assert_array_equal(from_frozen.predict(X), rnn.predict(X))
+
+
+@pytest.mark.parametrize("cell", cells())
+def test_what_cells_of_ones_own_refuse(cell):
+    made = cells()[cell]
+    name = type(made).__name__
+    rnn = RNNRegressor(cell=made, **FAST).fit(X, Y)
+    buffer = io.BytesIO()
+    joblib.dump(rnn, buffer)
+    buffer.seek(0)
+    np.testing.assert_array_equal(joblib.load(buffer).predict(X), rnn.predict(X))
+    with pytest.raises(TypeError, match=f"cell=.*{name}.* cannot be written.*joblib"):
+        save(rnn, "nowhere.npz")
+    with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
+        _ = rnn.reservoir_
+    with pytest.raises(ValueError, match=f"cannot carry {name}"):
+        rnn.to_torch()
+    for params, message in (
+        ({"init": "esn"}, f"got {name}. Use an initializer"),
+        ({"solver": "least_squares"}, f"got {name}. Train it by gradients"),
+        ({"gradient_control": 0.1}, "gradient_control is for"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            RNNRegressor(cell=made, **{**FAST, **params}).fit(X, Y)
+    for online in ("rtrl", "least_squares"):
+        learner = RNNRegressor(cell=made, online=online, **FAST)
+        with pytest.raises(ValueError, match=f"got {name}"):
+            learner.partial_fit(X, Y)
+        assert not hasattr(learner, "params_")
+    with pytest.raises(ValueError, match="Least squares knows SimpleCell"):
+        ls_fit(dict(rnn.params_), X, Y, cell=made)
+
+
+def test_a_start_that_knows_nothing_says_so():
+    for seed in range(3):
+        rnn = RNNRegressor(6, cell=Decay(6), max_iter=0, random_state=seed)
+        with pytest.warns(ConvergenceWarning, match="max_iter=0 leaves .* do not know Decay"):
+            rnn.fit(X, Y)
+        rnn.set_params(init="glorot").fit(X, Y)  # who asks for random weights gets them
+
+
+def test_labels_from_a_stack():
+    labels = np.where(Y[:, 0] > np.median(Y), "high", "low")
+    clf = RNNClassifier(cell=Stack(SimpleCell(4), GRUCell(6)), **{**FAST, "max_iter": 30})
+    assert clf.fit(X, labels).score(X, labels) > 0.8
+
+
+def test_parts_of_a_stack_are_drawn_as_cells():
+    """Each with gates of its own: orthogonal blocks, and the forget gate of the LSTM at 1."""
+    params = RNNRegressor(cell=cells()["stack"], init="orthogonal", **{**FAST, "max_iter": 0})
+    params = params.fit(X, Y).params_
+    for name, n in (("0.W", 3), ("1.W", 6)):
+        for block in np.split(params[name], len(params[name]) // n):
+            np.testing.assert_allclose(block @ block.T, np.eye(n), atol=1e-12)
+    np.testing.assert_array_equal(params["1.bias"][6:12], 1.0)
+    assert not params["0.bias"].any()
+
+
+# ---------------------------------------------------------------------------- no kernel
+
+
+@pytest.mark.skipif(not _kernels.usable(), reason="needs numba")
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
+    monkeypatch.setattr(_loops, "toy_forward", lambda H: H.cumsum(axis=0, out=H), raising=False)
+
+    class Sum(Decay):
+        def forward(self, params, X, state=None, lengths=None):
+            loops = loops_for((400, 1, 6), X.dtype)
+            loops.toy_forward(np.ones((2, 1, 1)))
+            assert engine == "numpy" or loops.simple_forward is _kernels.simple_forward
+            return super().forward(params, X, state, lengths)
+
+    with using(engine):
+        with pytest.raises(AttributeError, match="no attribute 'other_forward'"):
+            _ = loops_for((400, 1, 6), X.dtype).other_forward
+        rnn = RNNRegressor(cell=Sum(6), **{**FAST, "max_iter": 1})
+        monkeypatch.setattr("reservoir.estimators._rnn.engine_for_training", lambda *_: engine)
+        assert np.isfinite(rnn.fit(X, Y).predict(X)).all()
+
+
+# ---------------------------------------------------------------------------- an activation
+
+SINE = Activation("sine", np.sin, np.cos, 1.0, None, True)  # a value says nothing of the slope
+TWIN = Activation("twin", np.tanh, lambda z: 1 - np.tanh(z) ** 2, 1.0, np.arctanh, True)
+
+
+@pytest.mark.parametrize("leak", [1.0, 0.4, (0.1, 0.4, 1.0, 0.7, 0.2)])
+@pytest.mark.parametrize("activation", [SINE, TWIN], ids=lambda activation: activation.name)
+def test_a_registered_activation_has_its_own_slope(activation, leak):
+    with registered(ACTIVATIONS, activation.name, activation):
+        network = Network(SimpleCell(5, activation.name, leak), 3, 2, include_input=True)
+        for seed in range(3):
+            params = draw(network, seed, scale=0.9)
+            for engine in ("numpy", "numba") if _kernels.usable() else ("numpy",):
+                with using(engine):
+                    check(network, ragged(network, seed), params)
+            x, y = np.random.default_rng(seed).standard_normal((2, 12, 3))
+            value, grads, _ = rtrl_gradient(network, params, x, y[:, :2])
+            expected, theirs, _ = loss_and_gradient(network, params, make_batch([x], [y[:, :2]]))
+            assert np.isclose(value, expected, rtol=1e-12)
+            for name, grad in grads.items():
+                np.testing.assert_allclose(grad, theirs[name], rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("params", [{}, {"solver": "lbfgs"}, {"init": "orthogonal"}], ids=str)
+def test_a_copy_of_tanh_trains_as_tanh(params):
+    with registered(ACTIVATIONS, "twin", TWIN):
+        for dtype in ("float64", "float32"):
+            settings = {**FAST, "max_iter": 3, "dtype": dtype, **params}
+            twin = RNNRegressor(activation="twin", **settings).fit(X, Y)
+            tanh = RNNRegressor(**settings).fit(X, Y)
+            # least squares moves a layer only where it knows the range of f: other starts
+            if params.get("init"):
+                np.testing.assert_allclose(twin.loss_curve_, tanh.loss_curve_, rtol=1e-3)
+            assert twin.best_loss_ < 0.05 * np.var(Y)
+            assert {array.dtype for array in twin.params_.values()} == {np.dtype(dtype)}
+            loop, u, state = twin.forecast(3), SERIES[400:401].astype(dtype), twin.state_
+            for row in loop:
+                u, state = twin.predict(u, initial_state=state, return_state=True)
+                np.testing.assert_allclose(row, u[0], rtol=1e-4)
+
+
+def test_an_esn_with_a_registered_activation_can_be_trained():
+    with registered(ACTIVATIONS, "sine", SINE):
+        esn = ESNRegressor(20, activation="sine", random_state=0).fit(X, Y)
+        rnn = esn.to_rnn().set_params(max_iter=5)
+        np.testing.assert_allclose(rnn.predict(X), esn.predict(X), atol=1e-9)
+        assert clone(rnn).fit(X, Y).best_loss_ <= np.mean((Y - esn.predict(X)) ** 2)
+
+
+def test_activations_that_networks_cannot_be_trained_with():
+    for activation in (SINE, Activation("tanh", np.sin, np.cos, 1.0, None, True)):
+        with pytest.raises(ValueError, match=f"activation='{activation.name}' is another.*Regist"):
+            RNNRegressor(activation=activation, **FAST).fit(X, Y)
+        esn = ESNRegressor(5, activation=activation, random_state=0).fit(X, Y)  # reservoirs work
+        with pytest.raises(ValueError, match="Register it"):
+            esn.to_rnn()
+    with registered(ACTIVATIONS, "sine", SINE):
+        with pytest.raises(ValueError, match=r"needs the curvature .*activation='sine'.*'tanh'"):
+            RNNRegressor(activation="sine", gradient_control=0.1, **FAST).fit(X, Y)
+        with pytest.raises(ValueError, match="activation='sine': its slope does not follow"):
+            slope("sine", np.zeros(2))
+        rnn = RNNRegressor(activation="sine", **FAST).fit(X, Y)
+        with pytest.raises(ValueError, match=r"activation='sine'.*torch.nn.RNN knows"):
+            rnn.to_torch()
