@@ -41,6 +41,7 @@ from reservoir.estimators._rnn_start import (
     resolve_init,
     starting_weights,
 )
+from reservoir.estimators._rnn_trial import trial_of
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
 from reservoir.training._engines import kept, using
@@ -132,15 +133,24 @@ class BaseRNN(SequenceEstimator):
         data, validation = split(self, sequences, targets, weights, skips, starts, generator)
         self._drawn_at_random = before is None and self._starts_at_random(network)
         self._engine = engine_for_training(self, network, data)
-        child = generator.spawn(1)[0]
+        trial = None
+        if before is None:
+            trial = trial_of(self, network, sequences.arrays, targets, starts)
+        draw = partial(starting_weights, self, network, X, y, data)
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
             if before is None:
-                params = starting_weights(self, network, X, y, data, generator=child)
+                params = draw(generator=generator.spawn(1)[0])
+                if trial is not None:
+                    params = trial.safest(
+                        params, lambda: draw(generator=generator.spawn(1)[0]), data
+                    )
             else:
                 _check_same(network, before[0])
                 dtype = data.inputs[0].dtype
                 params = {name: array.astype(dtype) for name, array in before[1].items()}
             done = run_training(self, network, params, data, validation, generator)
+            if trial is not None:
+                trial.settle(done, params)
         if not np.isfinite(done.criterion[done.best_epoch]):
             raise ValueError(
                 "The loss overflows from the start on. Scale X and y, or use a bounded activation "

@@ -1,0 +1,187 @@
+"""Networks trained to predict their own next input are safe to be left to their own outputs."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from reservoir import RNNClassifier, RNNRegressor
+from reservoir.datasets import mackey_glass
+from reservoir.estimators._rnn_trial import Trial, trial_of
+from reservoir.model_selection import make_forecast_pairs
+from reservoir.training.bptt import Network, predict
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.starts import start
+from reservoir.training.trainer import Data, Training
+
+SERIES = mackey_glass(2100, random_state=0).reshape(-1, 1)
+X, Y = make_forecast_pairs(SERIES[:2000])
+CELLS = {"rnn": SimpleCell, "lstm": LSTMCell, "gru": GRUCell}
+
+
+def same(first, second):
+    assert first.keys() == second.keys()
+    for name, array in first.items():
+        np.testing.assert_array_equal(array, second[name])
+
+
+def stays(rnn, series, n_steps=500):
+    """Within the training range widened by its width."""
+    low, high = series.min(), series.max()
+    rows = rnn.forecast(n_steps)
+    return bool(((rows >= 2 * low - high) & (rows <= 2 * high - low)).all())
+
+
+@pytest.mark.parametrize("seeds", [range(0, 7), range(7, 14), range(14, 20)])
+def test_starts_stay_in_the_training_range(seeds):
+    """Two of these seeds left it, by 30 times, when the first draw was kept."""
+    for seed in seeds:
+        rnn = RNNRegressor(64, max_iter=0, random_state=seed).fit(X, Y)
+        assert rnn.best_loss_ < 1e-7, seed  # one step is as good as before
+        assert stays(rnn, SERIES[:2000]), seed
+
+
+@pytest.mark.parametrize("seed", [10, 12])
+def test_trained_networks_stay_in_the_training_range(seed):
+    """One of these starts is lost; the other stays, and training improves it into one that is."""
+    rnn = RNNRegressor(64, random_state=seed).fit(X, Y)
+    assert stays(rnn, SERIES[:2000])
+    assert rnn.loss_curve_[rnn.best_epoch_] == rnn.best_loss_
+    same(rnn.params_, clone(rnn).fit(X, Y).params_)
+
+
+@pytest.mark.parametrize(
+    "params", [{"cell": "leaky"}, {"cell": "gru"}, {"output": "tanh"}], ids=str
+)
+def test_others_stay_in_the_training_range(params):
+    series = (SERIES[:600] - 0.9) / 2
+    for seed in range(4):
+        rnn = RNNRegressor(32, max_iter=2, random_state=seed, **params)
+        assert stays(rnn.fit(series[:-1], series[1:]), series), seed
+
+
+# ---------------------------------------------------------------------------- the trial itself
+
+
+def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
+    """Return a network, its data, and a start whose loops all stay."""
+    rng = np.random.default_rng(seed)
+    inputs, targets = [], []
+    for i in range(n_sequences):
+        wave = np.sin(0.2 * np.arange(301 + 20 * i) + i)[:, None]
+        columns = [wave, rng.uniform(size=wave.shape)] if exog else [wave]
+        inputs.append(np.hstack(columns)[:-1])
+        targets.append(wave[1:])
+    network = Network(CELLS[cell](20), inputs[0].shape[1], 1)
+    starts = np.zeros((n_sequences, network.cell.state_size))
+    data = Data(inputs, targets, starts=starts)
+    return network, data, start(network, inputs, targets, random_state=seed)
+
+
+@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize("n_sequences", [1, 3, 20])
+@pytest.mark.parametrize("exog", [False, True])
+def test_loops_are_those_of_predict_step_by_step(cell, n_sequences, exog):
+    network, data, params = problem(cell, n_sequences, exog)
+    trial = Trial(network, data)
+    assert len(trial.places) == (7 if exog else 8)
+    states = trial._listen(params)
+    rows = trial._run(params, states)
+    for k in (0, 3, len(trial.places) - 1):
+        i, t = trial.places[k]
+        whole, Y_end = data.inputs[i], data.targets[i][-1:]
+        state = predict(network, params, whole[:t, None])[1]
+        np.testing.assert_allclose(states[k], state[0], atol=1e-12)
+        row = whole[t] if t < len(whole) else Y_end[0]
+        for step in range(5):
+            out, state = predict(network, params, row[None, None], state)
+            np.testing.assert_allclose(rows[step, k], out[0, 0], atol=1e-8)
+            row = np.concatenate([out[0, 0], whole[t + step + 1, 1:]]) if exog else out[0, 0]
+
+
+def test_lost_loops_are_counted_and_errors_measured():
+    network, data, params = problem()
+    trial = Trial(network, data)
+    n_lost, error = trial.verdict(params)
+    assert n_lost == 0
+    assert error < 0.01
+    away = {**params, "coef": 3 * params["coef"]}
+    assert trial.verdict(away) > (4, 0.1)
+    broken = {**params, "coef": np.nan * params["coef"]}
+    assert trial.verdict(broken) == (8, 1.5)
+
+
+def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
+    network, data, params = problem()
+    trial = Trial(network, data)
+    away = {**params, "coef": 3 * params["coef"]}
+
+    def never():
+        raise AssertionError
+
+    assert trial.safest(params, never, data) is params
+    assert trial.safest(away, lambda: params, data) is params
+    readout = trial.safest(away, lambda: away, data)  # no draw will do: its readout is solved for
+    np.testing.assert_array_equal(readout["W"], params["W"])
+    assert trial.verdict(readout).n_lost == 0
+
+
+def test_training_that_loses_the_loop_is_undone():
+    network, data, params = problem()
+    trial = Trial(network, data)
+    away = {**params, "coef": 3 * params["coef"]}
+    for trained, begun, kept, epoch in ((away, params, params, 0), (params, away, params, 2)):
+        done = Training(trained, [1.0, 0.5, 0.2], best_epoch=2)
+        trial.settle(done, begun)
+        assert done.params is kept
+        assert done.best_epoch == epoch
+
+
+def test_a_trend_may_go_on():
+    ramp = np.linspace(0, 5, 400)[:, None] + 0.01 * np.sin(np.arange(400))[:, None]
+    for seed in range(3):
+        options = {"n_units": 10, "activation": "identity", "max_iter": 0, "random_state": seed}
+        rnn = RNNRegressor(**options).fit(ramp[:-1], ramp[1:])
+        drawn = RNNRegressor(init="least_squares", **options).fit(ramp[:-1], ramp[1:])
+        same(rnn.params_, drawn.params_)
+
+
+# ---------------------------------------------------------------------------- who is tried
+
+
+def test_nothing_changes_where_there_is_no_loop(monkeypatch):
+    def fail(*args, **options):
+        raise AssertionError
+
+    monkeypatch.setattr(Trial, "verdict", fail)
+    short = SERIES[:300]
+    labels = (short[1:, 0] > 0.9).astype(int)
+    lagged = np.roll(short, 3, axis=0)
+    for model, x, y in (
+        (RNNRegressor, short[:-1], lagged[1:]),  # no pairs
+        (RNNClassifier, short[:-1], labels),
+        (RNNRegressor, short[:20], short[1:21]),  # too few rows to try anything
+    ):
+        options = {"n_units": 8, "max_iter": 2, "random_state": 0}
+        given = model(init="least_squares", **options).fit(x, y)
+        same(model(**options).fit(x, y).params_, given.params_)
+    for init in ("least_squares", "esn", "orthogonal"):
+        RNNRegressor(8, init=init, max_iter=2, random_state=0).fit(short[:-1], short[1:])
+    last = RNNRegressor(8, target="last", max_iter=0, random_state=0)
+    last.fit([short[:20], short[20:40]], short[[20, 40]])
+    with pytest.raises(AssertionError):
+        RNNRegressor(8, max_iter=2, random_state=0).fit(short[:-1], short[1:])
+
+
+def test_a_start_whose_loops_stay_is_the_one_of_before():
+    kept = 0
+    for seed in range(6):
+        rnn = RNNRegressor(20, max_iter=0, random_state=seed).fit(X[:500], Y[:500])
+        drawn = clone(rnn).set_params(init="least_squares").fit(X[:500], Y[:500])
+        starts = [np.zeros(20)]
+        trial = trial_of(rnn, rnn.network_, [X[:500]], [Y[:500]], starts)
+        if trial.verdict(drawn.params_).n_lost == 0:
+            same(rnn.params_, drawn.params_)
+            kept += 1
+        else:
+            assert trial.verdict(rnn.params_) < trial.verdict(drawn.params_)
+    assert kept >= 1
