@@ -265,7 +265,7 @@ def test_what_is_refused_and_how(options, message):
         ({"spectral_radius": "big"}, "spectral_radius must be a number; got 'big'"),
         (
             {"topology": None},
-            "must be a name, a callable or a real array; got ndarray of dtype obj",
+            "must be a name, a callable or a real array; got NoneType of dtype obj",
         ),
         ({"topology": np.eye(30) * 1j}, "real array; got ndarray of dtype complex128"),
         ({"topology": sp.eye_array(30) * 1j}, "real array; got .* of dtype complex128"),

@@ -53,6 +53,42 @@ def test_lorenz_valid_time():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["lorenz", "roessler"])
+def test_polynomials_of_degree_4_are_ahead_on_both_flows(name):
+    """As docs/protocols.md says: a reservoir is not the best model of these two."""
+    ours, theirs = (
+        [protocols.flow_valid_time(name, run, seed, **options) for seed in range(5)]
+        for run, options in (
+            (protocols.esn_free_run, {}),
+            (protocols.polynomial_free_run, {"lags": 2, "degree": 4}),
+        )
+    )
+    assert np.mean(theirs) > np.mean(ours) + 1
+    assert np.min(theirs) > np.min(ours)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("lags, degree", [(1, 2), (2, 2), (2, 3)])
+def test_a_polynomial_finds_a_polynomial_map(seed, lags, degree):
+    from reservoir.datasets import henon
+
+    series = henon(420, random_state=seed)
+    rows = protocols.polynomial_free_run(
+        series[:401], 19, seed, lags=lags, degree=degree, alpha=1e-12
+    )
+    np.testing.assert_allclose(rows[:10], series[401:411], atol=1e-3)
+
+
+def test_monomials():
+    rows = np.array([[2.0, 3.0, 5.0]])
+    expected = [1, 2, 3, 5, 4, 6, 10, 9, 15, 25]
+    np.testing.assert_array_equal(protocols.monomials(rows, 2)[0], expected)
+    widths = {(2, 2): 28, (3, 2): 55, (2, 3): 84, (3, 3): 220, (2, 4): 210}
+    for (lags, degree), width in widths.items():
+        assert protocols.monomials(np.zeros((1, 3 * lags)), degree).shape == (1, width)
+
+
+@pytest.mark.slow
 def test_a_fit_of_a_million_steps_needs_little_memory():
     import re
     import subprocess

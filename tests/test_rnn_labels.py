@@ -238,7 +238,7 @@ def test_labels_that_are_refused():
         make(RNNClassifier).fit(X, np.full(300, "up"))
     with pytest.raises(ValueError, match="Unknown label type"):
         make(RNNClassifier).fit(X, X[:, 0])
-    with pytest.raises(ValueError, match=r"loss='mse' is not known.*cross_entropy, hinge"):
+    with pytest.raises(ValueError, match=r"loss='mse' is not known.*'cross_entropy', 'hinge'"):
         make(RNNClassifier, loss="mse").fit(X, y)
     with pytest.raises(ValueError, match="class_weight"):
         make(RNNClassifier, class_weight="equal").fit(X, y)

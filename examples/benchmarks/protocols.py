@@ -1,19 +1,23 @@
-"""The field's reference protocols, measured: NARMA10, memory capacity, Mackey-Glass, Lorenz.
+"""The field's reference protocols, measured: NARMA10, memory capacity, Mackey-Glass, two flows.
 
-Usage: ``python examples/benchmarks/protocols.py [narma10] [memory] [mackey_glass] [lorenz]``
-prints one table per protocol (all by default), each figure over the seeds that it names.
+Usage: ``python examples/benchmarks/protocols.py [narma10] [memory] [mackey_glass] [lorenz]
+[roessler]`` prints one table per protocol (all by default), each figure over the seeds that it
+names. Where reservoirpy is installed it is measured too, at the same settings.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Callable
+from itertools import combinations_with_replacement
+from typing import Any
 
 import numpy as np
 
 from reservoir import ESNRegressor
 from reservoir.building import build_reservoir
-from reservoir.datasets import LYAPUNOV_TIME, lorenz, mackey_glass, narma
+from reservoir.datasets import LYAPUNOV_TIME, lorenz, mackey_glass, narma, roessler
 from reservoir.metrics import memory_capacity, valid_time
 
 
@@ -22,6 +26,16 @@ def narma10(n_units: int, seed: int, **params: object) -> float:
     X, y = narma(4000, random_state=seed)
     esn = ESNRegressor(n_units, washout=200, random_state=seed, **params)
     error = esn.fit(X[:2000], y[:2000]).predict(X[2000:]) - y[2000:]
+    return float(np.mean(error**2) / np.var(y[2000:]))
+
+
+def narma10_reservoirpy(n_units: int, seed: int, **params: float) -> float:
+    """The same in reservoirpy."""
+    X, y = narma(4000, random_state=seed)
+    model = reservoirpy_model(n_units, seed, **params)
+    model.fit(X[:2000], y[:2000, None], warmup=200)
+    model.reset()
+    error = model.run(X)[2000:, 0] - y[2000:]
     return float(np.mean(error**2) / np.var(y[2000:]))
 
 
@@ -57,22 +71,124 @@ def mackey_glass_free_run(seed: int, alpha: float) -> float:
     return float(np.mean((esn.forecast(500) - series[2001:2501]) ** 2))
 
 
-def lorenz_valid_time(seed: int) -> float:
-    """Valid time in Lyapunov times, dt 0.02, threshold 0.3 on the error over the std."""
-    series = lorenz(7000, dt=0.02, random_state=seed)
+# name -> generator, dt, rows, steps of free run; 5000 rows to train and 100 of them washout
+FLOWS: dict[str, Any] = {
+    "lorenz": (lorenz, 0.02, 7000, 1500),
+    "roessler": (roessler, 0.1, 9100, 4000),
+}
+N_TRAIN, WASHOUT, ALPHA = 5000, 100, 1e-8
+SAME = {"spectral_radius": 0.6, "input_scaling": 0.15, "bias_scaling": 1.0, "alpha": ALPHA}
+
+
+def flow_valid_time(name: str, free_run: Callable[..., np.ndarray], seed: int, **options) -> float:
+    """Valid time in Lyapunov times, threshold 0.3 on the error over the standard deviation.
+
+    ``free_run(train, n_steps, seed, **options)`` goes on from the last row that it is given.
+    """
+    generate, dt, n_rows, n_steps = FLOWS[name]
+    series = generate(n_rows, dt=dt, random_state=seed)
     series = (series - series.mean(axis=0)) / series.std(axis=0)
-    esn = ESNRegressor(
-        500,
-        spectral_radius=0.6,
-        input_scaling=0.15,
-        bias_scaling=1.0,
-        alpha=1e-8,
-        random_state=seed,
-    ).fit(series[:5000], series[1:5001])
-    rows = esn.forecast(1500)
-    truth = series[5001:6501]
-    lyapunov = LYAPUNOV_TIME["lorenz"]
-    return float(valid_time(truth, rows, threshold=0.3, dt=0.02, lyapunov_time=lyapunov))
+    rows = free_run(series[: N_TRAIN + 1], n_steps, seed, **options)
+    truth = series[N_TRAIN + 1 :][:n_steps]
+    time = LYAPUNOV_TIME[name]
+    return float(valid_time(truth, rows, threshold=0.3, dt=dt, lyapunov_time=time))
+
+
+def esn_free_run(train: np.ndarray, n_steps: int, seed: int) -> np.ndarray:
+    """500 units, 10 connections per row, readout of [1, u, x]."""
+    esn = ESNRegressor(500, washout=WASHOUT, random_state=seed, **SAME)
+    return esn.fit(train[:-1], train[1:]).forecast(n_steps)
+
+
+def reservoirpy_free_run(train: np.ndarray, n_steps: int, seed: int) -> np.ndarray:
+    """The same settings and the same laws of the weights; the numbers drawn are its own."""
+    model = reservoirpy_model(500, seed, **SAME)
+    model.fit(train[:-1], train[1:], warmup=WASHOUT)
+    model.reset()
+    model.run(train[:-1])
+    rows, y = np.empty((n_steps, train.shape[1])), train[-1]
+    for t in range(n_steps):
+        rows[t] = y = np.ravel(model.step(y))
+    return rows
+
+
+def reservoirpy_model(
+    n_units: int,
+    seed: int,
+    *,
+    spectral_radius: float = 0.9,
+    input_scaling: float = 1.0,
+    bias_scaling: float = 0.1,
+    alpha: float,
+) -> Any:
+    """Reservoir of 10 connections per row and ridge on [1, u, x], our defaults for the rest."""
+    from reservoirpy import mat_gen, nodes
+
+    bias = np.random.default_rng(seed).uniform(-bias_scaling, bias_scaling, n_units)
+    inputs = nodes.Input()
+    units = nodes.Reservoir(
+        n_units,
+        sr=spectral_radius,
+        input_scaling=input_scaling,
+        input_connectivity=1.0,
+        rc_connectivity=10 / n_units,
+        W=mat_gen.normal,
+        Win=mat_gen.uniform,
+        bias=bias,
+        seed=seed,
+    )
+    return [inputs, inputs >> units] >> nodes.Ridge(ridge=alpha)
+
+
+def polynomial_free_run(
+    train: np.ndarray, n_steps: int, seed: int, *, lags: int, degree: int, alpha: float = ALPHA
+) -> np.ndarray:
+    """Next generation reservoir computing: a ridge on monomials of the last rows, no reservoir.
+
+    It predicts the increment; `alpha` weighs every coefficient, the constant's too.
+    """
+    past = np.hstack([train[lags - 1 - lag : len(train) - 1 - lag] for lag in range(lags)])
+    H = monomials(past, degree)[WASHOUT:]
+    increments = (train[lags:] - train[lags - 1 : -1])[WASHOUT:]
+    # least squares on stacked rows: the normal equations would lose half of the digits
+    stacked = np.vstack([H, np.sqrt(alpha) * np.eye(H.shape[1])])
+    targets = np.vstack([increments, np.zeros((H.shape[1], train.shape[1]))])
+    coef = np.linalg.lstsq(stacked, targets, rcond=None)[0]
+    rows = np.full((n_steps, train.shape[1]), np.nan)
+    now = np.hstack([train[-1 - lag] for lag in range(lags)])[None]
+    for t in range(n_steps):
+        new = now[:, : train.shape[1]] + monomials(now, degree) @ coef
+        if not np.abs(new).max() < 1e3:  # it diverges: the rest stays NaN
+            break
+        rows[t], now = new[0], np.hstack([new, now[:, : -train.shape[1]]])
+    return rows
+
+
+def monomials(rows: np.ndarray, degree: int) -> np.ndarray:
+    """Return the constant and all products of up to `degree` columns."""
+    columns = range(rows.shape[1])
+    chosen = [c for d in range(degree + 1) for c in combinations_with_replacement(columns, d)]
+    return np.stack([rows[:, list(c)].prod(axis=1) for c in chosen], axis=1)
+
+
+def lorenz_valid_time(seed: int) -> float:
+    """Valid time of our network on Lorenz-63."""
+    return flow_valid_time("lorenz", esn_free_run, seed)
+
+
+def contenders(name: str) -> dict[str, Callable[[int], float]]:
+    """Return what is measured on a flow: name -> valid time for a seed."""
+    runs: dict[str, tuple[Any, dict[str, int]]] = {"ours, N = 500": (esn_free_run, {})}
+    if importlib.util.find_spec("reservoirpy"):
+        runs["reservoirpy, N = 500"] = (reservoirpy_free_run, {})
+    for degree, lags in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 2)):
+        options = {"lags": lags, "degree": degree}
+        n_terms = monomials(np.zeros((1, 3 * lags)), degree).shape[1]
+        runs[f"NG-RC, {lags} lags, degree {degree}: {n_terms}"] = (polynomial_free_run, options)
+    return {
+        row: lambda seed, run=run, options=options: flow_valid_time(name, run, seed, **options)
+        for row, (run, options) in runs.items()
+    }
 
 
 def spread(values: list[float], form: str) -> str:
@@ -113,6 +229,13 @@ def main(wanted: list[str]) -> None:
             for n in (50, 100, 200)
             for name, params in SETTINGS.items()
         }
+        if importlib.util.find_spec("reservoirpy"):
+            rows |= {
+                f"{name}, N = 200, reservoirpy": lambda s, p=SETTINGS[name]: narma10_reservoirpy(
+                    200, s, **p
+                )
+                for name in ("plain", "more bias")
+            }
         table("NARMA10, NMSE", rows, 10, "8.3f")
     if "memory" in wanted:
         rows = {
@@ -125,9 +248,10 @@ def main(wanted: list[str]) -> None:
             for alpha in (1e-8, 1e-10)
         }
         table("Mackey-Glass free run of 500 steps, MSE", rows, 5, "8.1e")
-    if "lorenz" in wanted:
-        table("Lorenz-63, valid time / Lyapunov time", {"N = 500": lorenz_valid_time}, 10, "8.1f")
+    for name in FLOWS:
+        if name in wanted:
+            table(f"{name}, valid time / Lyapunov time", contenders(name), 10, "8.1f")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["narma10", "memory", "mackey_glass", "lorenz"])
+    main(sys.argv[1:] or ["narma10", "memory", "mackey_glass", *FLOWS])
