@@ -94,9 +94,9 @@ def flow_valid_time(name: str, free_run: Callable[..., np.ndarray], seed: int, *
     return float(valid_time(truth, rows, threshold=0.3, dt=dt, lyapunov_time=time))
 
 
-def esn_free_run(train: np.ndarray, n_steps: int, seed: int) -> np.ndarray:
+def esn_free_run(train: np.ndarray, n_steps: int, seed: int, **changes: float) -> np.ndarray:
     """500 units, 10 connections per row, readout of [1, u, x]."""
-    esn = ESNRegressor(500, washout=WASHOUT, random_state=seed, **SAME)
+    esn = ESNRegressor(500, washout=WASHOUT, random_state=seed, **{**SAME, **changes})
     return esn.fit(train[:-1], train[1:]).forecast(n_steps)
 
 
@@ -178,13 +178,18 @@ def lorenz_valid_time(seed: int) -> float:
 
 def contenders(name: str) -> dict[str, Callable[[int], float]]:
     """Return what is measured on a flow: name -> valid time for a seed."""
-    runs: dict[str, tuple[Any, dict[str, int]]] = {"ours, N = 500": (esn_free_run, {})}
+    runs: dict[str, tuple[Any, dict[str, float]]] = {"ours, N = 500": (esn_free_run, {})}
     if importlib.util.find_spec("reservoirpy"):
         runs["reservoirpy, N = 500"] = (reservoirpy_free_run, {})
-    for degree, lags in ((2, 2), (2, 3), (3, 2), (3, 3), (4, 2)):
-        options = {"lags": lags, "degree": degree}
+    for scaling in (0.1, 0.0):
+        runs[f"ours, bias_scaling={scaling}"] = (esn_free_run, {"bias_scaling": scaling})
+    for degree, lags, alpha in (
+        (2, 2, ALPHA), (2, 2, 1e-6), (2, 3, ALPHA), (3, 2, ALPHA), (3, 3, ALPHA), (4, 2, ALPHA)
+    ):  # fmt: skip
+        options = {"lags": lags, "degree": degree, "alpha": alpha}
         n_terms = monomials(np.zeros((1, 3 * lags)), degree).shape[1]
-        runs[f"NG-RC, {lags} lags, degree {degree}: {n_terms}"] = (polynomial_free_run, options)
+        row = f"NG-RC, {lags} lags, degree {degree}, {alpha:g}: {n_terms}"
+        runs[row] = (polynomial_free_run, options)
     return {
         row: lambda seed, run=run, options=options: flow_valid_time(name, run, seed, **options)
         for row, (run, options) in runs.items()
