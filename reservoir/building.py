@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import threading
 from collections import OrderedDict
@@ -170,7 +171,9 @@ def assemble_reservoir(
     n_units = check_count("n_units", n_units)
     n_features = check_count("n_features", n_features)
     n_outputs = check_count("n_outputs", n_outputs, minimum=0)
-    dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    if not isinstance(dtype, str):
+        with contextlib.suppress(TypeError):  # no dtype at all: refused by name
+            dtype = np.dtype(dtype).name
     check_choice("dtype", dtype, ("float64", "float32"))
     input_factors = check_scaling("input_scaling", input_scaling, n_features)
     bias_factor = check_number("bias_scaling", bias_scaling, low=0.0)

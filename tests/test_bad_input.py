@@ -153,9 +153,23 @@ def test_leak_rates_are_numbers(value):
             RNNRegressor(5, cell=cell, leak_rate=value, max_iter=1).fit(X, y)
     with pytest.raises(TypeError, match=r"leak_rate must (be a number|hold numbers)"):
         Reservoir(np.eye(5), np.ones((5, 1)), np.zeros(5), leak_rate=value)
+    for name in ("W", "W_in", "bias", "W_fb"):
+        weights = {"W": np.eye(5), "W_in": np.ones((5, 1)), "bias": np.zeros(5), "W_fb": None}
+        for kind in (str, object):
+            bad = (np.ones((5, 1)) if weights[name] is None else weights[name]).astype(kind)
+            with pytest.raises(TypeError, match=f"{name} must hold numbers"):
+                Reservoir(**{**weights, name: bad})
     for name in ("input_scaling", "leak_rate"):
         with pytest.raises(TypeError, match=f"{name} must (be a number|hold numbers)"):
             build_reservoir(5, 5, **{name: value})
+
+
+@pytest.mark.parametrize("value", [0.3, np.nan, object(), ["0.3"], "float16", int])
+def test_dtypes_of_build_reservoir(value):
+    with pytest.raises(ValueError, match=r"dtype=.* is not known"):
+        build_reservoir(5, 1, dtype=value)
+    for good in (float, np.float64, "float64", np.dtype("float64")):
+        assert build_reservoir(5, 1, dtype=good).dtype == np.float64
 
 
 def test_numbers_beyond_floats():

@@ -13,7 +13,7 @@ from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, _reference
 from reservoir.dynamics._engines import uses_kernels
 from reservoir.dynamics._extremes import check_states, may_overflow
-from reservoir.dynamics._reservoir import Reservoir, _as_vector, _refuse_other_kinds
+from reservoir.dynamics._reservoir import Reservoir, _as_vector, _refuse_complex
 
 _BLOCK_ROWS = 512  # long enough for one GEMM and one rank-k update, short enough for the cache
 _BLOCK_SIZE = 2**22  # at most so many numbers in a block of states: 32 MiB of doubles
@@ -195,7 +195,7 @@ def block_rows(n_units: int, n_samples: int) -> int:
 
 
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    _refuse_other_kinds(name, X)
+    _refuse_complex(name, X)
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:

@@ -40,6 +40,8 @@ class Reservoir:
     ------
     ValueError
         If shapes disagree, an entry is NaN or infinite, or the leak rate leaves (0, 1].
+    TypeError
+        If weights or leak rates are texts, objects or complex numbers; leak rates if booleans.
 
     References
     ----------
@@ -69,6 +71,8 @@ class Reservoir:
     W_fb: Array | None = None
 
     def __post_init__(self) -> None:
+        for name in ("W", "W_in", "bias") if self.W_fb is None else ("W", "W_in", "bias", "W_fb"):
+            _refuse_texts(name, getattr(self, name))
         dtype = np.float32 if getattr(self.W, "dtype", None) == np.float32 else np.float64
         W = _as_matrix("W", self.W, dtype)
         n_units = W.shape[0]
@@ -190,7 +194,7 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
-    _refuse_other_kinds(name, value)
+    _refuse_complex(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
@@ -207,7 +211,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 
 def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
-    _refuse_other_kinds(name, value)
+    _refuse_complex(name, value)
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=dtype)
     if vector.shape != (size,):
@@ -217,10 +221,14 @@ def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     return vector
 
 
-def _refuse_other_kinds(name: str, value: Any) -> None:
+def _refuse_complex(name: str, value: Any) -> None:
     if np.iscomplexobj(value):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
-    if not sp.issparse(value) and np.asarray(value).dtype.kind not in "biuf":
+
+
+def _refuse_texts(name: str, value: Any) -> None:
+    """Refuse what NumPy would turn into weights without a word."""
+    if not sp.issparse(value) and np.asarray(value).dtype.kind not in "biufc":
         check_numbers(name, value)  # says what it is
 
 

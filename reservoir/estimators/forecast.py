@@ -65,7 +65,8 @@ def forecast(
     TypeError
         If there is no network with a `forecast` at the end of the chain.
     ValueError
-        If the model was not trained to predict its next input, its outputs are the probabilities of
+        If the model was not trained to predict its next input (the message says in which columns
+        the outputs stand, if they are not the first), its outputs are the probabilities of
         ``output="softmax"``, a shape or a name does not fit, a step has memory of other rows,
         n_steps < 1, or `clip` is no range.
 
@@ -315,7 +316,10 @@ class _Layout:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
             exog = in_order_of_fit("exog", exog, names)
         refuse_dates("exog", exog)
-        rows = np.asarray(exog, dtype=np.float64)
+        try:
+            rows = np.asarray(exog, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"exog must hold numbers, shape {wanted}: {error}.") from error
         rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows
         if rows.shape != wanted:
             raise ValueError(f"exog must have shape {wanted}{why}; got {rows.shape}.")
