@@ -18,21 +18,18 @@ from reservoir._validation._scalars import (
     check_scaling,
     check_switch,
 )
-from reservoir._validation._series import (
-    Sequences,
-    container_of,
+from reservoir._validation._series import Sequences, container_of, read_series, refuse_one_row
+from reservoir._validation._targets import (
     read_labels,
     read_last_labels,
     read_last_targets,
     read_last_weights,
-    read_series,
     read_targets,
     read_weights,
-    refuse_one_row,
-    resolve_washout,
     with_targets,
 )
 from reservoir._validation._times import Times
+from reservoir._validation._washout import resolve_washout
 
 __all__ = [
     "Ending",

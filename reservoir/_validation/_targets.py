@@ -1,0 +1,194 @@
+"""Targets, labels and weights, one entry per row or one per sequence."""
+
+from __future__ import annotations
+
+import numbers
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.utils import assert_all_finite, check_array, column_or_1d
+from sklearn.utils.validation import _check_sample_weight
+
+from reservoir._typing import Array
+from reservoir._validation._dates import refuse_dates
+from reservoir._validation._series import Sequences, as_finite
+
+
+def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
+    """Return one item per sequence, each with as many entries as the sequence has rows."""
+    if values is None:
+        raise ValueError(f"{name} is None, but X holds {len(sequences)} sequences.")
+    if sequences.container == "table":
+        rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
+        if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
+            raise ValueError(
+                f"Found input variables with inconsistent numbers of samples: X has "
+                f"n_samples={sum(sequences.lengths)}, {name} has shape {rows.shape}."
+            )
+        return sequences.split(rows)
+    n_items = len(values) if hasattr(values, "__len__") else "one value"
+    if n_items != len(sequences):
+        raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {n_items}.")
+    if any(np.ndim(item) == 0 for item in values):
+        raise ValueError(
+            f"{name} holds one value for a sequence of X, and needs one for each of its rows. "
+            'RNNRegressor and RNNClassifier take one per sequence with target="last".'
+        )
+    items = [
+        check_array(item, dtype=None, ensure_2d=False, ensure_all_finite=False) for item in values
+    ]
+    for i, (item, n_samples) in enumerate(zip(items, sequences.lengths, strict=True)):
+        if len(item) != n_samples or item.ndim > 2:
+            raise ValueError(
+                f"Sequence {i} of X has n_samples={n_samples}, of {name} shape {item.shape}."
+            )
+    return items
+
+
+def _require_y(estimator: Any, y: Any) -> None:
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is None."
+        )
+
+
+def read_targets(
+    estimator: Any, y: Any, sequences: Sequences, *, allow_nan: bool = False
+) -> tuple[list[Array], int]:
+    """Return float64 targets of shape (n_samples_i, n_outputs), and the dimensions y came in."""
+    _require_y(estimator, y)
+    _refuse_lost_index(y, sequences)
+    refuse_dates("y", y)
+    items = _items("y", y, sequences)
+    ndim = items[0].ndim
+    targets = []
+    for i, item in enumerate(items):
+        name = "y" if sequences.container == "table" else f"sequence {i} of y"
+        item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+        if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
+            raise ValueError(
+                f"{name} has shape {item.shape}, sequence 0 has {items[0].shape}: the number of "
+                "outputs must agree."
+            )
+        table = item if ndim == 2 else item[:, None]
+        finite = np.where(np.isnan(table), 0.0, table) if allow_nan else table
+        as_finite(name, finite, np.float64, if_nan=partial(_if_target_is_missing, estimator))
+        targets.append(table)
+    return targets, ndim
+
+
+def with_targets(y: Any) -> tuple[Array, Array]:
+    """Return targets as float64, and which rows have one; refuse them where no row has."""
+    rows = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan")
+    known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
+    if not known.any():
+        raise ValueError(
+            f"There is nothing to score: every row of y has a missing target (NaN), of "
+            f"{len(rows)} rows. Score rows whose targets are known."
+        )
+    return rows, known
+
+
+def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
+    """Return one 1-D array of labels per sequence."""
+    _require_y(estimator, y)
+    _refuse_lost_index(y, sequences)
+    labels = [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
+    for part in labels:
+        _check_labels(estimator, part)
+    return labels
+
+
+def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
+    try:
+        assert_all_finite(labels, input_name="y")
+    except ValueError as error:
+        raise ValueError(
+            f"{str(error).splitlines()[0]} {_if_target_is_missing(estimator, last=last)}"
+        ) from error
+
+
+def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
+    """Return what to do about NaN in y: not every estimator steps over it by itself."""
+    parameters = estimator.get_params(deep=False)
+    if "missing_targets" in parameters and not np.any(parameters["feedback"]):
+        return (
+            'Use missing_targets="skip", which leaves such rows out of the fit while they drive '
+            "the reservoir, or fill y."
+        )
+    if "missing_targets" in parameters:
+        return (
+            "Fill y: with feedback=True every target is fed back into the next step, so that "
+            'missing_targets="skip" cannot step over it.'
+        )
+    if last:
+        return "Leave that sequence out of X and y."
+    return (
+        f"{type(estimator).__name__} has no missing_targets: fill y, or put any valid value there "
+        "and give that row sample_weight 0 in fit, so that it drives the network and is not "
+        "learned from. Dropping the row would shift time."
+    )
+
+
+def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
+    if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
+        raise ValueError(
+            "y has a MultiIndex, which tells the sequences, but X has none: a step before has "
+            "dropped it. Use set_output(transform='pandas') on the pipeline, or sequence_column."
+        )
+
+
+def read_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
+    """Return one float64 array of weights per sequence; negative ones are refused."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = sequences.restore([np.full(n, sample_weight) for n in sequences.lengths])
+    items = _items("sample_weight", sample_weight, sequences)
+    stacked = np.concatenate(items)
+    stacked = _check_sample_weight(stacked, stacked, dtype=np.float64, ensure_non_negative=True)
+    return sequences.split(stacked)
+
+
+def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
+    """Return an array with one entry per sequence."""
+    rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
+    if rows.ndim > 2 or len(rows) != len(sequences):
+        raise ValueError(
+            f"X holds {len(sequences)} sequence(s), {name} has shape {rows.shape}: target='last' "
+            f"needs {name} of shape (n_sequences,)"
+            + (" or (n_sequences, n_outputs)." if name == "y" else ".")
+        )
+    return rows
+
+
+def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:
+    """Return float64 targets of shape (n_outputs,), one per sequence, and y's dimensions."""
+    _require_y(estimator, y)
+    refuse_dates("y", y)
+    rows = check_array(
+        _last_items("y", y, sequences), dtype=np.float64, ensure_2d=False, ensure_all_finite=False
+    )
+    table = rows if rows.ndim == 2 else rows[:, None]
+    as_finite("y", table, np.float64, if_nan=partial(_if_target_is_missing, estimator, last=True))
+    return list(rows if rows.ndim == 2 else rows[:, None]), rows.ndim
+
+
+def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
+    """Return labels of shape (1,), one per sequence."""
+    _require_y(estimator, y)
+    labels = column_or_1d(_last_items("y", y, sequences), warn=True)
+    _check_labels(estimator, labels, last=True)
+    return [labels[i : i + 1] for i in range(len(labels))]
+
+
+def read_last_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
+    """Return weights of shape (1,), one per sequence."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(len(sequences), sample_weight)
+    rows = _last_items("sample_weight", sample_weight, sequences)
+    rows = _check_sample_weight(rows, rows, dtype=np.float64, ensure_non_negative=True)
+    return [rows[i : i + 1] for i in range(len(rows))]

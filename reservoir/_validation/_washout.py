@@ -1,0 +1,31 @@
+"""What the parameter `washout` says of sequences at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from reservoir._validation._scalars import check_count
+
+
+def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
+    """Return the number of rows to leave out at the start of each sequence."""
+    if isinstance(washout, str) and washout == "auto":
+        return [min(100, n_samples // 10) for n_samples in lengths]
+    if isinstance(washout, str):
+        raise ValueError(
+            f'washout={washout!r} is not known. Give an integer, "auto" or "measured".'
+        )
+    washout = check_count("washout", washout, minimum=0)
+    for i, n_samples in enumerate(lengths):
+        if washout >= n_samples and len(lengths) == 1:
+            raise ValueError(
+                f"washout={washout} leaves nothing to fit: X has n_samples={n_samples}. "
+                'Lower it or use washout="auto".'
+            )
+        if washout >= n_samples:
+            raise ValueError(
+                f"washout={washout} must be smaller than every training sequence; sequence {i} "
+                f'has n_samples={n_samples}. Lower it or use washout="auto".'
+            )
+    return [washout] * len(lengths)
