@@ -23,7 +23,11 @@ init : str or estimator, default="auto"
     are fitted layer by layer; "esn": a random reservoir under a ridge readout; "orthogonal",
     "glorot", "he", "spectral" (radius 1.1) or "normal": random weights. "auto" is "least_squares",
     what measures best; "orthogonal" for one label per sequence (unless ``max_iter=0`` leaves the
-    start as it is), and for cells that starts from data do not know. Or an
+    start as it is), and for cells that starts from data do not know. Where the network is trained
+    to predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs, from
+    eight places of the training data: a start of which one of these loops leaves the training range
+    by more than its width gives way to another draw or to a smaller readout, and weights that
+    training has made worse in that give way to the start. Or an
     ESNRegressor or RNNRegressor with the same n_units, leak and include_input: unfitted, it is
     fitted on the same data; wrap a fitted one in `sklearn.frozen.FrozenEstimator`, because
     scikit-learn's clone (in searches and cross-validation) would forget its weights.

@@ -192,5 +192,6 @@ class Trial:
 
     def settle(self, done: Training, start: Params) -> None:
         """Go back to the start where training has made the loop worse than it was."""
-        if done.best_epoch and self.verdict(done.params).n_lost > self.verdict(start).n_lost:
+        lost = self.verdict(done.params).n_lost if done.best_epoch else 0
+        if lost and lost > self.verdict(start).n_lost:
             done.params, done.best_epoch = start, 0
