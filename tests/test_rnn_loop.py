@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators._rnn_trial import Trial, trial_of
+from reservoir.estimators._rnn_trial import Trial, Verdict, trial_of
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
@@ -33,7 +33,7 @@ def stays(rnn, series, n_steps=500):
 
 @pytest.mark.parametrize("seeds", [range(0, 7), range(7, 14), range(14, 20)])
 def test_starts_stay_in_the_training_range(seeds):
-    """Two of these seeds left it, by 30 times, when the first draw was kept."""
+    """Seed 12 went to 10 when the first draw was kept; the series stays within 1.4."""
     for seed in seeds:
         rnn = RNNRegressor(64, max_iter=0, random_state=seed).fit(X, Y)
         assert rnn.best_loss_ < 1e-7, seed  # one step is as good as before
@@ -42,7 +42,7 @@ def test_starts_stay_in_the_training_range(seeds):
 
 @pytest.mark.parametrize("seed", [10, 12])
 def test_trained_networks_stay_in_the_training_range(seed):
-    """One of these starts is lost; the other stays, and training improves it into one that is."""
+    """They went to 62 and to 10: the start of 12 is lost, and training lost that of 10."""
     rnn = RNNRegressor(64, random_state=seed).fit(X, Y)
     assert stays(rnn, SERIES[:2000])
     assert rnn.loss_curve_[rnn.best_epoch_] == rnn.best_loss_
@@ -125,15 +125,26 @@ def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     assert trial.verdict(readout).n_lost == 0
 
 
-def test_training_that_loses_the_loop_is_undone():
+@pytest.mark.parametrize(
+    "trained, begun, undone",
+    [
+        ((2, 0.3), (0, 0.3), True),
+        ((2, 0.3), (1, 0.35), True),
+        ((2, 0.3), (2, 0.3), False),
+        ((0, 0.3), (0, 0.1), False),
+        ((1, 0.3), (0, 0.9), False),  # a start that knows nothing loses nothing
+    ],
+)
+def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone):
     network, data, params = problem()
+    other = dict(params)
     trial = Trial(network, data)
-    away = {**params, "coef": 3 * params["coef"]}
-    for trained, begun, kept, epoch in ((away, params, params, 0), (params, away, params, 2)):
-        done = Training(trained, [1.0, 0.5, 0.2], best_epoch=2)
-        trial.settle(done, begun)
-        assert done.params is kept
-        assert done.best_epoch == epoch
+    verdicts = {id(other): Verdict(*trained), id(params): Verdict(*begun)}
+    monkeypatch.setattr(trial, "verdict", lambda weights: verdicts[id(weights)])
+    done = Training(other, [1.0, 0.5, 0.2], best_epoch=2)
+    trial.settle(done, params)
+    assert done.params is (params if undone else other)
+    assert done.best_epoch == (0 if undone else 2)
 
 
 def test_a_trend_may_go_on():

@@ -27,7 +27,7 @@ init : str or estimator, default="auto"
     to predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs, from
     eight places of the training data: a start of which one of these loops leaves the training range
     by more than its width gives way to another draw or to a smaller readout, and weights that
-    training has made worse in that give way to the start. Or an
+    training has made worse in that give way to a start whose loops were about as accurate. Or an
     ESNRegressor or RNNRegressor with the same n_units, leak and include_input: unfitted, it is
     fitted on the same data; wrap a fitted one in `sklearn.frozen.FrozenEstimator`, because
     scikit-learn's clone (in searches and cross-validation) would forget its weights.

@@ -16,9 +16,11 @@ from sklearn.base import is_classifier
 
 from reservoir._typing import Array
 from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._rnn_start import resolve_init
 from reservoir.training._engines import using
 from reservoir.training._params import Params
 from reservoir.training.bptt import Network, predict
+from reservoir.training.starts import STARTS
 from reservoir.training.trainer import Data, Training, refit_readout
 
 _PLACES = 7  # within the data, and one more at its end
@@ -29,7 +31,7 @@ _LEEWAY = 1.0  # widths of the training range that a loop may leave it by
 _DRAWS = 3  # networks more that are drawn where the first one is lost
 _WORST = 1.5  # standard deviations: errors beyond say no more
 _TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, where no draw will do
-_DEARER = 1.25  # times the error of the loops that such a readout may have
+_DEARER = 1.25  # times the error of lost loops that those which stay instead may have
 _BLOCK_STEPS = 2048
 _HUGE = 1e30  # what is lost stays finite, in float32 too
 
@@ -44,6 +46,8 @@ def trial_of(
     """Return how to try an estimator's loop; None if it has none, or was told where to start."""
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
+    if resolve_init(estimator, network.cell) not in STARTS:
+        return None  # nothing is known at a random start
     if estimator.target == "last" or is_classifier(estimator) or network.output == "softmax":
         return None
     if network.n_features < network.n_outputs:
@@ -191,7 +195,12 @@ class Trial:
         return (verdict, params) if verdict < best[0] and verdict.error <= limit else best
 
     def settle(self, done: Training, start: Params) -> None:
-        """Go back to the start where training has made the loop worse than it was."""
-        lost = self.verdict(done.params).n_lost if done.best_epoch else 0
-        if lost and lost > self.verdict(start).n_lost:
+        """Go back to the start where training has lost loops, and they were as accurate there."""
+        if not done.best_epoch:
+            return
+        trained = self.verdict(done.params)
+        if not trained.n_lost:
+            return
+        before = self.verdict(start)
+        if before < trained and before.error <= _DEARER * trained.error:
             done.params, done.best_epoch = start, 0

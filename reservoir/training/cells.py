@@ -268,8 +268,7 @@ class SimpleCell(Cell):
         ends = ends_of(X, lengths)
         trace = Trace(X, H, states_at(H, ends), ends, V)
         if not known:  # the value need not say how steep f is there: U holds z now
-            slopes = ACTIVATIONS[self.activation].derivative(U)
-            trace.kept["slopes"] = np.asarray(slopes, dtype=U.dtype)
+            trace.kept["slopes"] = ACTIVATIONS[self.activation].derivative(U).astype(U.dtype)
         return trace
 
     def backward(
@@ -289,8 +288,7 @@ class SimpleCell(Cell):
         enter(dH, trace.lengths, d_end)
         leak = self.leaks(dH.dtype)
         if "slopes" in trace.kept:
-            slopes = self.slopes(trace)
-            d_start = _loops.backward_by_slopes(dH, slopes, params["W"], leak, d_pre)
+            d_start = _loops.backward_by_slopes(dH, self.slopes(trace), params["W"], leak, d_pre)
         else:
             loops = loops_for(dH.shape, dH.dtype)
             d_start = loops.simple_backward(
@@ -492,8 +490,7 @@ class GRUCell(Cell):
         return grads, d_start, G @ params["W_in"] if inputs else None
 
 
-#: Cells by the name that estimators take, each a function of n_units; "leaky" is a `SimpleCell`
-#: with a leak, and the two simple ones take the estimator's activation.
+#: Cells by name, each a function of n_units; the simple ones take the estimator's activation, too.
 CELLS: dict[str, Callable[[int], Cell]] = {
     "rnn": SimpleCell,
     "leaky": SimpleCell,
