@@ -36,7 +36,7 @@ from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._reach import reach_of, warn_of_leaving
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
-from reservoir.estimators._saturation import Extent, warn_of_saturation
+from reservoir.estimators._saturation import Activity, warn_of_saturation
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
 from reservoir.estimators._stored import stored_features
@@ -48,6 +48,7 @@ class BaseESN(SequenceEstimator):
     """An echo state network under a readout. Subclasses say what targets and outputs mean."""
 
     missing_targets = "raise"  # ESNRegressor makes a parameter of it
+    _activity: tuple[Array, int] | None = None  # in files from before it was kept, too
     _kept = ("_noise_generator", "_pairing", "_seen")
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
@@ -83,8 +84,8 @@ class BaseESN(SequenceEstimator):
         self._pairing = Pairing(n_outputs, self.feedback)
         self._target_range = reach_of([])
         # of certified biases most saturate, by design
-        of_nothing = Extent.of_nothing(self.reservoir_.n_units)
-        self._extent = None if ranges is not None else (of_nothing.bounds, 0)
+        of_nothing = Activity.of_nothing(self.reservoir_.n_units)
+        self._activity = None if ranges is not None else (of_nothing.total, 0)
         self._seen: set[Any] = set()
         self._steps = 0
         self._n_trained = 0
@@ -181,7 +182,7 @@ class BaseESN(SequenceEstimator):
                     n_steps=self._n_trained,
                 )
                 self._state, self._noise_generator = learned.state, learned.generator
-                self._watch_units(learned.extent)
+                self._watch_units(learned.activity)
                 self._solve(learned.grams, partial=partial)
         else:
             self._fit_readout(jobs, partial=partial)
@@ -194,12 +195,12 @@ class BaseESN(SequenceEstimator):
             state = np.concatenate([state, self._last_output.astype(state.dtype)])
         self.state_ = state
 
-    def _watch_units(self, extent: Extent) -> None:
+    def _watch_units(self, activity: Activity) -> None:
         """Say so once where the inputs hold most units at their bounds."""
-        if self._extent is not None:
-            extent.merge(Extent(*self._extent))
-            said = warn_of_saturation(extent, self.reservoir_)
-            self._extent = None if said else (extent.bounds, extent.n_rows)
+        if self._activity is not None:
+            activity.merge(Activity(*self._activity))
+            said = warn_of_saturation(activity, self.reservoir_)
+            self._activity = None if said else (activity.total, activity.n_steps)
 
     def _solve(self, grams: dict[int, GramAccumulator], *, partial: bool) -> None:
         choose = np.ndim(self.alpha) > 0
@@ -255,7 +256,7 @@ class BaseESN(SequenceEstimator):
         self.intercept_ = intercept[0] if self._one_dimensional else intercept
 
     def _fit_readout(self, jobs: list[Job], *, partial: bool) -> None:
-        H, Y, weights, self._state = stored_features(
+        H, Y, weights, self._state, activity = stored_features(
             self.reservoir_,
             jobs,
             noise=self.noise,
@@ -264,9 +265,7 @@ class BaseESN(SequenceEstimator):
             skip_missing=self.missing_targets == "skip",
         )
         self._noise_generator = jobs[-1].generator
-        extent = Extent.of_nothing(self.reservoir_.n_units)
-        extent.add(H[:, : self.reservoir_.n_units])
-        self._watch_units(extent)
+        self._watch_units(activity)
         if len(H) == 0:
             if partial:
                 return

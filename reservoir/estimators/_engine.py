@@ -19,7 +19,7 @@ from reservoir._validation import SumError, caller_level, container_of
 from reservoir.dynamics import Reservoir, iter_many, iter_states
 from reservoir.dynamics._engines import engine_for
 from reservoir.dynamics._open_loop import block_rows
-from reservoir.estimators._saturation import Extent
+from reservoir.estimators._saturation import Activity
 from reservoir.readouts import GramAccumulator
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
@@ -51,14 +51,14 @@ class Job:
 class Learned(NamedTuple):
     """What a batch of jobs gives back.
 
-    Grams by part, the state and generator at the end of the last job, and between which states the
-    units have moved behind the washout.
+    Grams by part, the state and generator at the end of the last job, and what the units have done
+    behind the washout.
     """
 
     grams: dict[int, GramAccumulator]
     state: Array
     generator: np.random.Generator | None
-    extent: Extent
+    activity: Activity
 
 
 def edges_of(selection: str | None, lengths: list[int], skips: list[int]) -> list[tuple[int, ...]]:
@@ -125,10 +125,12 @@ def learn(
     """Run jobs and sum up their features and targets; `n_steps` of the whole choose the engine."""
     engine = engine_for(reservoir, n_steps)
     width = reservoir.n_units + (jobs[0].X.shape[1] if include_input else 0)
-    sums, extent = _Sums(width, jobs[0].Y.shape[1], missing), Extent.of_nothing(reservoir.n_units)
-    state = jobs[-1].state
+    sums = _Sums(width, jobs[0].Y.shape[1], missing)
+    activity = Activity.of_nothing(reservoir.n_units)
+    leak = reservoir.leak_rate
     with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
         if len(jobs) > 1 and noise == 0:
+            before = [job.state for job in jobs]
             for index, start, states in iter_many(
                 reservoir,
                 [job.X for job in jobs],
@@ -138,20 +140,21 @@ def learn(
                 else None,
                 engine=engine,
             ):
-                extent.add(states[max(jobs[index].skip - start, 0) :])
+                activity.add_behind(jobs[index].skip - start, states, before[index], leak)
+                before[index] = states[-1].copy()
                 sums.gather(jobs[index], start, states)
-                if index == len(jobs) - 1:
-                    state = states[-1].copy()
+            state = before[-1]
         else:
             for job in jobs:
+                state = job.state
                 for start, features in iter_features(
                     reservoir, job, noise=noise, include_input=include_input, engine=engine
                 ):
                     states = features[:, : reservoir.n_units]
+                    activity.add_behind(job.skip - start, states, state, leak)
                     state = states[-1].copy()
-                    extent.add(states[max(job.skip - start, 0) :])
                     sums.add(job, start, features)
-        return Learned(sums.finish(), state, jobs[-1].generator, extent)
+        return Learned(sums.finish(), state, jobs[-1].generator, activity)
 
 
 class _Sums:
@@ -254,7 +257,7 @@ def learn_all(
                 total.grams[part].merge(gram)
             else:
                 total.grams[part] = gram
-        total.extent.merge(result.extent)
+        total.activity.merge(result.activity)
         total = total._replace(state=result.state, generator=result.generator)
     assert total is not None
     return total._replace(grams=dict(sorted(total.grams.items())))

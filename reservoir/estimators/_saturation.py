@@ -1,4 +1,4 @@
-"""Whether the units of a reservoir move at all."""
+"""Whether the inputs, or the bias, hold the units of a reservoir at their bounds."""
 
 from __future__ import annotations
 
@@ -11,69 +11,84 @@ from reservoir._validation import caller_level
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir
 
-_EVERY = 8  # of a block's rows one in eight is looked at: what stands still does so in all of them
-_MANY = 64  # rows; of fewer, all are
-_ENOUGH = 10  # rows that must have been seen before anything is said
-_NEAR = 0.01  # of the distance between the bounds: closer to one of them is at it
+_ENOUGH = 10  # steps that must have been seen before anything is said
+_NEAR = 0.015  # of the distance between the bounds: a mean that is closer to one of them is at it
 _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
 
 
-class Extent:
-    """Between which states each unit was, over the rows that were looked at.
+class Activity:
+    """The sum of each unit's activations over the steps that were looked at.
+
+    A bounded activation whose mean lies at a bound was there at nearly every step. Activations,
+    not states: these take a long way from zero with a small leak, and carry the noise.
 
     Attributes
     ----------
-    bounds : array of shape (2, n_units)
-        The least and the largest state.
-    n_rows : int
+    total : array of shape (n_units,)
+    n_steps : int
     """
 
-    def __init__(self, bounds: Array, n_rows: int = 0) -> None:
-        self.bounds, self.n_rows = bounds, n_rows
+    def __init__(self, total: Array, n_steps: int = 0) -> None:
+        self.total, self.n_steps = total, n_steps
 
     @classmethod
-    def of_nothing(cls, n_units: int) -> Extent:
-        """Return the extent of no rows."""
-        return cls(np.repeat([[np.inf], [-np.inf]], n_units, axis=1))
+    def of_nothing(cls, n_units: int) -> Activity:
+        """Return the activity of no steps."""
+        return cls(np.zeros(n_units))
 
-    def add(self, states: Array) -> None:
-        """Look at a block of states, (n_rows, n_units)."""
-        if len(states):
-            rows = states[::_EVERY] if len(states) >= _MANY else states
-            self.merge(Extent(np.array([rows.min(axis=0), rows.max(axis=0)]), len(rows)))
+    def add(self, states: Array, before: Array, leak: Array | float) -> None:
+        """Look at a block of states, (n_rows, n_units), and at the state before it."""
+        if len(states) == 0:
+            return
+        # x' = (1 - a) x + a f, summed over the block: what goes on from step to step cancels
+        with np.errstate(over="ignore", invalid="ignore"):  # units without bounds may be anywhere
+            ends = states[-1].astype(np.float64) - before
+            total = states.sum(axis=0, dtype=np.float64) + (1 - leak) / leak * ends
+        self.merge(Activity(total, len(states)))
 
-    def merge(self, other: Extent) -> None:
+    def add_behind(self, skip: int, states: Array, before: Array, leak: Array | float) -> None:
+        """Look at the rows of a block from number `skip` on, all of them if that is negative."""
+        if skip > 0:
+            before = states[min(skip, len(states)) - 1]
+        self.add(states[max(skip, 0) :], before, leak)
+
+    def merge(self, other: Activity) -> None:
         """Add what another one has seen."""
-        least = np.minimum(self.bounds[0], other.bounds[0])
-        self.bounds = np.array([least, np.maximum(self.bounds[1], other.bounds[1])])
-        self.n_rows += other.n_rows
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.total = self.total + other.total
+        self.n_steps += other.n_steps
 
 
-def n_saturated(extent: Extent, activation: str) -> int:
-    """Return how many units of a bounded activation have stood at one of its bounds throughout."""
+def at_bounds(values: Array, activation: str) -> int:
+    """Return how many values of a bounded activation lie at one of its bounds."""
     if activation not in _BOUNDS:
         return 0
     lower, upper = _BOUNDS[activation]
     near = _NEAR * (upper - lower)
-    low, high = extent.bounds
-    return int(((high < lower + near) | (low > upper - near)).sum())
+    return int(((values < lower + near) | (values > upper - near)).sum())
 
 
-def warn_of_saturation(extent: Extent, reservoir: Reservoir) -> bool:
+def warn_of_saturation(activity: Activity, reservoir: Reservoir) -> bool:
     """Say so where most units stand still at their bounds; return whether it was said.
 
     A network with ``bias="stable"`` saturates by design and is not asked.
     """
-    name = get_activation(reservoir.activation).name
-    n_units = reservoir.n_units
-    if extent.n_rows < _ENOUGH or 2 * (still := n_saturated(extent, name)) <= n_units:
+    activation, n_units = get_activation(reservoir.activation), reservoir.n_units
+    if activity.n_steps < _ENOUGH or activation.name not in _BOUNDS:
         return False
-    lower, upper = _BOUNDS[name]
+    still = at_bounds(activity.total / activity.n_steps, activation.name)
+    if 2 * still <= n_units:
+        return False
+    lower, upper = _BOUNDS[activation.name]
+    alone = np.array(reservoir.bias, dtype=np.float64)
+    activation.function(alone, out=alone)
+    by, remedy = "inputs", "Scale X (StandardScaler in a pipeline), or lower input_scaling"
+    if 2 * at_bounds(alone, activation.name) > n_units:
+        by, remedy = "bias", "Lower bias_scaling, or give a smaller bias"
     fed = ", and y or feedback_scaling likewise" if reservoir.n_outputs else ""
     warnings.warn(
-        f"{still} of {n_units} units stand still at the bounds of {name}, {lower:g} and {upper:g}: "
-        "the inputs drive them there, and what does not move remembers nothing. Scale X "
-        "(StandardScaler in a pipeline), or lower input_scaling" + fed + ".",
+        f"{still} of {n_units} units stand still at the bounds of {activation.name}, {lower:g} and "
+        f"{upper:g}: by the {by}, and what does not move remembers nothing. {remedy}{fed}.",
         UserWarning,
         stacklevel=caller_level(),
     )

@@ -28,6 +28,7 @@ class SequenceEstimator(BaseEstimator):
 
     _kept: tuple[str, ...] = ()  # what a fit changes in place
     _seen: set[Any]
+    _target_range: Array = np.full((2, 1), np.nan)  # not known: files from before it was kept
     _last_id: Any
     _ended: Ended = NOWHERE  # where training did, as the indexes of X and y tell
 

@@ -23,7 +23,7 @@ from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import steady_state
 from reservoir.estimators._following import NOWHERE, Ended, endings
 from reservoir.estimators._recipe import build, estimator_dtype, is_stable, ranges_of
-from reservoir.estimators._saturation import Extent, warn_of_saturation
+from reservoir.estimators._saturation import Activity, warn_of_saturation
 from reservoir.estimators._states import initial_states
 
 __all__ = ["ReservoirTransformer"]
@@ -153,7 +153,7 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         check_is_fitted(self)
         sequences = self._read(X, reset=False)
         last = self.state_ if self._continues else None
-        return sequences.restore(self._run(sequences, last)[0])
+        return sequences.restore(self._run(sequences, self._starts(sequences, last)))
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
         dtype = estimator_dtype(self.dtype) if reset else self.reservoir_.dtype
@@ -179,17 +179,20 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
     def _states(self, sequences: Sequences) -> list[Array]:
         """Run over the series of fit, from zeros where it says "last"; remember its end."""
-        parts, self.state_ = self._run(sequences, None)
+        starts = self._starts(sequences, None)
+        parts = self._run(sequences, starts)
+        self.state_ = parts[-1][-1].copy()
         self._continues = len(sequences) == 1
         if not is_stable(self.bias):
-            extent = Extent.of_nothing(self.reservoir_.n_units)
-            for part, skip in zip(parts, resolve_washout("auto", sequences.lengths), strict=True):
-                extent.add(part[skip:])
-            warn_of_saturation(extent, self.reservoir_)
+            leak, activity = self.reservoir_.leak_rate, Activity.of_nothing(self.reservoir_.n_units)
+            skips = resolve_washout("auto", sequences.lengths)
+            for part, start, skip in zip(parts, starts, skips, strict=True):
+                activity.add_behind(skip, part, start, leak)
+            warn_of_saturation(activity, self.reservoir_)
         return parts
 
-    def _run(self, sequences: Sequences, last: Array | None) -> tuple[list[Array], Array]:
-        starts = initial_states(
+    def _starts(self, sequences: Sequences, last: Array | None) -> list[Array]:
+        return initial_states(
             self.initial_state,
             sequences,
             n_units=self.reservoir_.n_units,
@@ -199,13 +202,14 @@ class ReservoirTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             steady=partial(steady_state, self.reservoir_),
             ended=self._ended,
         )
-        parts = run_many(
+
+    def _run(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
+        return run_many(
             self.reservoir_,
             sequences.arrays,
             initial_states=np.stack(starts),
             engine=engine_for(self.reservoir_, self._n_trained),
         )
-        return parts, parts[-1][-1].copy()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
