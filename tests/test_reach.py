@@ -7,7 +7,13 @@ import pytest
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    PowerTransformer,
+    QuantileTransformer,
+    StandardScaler,
+)
 
 from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass, narma
@@ -262,6 +268,38 @@ def test_ranges_through_feedback_weights():
         model.transformer_.inverse_transform(scaled[:, None])[:, 0],
     )
     assert not np.allclose(scaled, inner.forecast(60, exog=exog))
+
+
+@pytest.mark.parametrize("ends", [(0.0, np.inf), (-np.inf, 4.0), (0.0, 4.0), (1.5, 2.5)])
+@pytest.mark.parametrize("how", ["log", "negative", "power", "quantile", "falling scale"])
+def test_ranges_through_feedback_weights_and_curved_targets(how, ends):
+    """The same pairs hold what is fed back; where it is inside, nothing changes."""
+    X, y = narma(400, random_state=0)
+    y = 1 + y * 2
+    transformer = {
+        "log": FunctionTransformer(np.log, np.exp),
+        "negative": FunctionTransformer(np.negative, np.negative),
+        "power": PowerTransformer(),
+        "quantile": QuantileTransformer(n_quantiles=20, output_distribution="normal"),
+        "falling scale": make_pipeline(
+            FunctionTransformer(np.negative, np.negative), StandardScaler()
+        ),
+    }[how]
+    esn = ESNRegressor(40, feedback=True, alpha=1e-2, random_state=0)
+    model = TransformedTargetRegressor(esn, transformer=transformer, check_inverse=False)
+    model.fit(X, y)
+    exog = narma(60, random_state=1)[0]
+    rows, free = forecast(model, 60, exog=exog, clip=ends), forecast(model, 60, exog=exog)
+    outside = (free < ends[0]) | (free > ends[1])
+    first = int(np.argmax(outside)) if outside.any() else 60
+    np.testing.assert_allclose(rows[: first + 1], free[: first + 1], rtol=1e-9)
+    assert ends != (1.5, 2.5) or not np.allclose(rows, free)
+    if ends == (1.5, 2.5):  # inside the targets: the network's own range is that of the ends
+        inside = np.sort(model.transformer_.transform(np.array(ends)[:, None])[:, 0])
+        inner = model.regressor_.forecast(60, exog=exog, clip=tuple(inside))
+        np.testing.assert_allclose(
+            rows, model.transformer_.inverse_transform(inner[:, None])[:, 0], rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("bad", [(1.0, 0.0), (np.nan, 1.0), ([0, 0], [1, 1]), "yes", 3, (1,)])

@@ -285,13 +285,20 @@ class _Layout:
             rows = np.reshape(step.inverse_transform(rows), (len(rows), -1))
         return rows
 
-    def to_targets(self, rows: Array) -> Array:
-        """Return rows in the units of the outermost y as the network's own targets."""
+    def ends_of_targets(self, ends: Array) -> Array:
+        """Return a range in the units of the outermost y as one of the network's own targets."""
         if self.units_map is not None:
-            return self.units_map.inverse()(rows)
-        for step in reversed(self.chain.outputs):
-            rows = np.reshape(step.transform(rows), (len(rows), -1))
-        return rows
+            return np.sort(self.units_map.inverse()(ends), axis=0)  # a scale may be negative
+        # a step need not take infinity, nor numbers that it has no inverse for: its own range will
+        reach = self.reach()
+        open_ended = np.isinf(ends)
+        rows = np.concatenate([np.where(open_ended, reach, ends), reach])
+        with np.errstate(divide="ignore"):  # of a logarithm zero is the end
+            for step in reversed(self.chain.outputs):
+                rows = np.reshape(step.transform(rows), (len(rows), -1))
+        turned = rows[2] > rows[3]
+        low, high = np.where(open_ended, np.where(turned, -1, 1) * ends, rows[:2])
+        return np.where(turned, [high, low], [low, high])
 
     def reach(self) -> Array:
         """Return the range of the training targets in the units of the outermost y."""
@@ -464,13 +471,13 @@ def _through_weights(
     network, n_units = layout.network, layout.network.reservoir_.n_units
     ends = None
     if fence is not None:
-        ends = layout.to_targets(fence.ends) if fence.of == "units" else fence.ends
+        ends = layout.ends_of_targets(fence.ends) if fence.of == "units" else fence.ends
     rows, end, n_sound = network._run_loop(
         network._loop_readout(),
         len(exog),
         initial_state=state[:n_units],
         initial_output=state[n_units:],
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
-        clip=None if ends is None else tuple(np.sort(ends, axis=0)),
+        clip=None if ends is None else tuple(ends),
     )
     return rows.astype(np.float64), np.concatenate([end, rows[-1]]), n_sound
