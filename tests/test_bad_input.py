@@ -415,3 +415,12 @@ def test_numbers_of_workers():
                 act()
     for good in (None, 1, np.int64(1), -1):
         ESNRegressor(20, n_jobs=good).fit(X, y)
+
+
+def test_penalties_in_a_series():
+    pandas = pytest.importorskip("pandas")
+    X, y = np.random.default_rng(0).normal(size=(2, 200))
+    X = X[:, None]
+    plain = ESNRegressor(20, alpha=[1e-3, 1.0], random_state=0).fit(X, y)
+    series = ESNRegressor(20, alpha=pandas.Series([1e-3, 1.0]), random_state=0).fit(X, y)
+    assert series.alpha_ == plain.alpha_

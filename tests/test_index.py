@@ -713,3 +713,15 @@ def test_stacked_sequences_keep_their_scores():
     score = washout_scorer("r2", 30)(esn, Xs, ys)
     kept = np.r_[30:150, 160:200, 230:400]
     assert score == r2_score(ys[kept], esn.predict(Xs)[kept])
+
+
+def test_dates_in_polars_columns_are_refused():
+    polars = pytest.importorskip("polars")
+    dates = pd.date_range("2020-01-01", periods=40).to_pydatetime()
+    values = np.random.default_rng(0).normal(size=40)
+    y = values[::-1].copy()
+    for column in (dates, [d.date() for d in dates], [d - dates[0] for d in dates]):
+        table = polars.DataFrame({"a": values, "when": list(column)})
+        with pytest.raises(TypeError, match="'when'"):
+            ESNRegressor(10).fit(table, y)
+    ESNRegressor(10).fit(table.drop("when"), y)

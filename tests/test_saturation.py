@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
+from sklearn.model_selection import TimeSeriesSplit, cross_val_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer, load, save
 from reservoir.datasets import load_co2, mackey_glass, narma
@@ -58,6 +59,14 @@ def test_however_it_learns(pairs, how):
     with pytest.warns(UserWarning, match=STILL) as caught:
         LEARN[how](esn, *pairs)
     assert len(caught) == 1  # once, however many chunks
+
+
+def test_the_users_line_is_named_through_scikit_learn(pairs):
+    X, y = pairs
+    pipe = make_pipeline(FunctionTransformer(), ESNRegressor(50, random_state=0))
+    with pytest.warns(UserWarning, match=STILL) as caught:
+        cross_val_score(pipe, X, y, cv=TimeSeriesSplit(2))
+    assert {w.filename for w in caught} == {__file__}
 
 
 def test_other_estimators(pairs):

@@ -18,6 +18,7 @@ _INFERRED = {
     "timedelta": "duration",
     "timedelta64": "duration",
 }
+_OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
 _REMEDIES = {
     "datetime": "A date is no number: make it the index, {table}.set_index({column}), or give "
     "numbers made of it, such as the hour of the day.",
@@ -42,7 +43,9 @@ def refuse_dates(name: str, table: Any) -> None:
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
-    if hasattr(table, "iloc") and any(dtype.kind not in "biuf" for dtype in table.dtypes):
+    if hasattr(table, "get_column"):  # polars
+        yield from ((name, table.get_column(name)) for name in table.columns)
+    elif hasattr(table, "iloc") and any(dtype.kind not in "biuf" for dtype in table.dtypes):
         yield from table.items()
 
 
@@ -51,7 +54,10 @@ def _what(values: Any) -> str | None:
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     if str(dtype).startswith("period["):
         return "datetime"
-    kind = getattr(dtype, "kind", "")  # polars has none
+    polars = str(dtype).partition("(")[0]
+    if polars in _OF_POLARS:
+        return _OF_POLARS[polars]
+    kind = getattr(dtype, "kind", "")
     if kind in _KINDS:
         return _KINDS[kind]
     if kind != "O":

@@ -20,6 +20,9 @@ class SumError(ValueError):
     column = 0
 
 
+_BETWEEN = ("reservoir.", "sklearn.", "joblib.")  # the user and what warns
+
+
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
     """Return `value` as an int of at least `minimum`; booleans and fractions are refused."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
@@ -95,7 +98,7 @@ def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature"
 
 def check_penalties(name: str, value: Any) -> Array:
     """Return a penalty or an array of them as float64; negative ones and NaN are refused."""
-    several = isinstance(value, (np.ndarray, list, tuple))
+    several = isinstance(value, (np.ndarray, list, tuple)) or hasattr(value, "iloc")
     if several or (isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))):
         penalties = check_numbers(name, value)
         if np.isfinite(penalties).all() and (penalties >= 0).all():
@@ -156,8 +159,12 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def caller_level() -> int:
-    """Return the `stacklevel` for a warning that is to name the line outside this package."""
+    """Return the `stacklevel` for a warning that is to name the user's line.
+
+    That is the first one outside this package, and outside scikit-learn and joblib, through which a
+    pipeline or a search calls it.
+    """
     frame, level = inspect.currentframe(), 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("reservoir."):
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):
         frame, level = frame.f_back, level + 1
     return level

@@ -66,11 +66,13 @@ def _check_finite(reservoir: Reservoir, block: Array, start: int) -> None:
 
 
 def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> ValueError:
-    name = get_activation(reservoir.activation).name
+    activation = get_activation(reservoir.activation)
+    remedy = "Scale the inputs down"
+    if not activation.bounded:
+        remedy += ", lower the spectral radius, or use a bounded activation such as 'tanh'"
     return ValueError(
-        f"The states are not finite from step {step} on (activation={name!r}, "
-        f"dtype={reservoir.dtype}){why}. Scale the inputs down, lower the spectral radius, or use "
-        "a bounded activation such as 'tanh'."
+        f"The states are not finite from step {step} on (activation={activation.name!r}, "
+        f"dtype={reservoir.dtype}){why}. {remedy}."
     )
 
 
