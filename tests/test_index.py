@@ -489,6 +489,91 @@ def test_targets_may_lie_ahead_by_a_constant_offset(kind, h):
     refused(X.iloc[:N], y.drop(y.index[50 + h]).iloc[h : N + h], 50)
 
 
+CALENDARS = {
+    "month ends": REGULAR["month ends"],
+    "quarters": REGULAR["quarters"],
+    "business days": REGULAR["business days"],
+    "zone": REGULAR["business days"].tz_localize("Europe/Berlin"),
+    "holidays": REGULAR["business days"].delete(np.arange(17, 480, 23)),
+    "months": REGULAR["months"],
+    "days": REGULAR["days"],
+}
+
+
+@pytest.mark.parametrize("kind", CALENDARS)
+@pytest.mark.parametrize("h", [1, 3, 5, 12])
+def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
+    X, y = table(CALENDARS[kind])
+    X, y = X.iloc[:-h], y.iloc[h:]
+    for start in (2, 101):
+        for length in (1, 2, h, h + 1, 40):
+            kept = np.r_[0:start, start + length : 240]
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "No frequency")
+                network().fit(X.iloc[kept], y.iloc[kept])
+    kept = np.r_[0:100, 140:240]
+    with pytest.raises(ValueError, match="index of y does not go with that of X"):
+        network().fit(X.iloc[kept], y.iloc[kept[::-1]])
+    with pytest.raises(ValueError, match="index of y does not go with that of X"):
+        network().fit(X.iloc[kept], y.iloc[np.r_[0:50, 51, 50, 52:100, 140:240]])
+    if kind == "holidays" and h > 3:
+        return  # a weekend in every offset: rows may be missing
+    changed = np.r_[0:50, 51:101, 140:240]
+    with pytest.raises(ValueError, match="index of y does not go with that of X: row 50 "):
+        network().fit(X.iloc[kept], y.iloc[changed])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("kind", CALENDARS)
+def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
+    X, y = table(CALENDARS[kind])
+    rng = np.random.default_rng(seed)
+    for h in (1, 2, 5, 12):
+        for share in (0.02, 0.1, 0.5):
+            kept = np.flatnonzero(rng.random(len(X) - h) > share)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "No frequency")
+                network().fit(X.iloc[kept], y.iloc[kept + h])
+
+
+@pytest.mark.parametrize("freq", ["ME", "QE", "B"])
+@pytest.mark.parametrize("h", [1, 3])
+def test_cross_validation_of_targets_that_keep_their_dates(freq, h):
+    freq = {"ME": MONTH_END, "QE": pd.offsets.QuarterEnd(), "B": "B"}[freq]
+    dates = pd.date_range("1960-01-31", periods=240, freq=freq)
+    series = pd.Series(np.sin(np.arange(240.0)), index=dates)
+    X, y = series.to_frame("v")[:-h], series[h:]
+    esn = network(initial_state="zeros")
+    with pytest.warns(UserWarning, match="No frequency"):
+        scores = cross_val_score(
+            esn, X, y, cv=ContextSplit(5, context=20), scoring=washout_scorer("r2", 20)
+        )
+    assert scores.min() > 0.9
+
+
+@pytest.mark.parametrize("kind", CALENDARS)
+def test_few_rows_of_targets_that_keep_their_dates(kind):
+    X, y = table(CALENDARS[kind])
+    esn = network(initial_state="zeros").fit(X[:16], y[:16].to_numpy())
+    for h in (1, 2, 3, 5, 10):
+        for length in (2, 3, 5, 10):
+            for start in range(300, 340, 3):
+                test = X.iloc[start : start + length], y.iloc[start + h : start + h + length]
+                assert np.isfinite(esn.score(*test))
+            with pytest.raises(ValueError, match="does not go with"):
+                esn.score(test[0], test[1][::-1])
+
+
+def test_targets_of_another_frequency_are_refused():
+    X, y = table(REGULAR["days"])
+    for start in ("2020-01-03", "2030-01-03"):
+        weeks = pd.date_range(start, periods=100, freq="W")
+        refused(X[:100], y[:100].set_axis(weeks), 1)
+    X, y = table(REGULAR["month ends"])
+    within = X.index[:50] + pd.to_timedelta(np.arange(50) % 7 + 1, "D")
+    refused(X[:50], y[:50].set_axis(within), 0)
+
+
 def test_a_constant_duration_is_an_offset():
     X, y = table(REGULAR["month ends"])
     network().fit(X, y.set_axis(y.index + pd.Timedelta(hours=5)))

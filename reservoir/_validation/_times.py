@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,6 +49,9 @@ class Times:
 
 
 UNTOLD = Times()
+_WITHOUT_HOLE = 1.5  # times the shortest step: months differ by less, a missing one makes two
+_WIDE = 3  # times the median step: wider than the weekend among working days
+_LONG = 24  # rows: two years of months, which a calendar of working days cannot resemble
 
 
 class _Table(NamedTuple):
@@ -178,10 +182,74 @@ def _first_stray(X: Any, y: Any) -> int | None:
     row = int(np.argmax(strays))
     if ahead[0] <= tolerance:
         return row
+    if (np.diff(a) <= 0).any():  # labels in no order: all that can be told is a shift of rows
+        return _first_unshifted(a, b, row)
+    wrong = np.append(False, np.diff(b) <= 0) | (ahead <= tolerance)
+    if wrong.any():
+        return max(row, int(np.argmax(wrong)) - 1)
+    time = is_time(kind_of(X) or "")
+    same = time and frequency(X) is not None and frequency(X) == frequency(y)
+    if same and not np.isin(b[0], a):
+        return None
+    if b[0] > a[-1]:
+        return row if _differ_in_step(X, y, time) else None
+    return _first_misplaced(a, b, X.union(y) if time else None)
+
+
+def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
     places = np.flatnonzero(a == b[0])
-    if len(places) == 1:  # some rows ahead: months differ in length
-        h = int(places[0])
-        apart = np.append(a[h:] != b[: len(b) - h], np.diff(b[len(b) - h - 1 :]) <= 0)
-        return max(row, int(np.argmax(apart))) if apart.any() else None
-    same = is_time(kind_of(X) or "") and frequency(X) is not None and frequency(X) == frequency(y)
-    return None if same else row
+    if len(places) != 1:
+        return row
+    h = int(places[0])
+    apart = np.append(a[h:] != b[: len(b) - h], np.diff(b[len(b) - h - 1 :]) <= 0)
+    return max(row, int(np.argmax(apart))) if apart.any() else None
+
+
+def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
+    """Whether a y that begins behind the end of X cannot be of the same series.
+
+    Nothing is known of the calendar between them, and holidays make steps of any length, so the
+    offsets may differ. Frequencies of few rows deceive: five days of a week look daily.
+    """
+    if not time:
+        return len(X) > 2 and len(np.unique(np.diff(numbers_of(X)))) == 1
+    known = frequency(X), frequency(y)
+    return len(X) >= _LONG and None not in known and known[0] != known[1]
+
+
+def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
+    """Return the first row where y is not as many rows ahead of X as before, holes in both aside.
+
+    The stamps of X and y together are what is known of the calendar. Rows that are missing, as
+    cross-validation takes them out, can only make y seem nearer than it is. Any two distances
+    that differ are therefore a contradiction only if no stamp is missing within the nearer one.
+    """
+    known = np.unique(np.append(a, b))
+    steps = np.diff(known)
+    near = np.diff(a) <= _WITHOUT_HOLE * np.diff(a).min()
+    places = np.searchsorted(a, b)
+    inner = places < len(a)
+    between = (a[places[inner]] != b[inner]) & near[places[inner] - 1]
+    if between.any():  # no stamp has room between two neighbours of X
+        return int(np.argmax(between))
+    begin, end = np.searchsorted(known, a), np.searchsorted(known, b)
+    distances = end - begin
+    doubtful = steps > _WITHOUT_HOLE * steps.min()
+    if both is not None:
+        for piece in _pieces(steps):
+            if frequency(both[piece]) is not None:
+                doubtful[piece.start : piece.stop - 1] = False
+    doubts = np.append(0, np.cumsum(doubtful))
+    whole = doubts[end] == doubts[begin]
+    if not whole.any() or distances.max() <= distances[whole].min():
+        return None
+    return int(np.argmax(distances != distances[0]))
+
+
+def _pieces(steps: Array) -> list[slice]:
+    """Return what lies between wide steps; only long pieces, where a frequency does not deceive."""
+    cuts = np.flatnonzero(steps > _WIDE * np.median(steps)) + 1
+    bounds = [0, *cuts.tolist(), len(steps) + 1]
+    if len(bounds) > _LONG:
+        return []
+    return [slice(i, j) for i, j in pairwise(bounds) if j - i >= _LONG]
