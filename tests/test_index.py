@@ -1,5 +1,6 @@
 """What a pandas index tells: whether rows follow, are in order, and belong together."""
 
+import copy
 import io
 import re
 import warnings
@@ -346,6 +347,90 @@ def test_chunks_that_are_numbered_anew_tell_nothing():
         esn.partial_fit(X[rows].reset_index(drop=True), y[rows].reset_index(drop=True))
     esn.predict(X[N:])
     esn.predict(X[N + 50 :])
+
+
+CHUNKED = {
+    **{kind: index for kind, index in REGULAR.items() if kind != "positions"},
+    "last Fridays": pd.date_range(
+        "1990-01-01", periods=N, freq=pd.offsets.LastWeekOfMonth(weekday=4)
+    ),
+    "second Tuesdays": pd.date_range(
+        "1990-01-01", periods=N, freq=pd.offsets.WeekOfMonth(week=1, weekday=1)
+    ),
+    "business month ends": pd.date_range("1990-01-01", periods=N, freq=pd.offsets.BMonthEnd()),
+    "business days in a zone": pd.bdate_range("2020-03-01", periods=N, tz="Europe/Berlin"),
+}
+
+
+def chunks(esn, X, y, size, start=0, stop=70):
+    for i in range(start, stop, size):
+        rows = slice(i, min(i + size, stop))
+        esn.partial_fit(X.iloc[rows], y.iloc[rows])
+    return esn
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 12, 45])
+@pytest.mark.parametrize("kind", CHUNKED)
+def test_chunks_of_any_length_follow_one_another(kind, size):
+    X, y = table(CHUNKED[kind])
+    X, y = X.iloc[np.arange(200)], y.iloc[np.arange(200)]  # no freq any more
+    for start in (31,) if size == 1 else (0, 2, 3):
+        esn = chunks(network(), X, y, size, start)
+    esn.predict(X[70:])
+    restarted(lambda: esn.predict(X[110:]))
+    with pytest.warns(UserWarning, match="new_sequence=True"):
+        esn.partial_fit(X[130 : 130 + size], y[130 : 130 + size])
+
+
+@pytest.mark.parametrize("zone", [None, "America/New_York"])
+def test_weeks_of_business_days_follow_one_another(zone):
+    X, y = table(pd.bdate_range("2020-01-01", periods=120, tz=zone))
+    X, y = X.iloc[np.arange(120)], y.iloc[np.arange(120)]
+    esn = network()
+    for _, week in X.groupby(X.index.tz_localize(None).to_period("W")):
+        esn.partial_fit(week, y[week.index])
+    monday = X.index.get_loc(X.index[X.index.day_of_week == 0][3])
+    esn = chunks(network(), X, y, 5, monday, monday + 20)
+    for skipped in (1, 5):  # a Monday, a week
+        again = copy.deepcopy(esn)
+        with pytest.warns(UserWarning, match="new_sequence=True"):
+            chunks(again, X, y, 5, monday + 20 + skipped, monday + 25 + skipped)
+    one = network().partial_fit(X[monday : monday + 5], y[monday : monday + 5])
+    with pytest.warns(UserWarning, match="new_sequence=True"):  # its first weekend, and a Monday
+        one.partial_fit(X[monday + 6 : monday + 9], y[monday + 6 : monday + 9])
+
+
+def test_memory_of_stamps_starts_anew_where_rows_do_not_follow():
+    X, y = table(REGULAR["business days"])
+    X, y = X.iloc[np.arange(N)], y.iloc[np.arange(N)]
+    for told in (False, True):
+        esn = chunks(network(), X, y, 5, 0, 60)
+        if told:
+            esn.partial_fit(X[100:105], y[100:105], new_sequence=True)
+        else:
+            with pytest.warns(UserWarning, match="new_sequence=True"):
+                esn.partial_fit(X[100:105], y[100:105])
+        assert len(esn._ended[0].recent) == 5
+        chunks(esn, X, y, 5, 105, 200)
+        assert len(esn._ended[0].recent) == 40
+        with pytest.warns(UserWarning, match="new_sequence=True"):
+            esn.partial_fit(X[205:210], y[205:210])
+
+
+@pytest.mark.parametrize(
+    "kind", ["business days", "month ends", "last Fridays", "months", "floats"]
+)
+def test_the_memory_of_stamps_is_saved(tmp_path, kind):
+    X, y = table(CHUNKED[kind])
+    X, y = X.iloc[np.arange(200)], y.iloc[np.arange(200)]
+    for stop in (2, 4, 5, 60):
+        esn = chunks(network(), X, y, 2, 0, stop)
+        save(esn, tmp_path / "esn.npz")
+        again = load(tmp_path / "esn.npz")
+        assert again._ended == esn._ended
+        chunks(again, X, y, 2, stop, stop + 30)
+        with pytest.warns(UserWarning, match="new_sequence=True"):
+            again.partial_fit(X[stop + 45 : stop + 47], y[stop + 45 : stop + 47])
 
 
 def test_saved_and_loaded(tmp_path):

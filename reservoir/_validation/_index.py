@@ -18,6 +18,7 @@ from reservoir._validation._scalars import caller_level
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ROUNDING = 1e-6  # of a step: what an index of floats may be off
+_RECENT = 40  # rows that are remembered from chunk to chunk, to infer a frequency over them
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Ending:
         Whether the rows were merely numbered from 0: positions, which count beside numbers only.
     shown : str
         The last stamp as text.
+    recent : tuple of numbers
+        The last stamps, as far as rows followed one another from chunk to chunk.
     """
 
     kind: str
@@ -46,9 +49,10 @@ class Ending:
     widest: float | None
     plain: bool
     shown: str
+    recent: tuple[float, ...] = ()  # as in files of versions that did not know it
 
     def goes_on_at(self, first: float) -> bool:
-        """Whether a row with this stamp is the next one."""
+        """Whether a row with this stamp is the next one, by the steps before."""
         rounded = isinstance(first, float) or isinstance(self.last, float)
         slack = _ROUNDING * (self.widest or 0) if rounded else 0
         if self.following is not None:
@@ -85,14 +89,38 @@ class Stamps:
         """Return a stamp as text."""
         return show(self.index[row])
 
+    def follows(self, before: Ending) -> bool:
+        """Whether the first row is the one after those before."""
+        if before.goes_on_at(self.first):
+            return True
+        if self.index.dtype.kind != "M" or self.first <= before.last:
+            return False
+        # few rows deceive: a week of business days looks daily up to its first weekend
+        return _is_calendar(_joined(before.recent, self.index[:1]))
+
     def ending(self, before: Ending | None = None) -> Ending:
-        """Return where this sequence ends; `before`, where the chunk that it goes on from did."""
-        following, widest = _following(self.index), _widest(self.index)
-        if following is None and before is not None and before.kind == self.kind:
-            known = [step for step in (widest, before.widest) if step is not None]
-            widest = max(known, default=None)
+        """Return where this sequence ends; `before`, where the chunk that it goes on from did.
+
+        Behind a gap a new memory of stamps begins; the longest step before it stays known.
+        """
+        recent, widest = (), None
+        if before is not None and before.kind == self.kind:
+            widest = before.widest
+            recent = before.recent if self.follows(before) else ()
+        joined = _joined(recent, self.index)
+        known = [step for step in (_widest(joined), widest) if step is not None]
+        told = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
+        following = _following(self.index if told else joined[-_RECENT:])
         last = _plain_number(self.index[-1:])
-        return Ending(self.kind, last, following, widest, self.plain, self.show(-1))
+        return Ending(
+            self.kind,
+            last,
+            following,
+            max(known, default=None),
+            self.plain,
+            self.show(-1),
+            tuple(number * unit_of(joined) for number in numbers_of(joined[-_RECENT:]).tolist()),
+        )
 
 
 def index_of(table: Any) -> Any:
@@ -235,6 +263,43 @@ def _first_misfit(index: Any) -> int:
 def _plain_number(one: Any) -> float:
     """Return the stamp of an index of length 1, in units that all indexes share."""
     return numbers_of(one)[0].item() * unit_of(one)
+
+
+def _joined(recent: tuple[float, ...], index: Any) -> Any:
+    """Return stamps, in the units of `Ending`, and those of an index behind them as one index."""
+    if not recent:
+        return index
+    import pandas as pd
+
+    if index.dtype.kind == "M":
+        numbers = [*recent, *(number * unit_of(index) for number in numbers_of(index).tolist())]
+        if max(map(abs, numbers)) >= 2**63:  # dates that nanoseconds do not reach
+            return index
+        dates = pd.DatetimeIndex(np.array(numbers, dtype=np.int64).view("M8[ns]"))
+        return dates if index.tz is None else dates.tz_localize("UTC").tz_convert(index.tz)
+    if hasattr(index, "asi8"):
+        earlier = index[:1].repeat(len(recent)) + (np.array(recent) - index.asi8[0])
+        return earlier.append(index)
+    return pd.Index(np.append(recent, numbers_of(index)))
+
+
+def _is_calendar(index: Any) -> bool:
+    """Whether dates are those of a frequency, without any left out."""
+    if len(index) < 3:
+        return False
+    import pandas as pd
+
+    last_in_month = pd.offsets.LastWeekOfMonth(weekday=index[-1].weekday())  # pandas infers none
+    for freq in (frequency(index), last_in_month):
+        if freq is None:
+            continue
+        try:
+            dates = pd.date_range(index[0], index[-1], freq=freq)
+        except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip
+            continue
+        if dates.equals(index):
+            return True
+    return False
 
 
 def _widest(index: Any) -> float | None:

@@ -30,7 +30,7 @@ def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
             continue
         if ending.plain and span.first.plain:
             continue
-        if ending.goes_on_at(span.first.first):
+        if span.first.follows(ending):
             return None
         return Gap(name, ending.shown, span.first.show(0))
     return None
