@@ -530,22 +530,58 @@ def test_a_missing_row_is_named(kind, hole):
         network().fit(X, y)
     assert len(caught) == 1
     if hole == 40 or kind in ("days", "months"):
-        assert f"from row {hole} ({a}) to row {hole + 1} ({b})" in str(caught[0].message)
+        one_hole = f"missing between row {hole} ({a}) and row {hole + 1} ({b}). To the network "
+        step = f"from row {hole} ({a}) to row {hole + 1} ({b}) is the first that does not fit"
+        assert (one_hole if hole == 40 else step) in str(caught[0].message)
     with pytest.warns(UserWarning, match="No frequency"):
         esn = network().partial_fit(X[:150], y[:150])
     esn.partial_fit(X[150:], y[150:])  # said once
     assert caught[0].filename == __file__
 
 
+HOLED = ["days", "hours", "seconds", "month ends", "quarters", "business days", "months"]
+
+
+@pytest.mark.parametrize("kind", HOLED)
+def test_one_hole_is_told_from_other_irregularities(kind):
+    X, y = table(REGULAR[kind])
+    esn = network(initial_state="zeros")
+    with pytest.warns(UserWarning, match="No frequency") as caught:
+        cross_val_score(esn, X[:N], y[:N], cv=ContextSplit(5, context=20))
+    texts = [str(w.message) for w in caught]
+    assert len(texts) == 3
+    assert all("If a cross-validator took them out, this is as it must be" in t for t in texts)
+    assert "between row 59 (" in texts[0]
+    assert "row 60 follows row 59" in texts[0]
+    two_holes = np.r_[0:50, 60:100, 120:N]
+    for rows in (two_holes, np.r_[0:50, 60:N:2], np.r_[0:50, 51, 53, 57:60]):
+        with pytest.warns(UserWarning, match="is the first that does not fit.*events"):
+            esn.fit(X.iloc[rows], y.iloc[rows])
+
+
+def test_a_hole_that_no_rows_fill_is_a_step_that_does_not_fit():
+    X, y = table(REGULAR["days"])
+    index = X.index[:50].append(X.index[60:110] + pd.Timedelta(hours=5))
+    with pytest.warns(UserWarning, match="is the first that does not fit"):
+        network().fit(X[:100].set_axis(index), y[:100].to_numpy())
+    nearer = X.index[:50].append(X.index[49:99] + pd.Timedelta(hours=5))
+    with pytest.warns(UserWarning, match="is the first that does not fit"):
+        network().fit(X[:100].set_axis(nearer), y[:100].to_numpy())
+
+
 def test_frequency_of_each_sequence_and_of_y():
     X, y = table(REGULAR["days"])
     kept = np.r_[0:30, 31:100]
-    with pytest.warns(UserWarning, match=r"sequence 1 of X: the step from row 29 \(2020-01-30\)"):
+    with pytest.warns(
+        UserWarning, match=r"sequence 1 of X: rows are missing between row 29 \(2020-01-30\)"
+    ):
         network().fit([X[:100], X.iloc[kept]], [y[:100], y.iloc[kept]])
-    with pytest.warns(UserWarning, match="index of y: the step from row 29"):
+    with pytest.warns(UserWarning, match="index of y: rows are missing between row 29"):
         make_pipeline(StandardScaler(), network()).fit(X.iloc[kept], y.iloc[kept])
     stacked = pd.concat([X[:100], X.iloc[kept]]).assign(id=np.repeat([0, 1], [100, 99]))
-    with pytest.warns(UserWarning, match=r"index of X: the step from row 129 \(2020-01-30\)"):
+    with pytest.warns(
+        UserWarning, match=r"index of X: rows are missing between row 129 \(2020-01-30\)"
+    ):
         network(sequence_column="id").fit(stacked, np.zeros(199))
     network().fit(X[:2], y[:2])  # two rows have no frequency
 

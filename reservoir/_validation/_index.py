@@ -103,7 +103,8 @@ class Stamps:
 
         Behind a gap a new memory of stamps begins; the longest step before it stays known.
         """
-        recent, widest = (), None
+        recent: tuple[float, ...] = ()
+        widest = None
         if before is not None and before.kind == self.kind:
             widest = before.widest
             recent = before.recent if self.follows(before) else ()
@@ -216,16 +217,30 @@ def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
         if len(part) < 3 or _frequency(part) is not None:
             continue
         row = _first_misfit(part)
-        a, b = starts[i] + row - 1, starts[i] + row
         warnings.warn(
-            f"No frequency can be inferred from the index of {name}: the step from row {a} "
-            f"({show(index[a])}) to row {b} ({show(index[b])}) is the first that does not fit. To "
-            "the network every row is one step, however long. Make the rows regular (asfreq or "
-            "resample, then interpolate), or ignore this if they are events.",
+            f"No frequency can be inferred from the index of {name}: "
+            f"{_misfit_told(part, row, starts[i])}",
             UserWarning,
             stacklevel=caller_level(),
         )
         return
+
+
+def _misfit_told(index: Any, row: int, start: int) -> str:
+    """Say what is wrong at a row of a sequence that begins at row `start` of its table."""
+    a, b = start + row - 1, start + row
+    before, behind = f"row {a} ({show(index[row - 1])})", f"row {b} ({show(index[row])})"
+    if _is_one_hole(index, row):
+        return (
+            f"rows are missing between {before} and {behind}. To the network row {b} follows row "
+            f"{a}. If a cross-validator took them out, this is as it must be; otherwise fill them "
+            "(asfreq, then interpolate), or fit the two parts as two sequences."
+        )
+    return (
+        f"the step from {before} to {behind} is the first that does not fit. To the network every "
+        "row is one step, however long. Make the rows regular (asfreq or resample, then "
+        "interpolate), or ignore this if they are events."
+    )
 
 
 def _frequency(index: Any) -> Any:
@@ -258,6 +273,24 @@ def _first_misfit(index: Any) -> int:
     steps = np.diff(numbers_of(index))  # none from the start on: look at the commonest step
     values, counts = np.unique(steps, return_counts=True)
     return 1 + int(np.argmax(steps != values[np.argmax(counts)]))
+
+
+def _is_one_hole(index: Any, row: int) -> bool:
+    """Whether an index without a frequency would have one if stamps were put in before a row."""
+    left, right = index[:row], index[row:]
+    freq = frequency(left)
+    if freq is None or freq != frequency(right):
+        return False
+    if index.dtype.kind != "M":
+        step = numbers_of(right)[0] - numbers_of(left)[-1]
+        return bool(step > freq and step % freq == 0)
+    import pandas as pd
+
+    try:
+        between = pd.date_range(left[-1], right[0], freq=freq)
+    except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip
+        return False
+    return len(between) > 2 and between[0] == left[-1] and between[-1] == right[0]
 
 
 def _plain_number(one: Any) -> float:
