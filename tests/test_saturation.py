@@ -141,7 +141,7 @@ def test_noise_and_rows_coded_as_zero_hide_nothing(pairs, noise, leak_rate):
 def test_the_bias_is_named_where_it_is_the_bias():
     X, y = narma(300, random_state=0)
     for options in ({"bias": np.full(50, 4.0)}, {"bias": "bernoulli", "bias_scaling": 10.0}):
-        with pytest.warns(UserWarning, match="by the bias.*Lower bias_scaling"):
+        with pytest.warns(UserWarning, match="the bias holds them.*Lower bias_scaling"):
             ESNRegressor(50, random_state=0, **options).fit(X, y)
 
 

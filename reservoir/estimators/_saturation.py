@@ -82,13 +82,15 @@ def warn_of_saturation(activity: Activity, reservoir: Reservoir) -> bool:
     lower, upper = _BOUNDS[activation.name]
     alone = np.array(reservoir.bias, dtype=np.float64)
     activation.function(alone, out=alone)
-    by, remedy = "inputs", "Scale X (StandardScaler in a pipeline), or lower input_scaling"
+    by, verb = "inputs", "hold"
+    remedy = "Scale X (StandardScaler in a pipeline), or lower input_scaling"
     if 2 * at_bounds(alone, activation.name) > n_units:
-        by, remedy = "bias", "Lower bias_scaling, or give a smaller bias"
+        by, verb, remedy = "bias", "holds", "Lower bias_scaling, or give a smaller bias"
     fed = ", and y or feedback_scaling likewise" if reservoir.n_outputs else ""
     warnings.warn(
         f"{still} of {n_units} units stand still at the bounds of {activation.name}, {lower:g} and "
-        f"{upper:g}: by the {by}, and what does not move remembers nothing. {remedy}{fed}.",
+        f"{upper:g}, where the {by} {verb} them: what does not move remembers nothing. "
+        f"{remedy}{fed}.",
         UserWarning,
         stacklevel=caller_level(),
     )
