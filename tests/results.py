@@ -1,0 +1,157 @@
+"""Numbers of many configurations, to the bit: before and after a change that must change none.
+
+    python tests/results.py record before.npz      # on the old code
+    python tests/results.py compare before.npz     # on the new: names what differs, exits with 1
+
+Every estimator in several containers, with and without feedback, in both precisions, on the NumPy
+engine and (where numba is installed) on kernels, by fit and by partial_fit, with forecasts. Bits
+are equal on one machine with the same libraries and one BLAS thread; elsewhere they need not be.
+"""
+
+import os
+import sys
+import warnings
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums in one order
+
+import numpy as np
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from reservoir import (
+    ESNClassifier,
+    ESNRegressor,
+    ReservoirTransformer,
+    RNNClassifier,
+    RNNRegressor,
+    _kernels,
+    forecast,
+)
+from reservoir.datasets import lorenz, mackey_glass, narma
+from reservoir.model_selection import make_forecast_pairs, stack_sequences
+
+ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
+
+
+def numbers(model, X, n_steps=20, **options):
+    """Return what a fitted network says of X, its states, and its forecast."""
+    found = {"predict": model.predict(X)}
+    for name in ("states", "predict_proba", "decision_function"):
+        if hasattr(model, name):
+            found[name] = getattr(model, name)(X)
+    for name in ("coef_", "alpha_", "state_", "certificate_"):
+        value = getattr(model, name, None)
+        if value is not None:
+            found[name] = value.rate if name == "certificate_" else value
+    if hasattr(model, "forecast") and n_steps:
+        found["forecast"] = model.forecast(n_steps, **options)
+        found["clip"] = model.forecast(n_steps, clip=True, **options)
+    return found
+
+
+def of_esn(engine, dtype):
+    """Echo state networks: pairs of a forecast, feedback, sequences, chunks, readouts."""
+    X, y = make_forecast_pairs(mackey_glass(900, random_state=0))
+    U, v = narma(900, random_state=0)
+    flows = [lorenz(200 + 20 * i, random_state=i) / 10 for i in range(4)]
+    base = {"dtype": dtype, "random_state": 0}
+
+    def made(**options):
+        esn = ESNRegressor(60, **{**base, **options})
+        type(esn)._engine = engine
+        return esn
+
+    yield "plain", numbers(made().fit(X[:700], y[:700]), X[700:])
+    yield "penalties", numbers(made(alpha=[1e-8, 1e-4, 1.0]).fit(X[:700], y[:700]), X[700:])
+    for selection in ("blocked", "holdout"):
+        esn = made(alpha=[1e-8, 1e-4], alpha_selection=selection)
+        yield selection, numbers(esn.fit(X[:700], y[:700]), X[700:])
+    yield "noise", numbers(made(noise=1e-3).fit(X[:700], y[:700]), X[700:])
+    yield "stable", numbers(made(bias="stable", leak_rate=0.5).fit(X[:700], y[:700]), X[700:])
+    yield "readout", numbers(made(readout=Ridge(1e-6)).fit(X[:700], y[:700].ravel()), X[700:])
+    fed = made(feedback=True, alpha=1.0).fit(U[:700], v[:700])
+    yield "feedback", numbers(fed, U[700:], exog=U[700:720])
+    chunks = made(washout=50)
+    for start in range(0, 700, 175):
+        chunks.partial_fit(X[start : start + 175], y[start : start + 175])
+    yield "chunks", numbers(chunks, X[700:])
+    pairs = [make_forecast_pairs(flow) for flow in flows]
+    Xs, ys = [a for a, _ in pairs], [b for _, b in pairs]
+    several = made(washout=10).fit(Xs, ys)
+    yield "sequences", numbers(several, Xs[:2], context=Xs[0])
+    table, targets, _ = stack_sequences(Xs, ys)
+    by_id = made(washout=10, sequence_column=0).fit(table, targets)
+    yield "ids", numbers(by_id, table, n_steps=0)
+    cube = np.stack([flow[:150] for flow in flows])
+    yield "cube", numbers(made(washout=10).fit(cube[:, :-1], cube[:, 1:]), cube, n_steps=0)
+    labels = (v[:, None].ravel() > np.median(v)).astype(int)
+    classifier = ESNClassifier(60, **base)
+    type(classifier)._engine = engine
+    yield "labels", numbers(classifier.fit(U[:700], labels[:700]), U[700:], n_steps=0)
+    pipe = make_pipeline(StandardScaler(), made())
+    both = TransformedTargetRegressor(pipe, transformer=StandardScaler())
+    yield "scalers", {"forecast": forecast(both.fit(X[:700], y[:700]), 20)}
+
+
+def of_others(dtype):
+    """Transformers and trained networks."""
+    X, y = make_forecast_pairs(mackey_glass(500, random_state=0))
+    transformer = ReservoirTransformer(40, dtype=dtype, random_state=0)
+    yield "transformer", {"states": transformer.fit_transform(X)}
+    for cell in ("rnn", "leaky", "lstm", "gru"):
+        options = {"cell": cell, "max_iter": 3, "dtype": dtype, "random_state": 0}
+        rnn = RNNRegressor(10, **options).fit(X[:400], y[:400])
+        yield cell, numbers(rnn, X[400:])
+        labels = (y[:400].ravel() > np.median(y)).astype(int)
+        classifier = RNNClassifier(10, init="orthogonal", **options).fit(X[:400], labels)
+        yield f"{cell} labels", numbers(classifier, X[400:], n_steps=0)
+        online = RNNRegressor(10, init="orthogonal", washout=0, **options)
+        for start in range(0, 400, 100):
+            online.partial_fit(X[start : start + 100], y[start : start + 100])
+        yield f"{cell} online", numbers(online, X[400:])
+
+
+def collected():
+    """Return name -> array of all configurations."""
+    arrays, n_configurations = {}, 0
+    for dtype in ("float64", "float32"):
+        runs = [(engine, of_esn(engine, dtype)) for engine in ENGINES] + [("", of_others(dtype))]
+        for engine, configurations in runs:
+            for name, found in configurations:
+                n_configurations += 1
+                for what, value in found.items():
+                    parts = value if isinstance(value, list) else [value]
+                    for i, part in enumerate(parts):
+                        arrays[f"{dtype} {engine} {name}: {what} {i}"] = np.asarray(part)
+    print(f"{n_configurations} configurations, {len(arrays)} arrays")
+    return arrays
+
+
+def compare(arrays, file):
+    """Name what differs; return how much does."""
+    with np.load(file) as before:
+        names = sorted(set(before.files) | set(arrays))
+        differing = [
+            name
+            for name in names
+            if name not in arrays
+            or name not in before.files
+            or before[name].dtype != arrays[name].dtype
+            or before[name].shape != arrays[name].shape
+            or before[name].tobytes() != arrays[name].tobytes()
+        ]
+    print("\n".join(differing) or "every bit is the same")
+    return len(differing)
+
+
+if __name__ == "__main__":
+    what, file = sys.argv[1:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = collected()
+    if what == "record":
+        np.savez(file, **made)
+    else:
+        sys.exit(compare(made, file) > 0)
