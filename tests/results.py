@@ -12,7 +12,8 @@ import os
 import sys
 import warnings
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # sums in one order
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy comes: sums in one order
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
