@@ -190,6 +190,7 @@ def test_large_inputs_that_cancel_need_their_range():
 
 
 def test_the_title_of_a_plot_says_where_rounding_begins():
+    pytest.importorskip("matplotlib")
     res = build_reservoir(10, 1, spectral_radius=0.3, random_state=0)
     ax = plotting.certificate(certify(res, -1.0, 1.0))
     assert "rounding" not in ax.get_title(loc="left")  # too little to be seen
