@@ -161,7 +161,6 @@ def test_the_range_is_in_the_units_that_are_returned(scaled):
     model.fit(X, y)
     rows, said = what_it_says(lambda: forecast(model, 50))
     assert said == []
-    np.testing.assert_allclose(rows[0], series[-1], rtol=2)
     esn = model.regressor_[-1]
     low, high = transformer.fit(y).transform(y).min(axis=0), transformer.transform(y).max(axis=0)
     esn.coef_ = 0 * esn.coef_

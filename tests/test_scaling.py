@@ -460,7 +460,7 @@ def test_block_refusals():
         scale_blocks(np.eye(2), [0.0, 1.0], 0.5)
     with pytest.raises(ValueError, match="at least 0; got -1"):
         scale_blocks(np.eye(2), [0, -1], 0.5)
-    with pytest.raises(ValueError, match="one value per block"):
+    with pytest.raises(ValueError, match="one factor per block"):
         scale_blocks(np.eye(2), [0, 1], [0.5])
 
 

@@ -82,7 +82,7 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
 
 
 def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature") -> Array:
-    """Return one factor per column, at least 0, from a number or an array of them."""
+    """Return one factor per column (row, block), at least 0, from a number or an array of them."""
     factors = check_numbers(name, value)
     if factors.ndim == 0:
         return np.full(n_columns, check_number(name, float(factors), low=0.0))

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import Array, Matrix
-from reservoir._validation import check_number
+from reservoir._typing import Matrix
+from reservoir._validation import check_number, check_scaling
 from reservoir.scaling._checks import as_matrix, entries, row_of_entries, to_unit_size
 from reservoir.scaling._radius import spectral_radius
 from reservoir.scaling._symmetric import largest_singular_value
@@ -147,7 +147,7 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
            [0. , 0.5]])
     """
     matrix = _unit_size(W)
-    wanted = _one_each("values", values, matrix.shape[0], "row")
+    wanted = check_scaling("values", values, matrix.shape[0], "row")
     size = abs(sp.csr_array(matrix))
     if ord == 1:
         norms = size.sum(axis=1)
@@ -206,7 +206,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
         )
     if label.size and label.min() < 0:
         raise ValueError(f"labels must be at least 0; got {label.min()}.")
-    wanted = _one_each("radius", radius, int(label.max(initial=-1)) + 1, "block")
+    wanted = check_scaling("radius", radius, int(label.max(initial=-1)) + 1, "block")
     factors = np.ones(wanted.size)
     for block in np.unique(label):
         units = np.flatnonzero(label == block)
@@ -264,17 +264,3 @@ def _norm(matrix: Any, ord: Any) -> float:
     if norm is None:
         raise ValueError("The 2-norm of W did not converge. Use ord='fro', an upper bound of it.")
     return norm
-
-
-def _one_each(name: str, values: Any, n: int, what: str) -> Array:
-    wanted = np.asarray(values, dtype=np.float64)
-    if wanted.ndim == 0:
-        return np.full(n, check_number(name, values, low=0.0))
-    if wanted.shape != (n,):
-        raise ValueError(
-            f"{name} must be a number or have shape ({n},), one value per {what}; "
-            f"got shape {wanted.shape}."
-        )
-    if not np.all(np.isfinite(wanted) & (wanted >= 0)):
-        raise ValueError(f"{name}={values!r} must be finite and at least 0.")
-    return wanted
