@@ -15,10 +15,10 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 def pytest_configure():
     """Put every job on compiled kernels, the smallest ones too, if the environment asks for it."""
     if os.environ.get("RESERVOIR_TEST_KERNELS"):
-        from reservoir.dynamics import _engines
-        from reservoir.training import _engines as of_training
+        from reservoir.dynamics import engines
+        from reservoir.training import loop_engines as of_training
 
-        _engines._WORTH_LOADING = of_training._WORTH_LOADING = 0.0
+        engines._WORTH_LOADING = of_training._WORTH_LOADING = 0.0
 
 
 def pytest_collection_modifyitems(items):

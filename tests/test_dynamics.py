@@ -23,7 +23,7 @@ from reservoir.dynamics import (
     step,
     step_jacobian,
 )
-from reservoir.dynamics import _reference as reference_module
+from reservoir.dynamics import reference as reference_module
 
 NAMES = sorted(ACTIVATIONS)
 

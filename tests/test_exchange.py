@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from reservoir.training import _exchange
-from reservoir.training._exchange import from_torch, to_torch
+from reservoir.training import exchange
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.exchange import from_torch, to_torch
 from reservoir.training.initializers import initialize
 
 CELLS = {
@@ -250,7 +250,7 @@ def test_modules_that_cannot_be_read():
 def test_examples_run():
     pytest.importorskip("torch")
     runner = doctest.DocTestRunner()
-    for found in doctest.DocTestFinder().find(_exchange):
+    for found in doctest.DocTestFinder().find(exchange):
         for example in found.examples:
             example.options.pop(doctest.SKIP, None)  # skipped elsewhere: torch may be missing there
         runner.run(found)

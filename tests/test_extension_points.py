@@ -14,11 +14,11 @@ from test_gradients import Stack, check, draw, ragged
 from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, _kernels, save
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.datasets import mackey_glass
-from reservoir.training import _loops
-from reservoir.training._engines import loops_for, using
+from reservoir.training import cell_loops
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch
 from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell, Trace, slope
 from reservoir.training.least_squares import ls_fit
+from reservoir.training.loop_engines import loops_for, using
 from reservoir.training.rtrl import rtrl_gradient
 
 SERIES = mackey_glass(500, random_state=0)
@@ -216,7 +216,7 @@ def test_parts_of_a_stack_are_drawn_as_cells():
 @pytest.mark.skipif(not _kernels.usable(), reason="needs numba")
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
-    monkeypatch.setattr(_loops, "toy_forward", lambda H: H.cumsum(axis=0, out=H), raising=False)
+    monkeypatch.setattr(cell_loops, "toy_forward", lambda H: H.cumsum(axis=0, out=H), raising=False)
 
     class Sum(Decay):
         def forward(self, params, X, state=None, lengths=None):

@@ -24,7 +24,7 @@ if _kernels.disabled():
 from numba import njit
 from test_kernel_memory import draw_network, draw_reservoir, guards
 
-from reservoir._kernels import _compile, _loops, _recurrent
+from reservoir._kernels import _compile, _recurrent, _time_loops
 
 COUNTER = re.compile(r"B\d+v\d+")  # what numba counts in one process: parts no two of several
 
@@ -41,7 +41,7 @@ def kernels():
     _kernels.activate(np.zeros(3), 0)
     found = {
         name: thing
-        for module in (_loops, _recurrent)
+        for module in (_time_loops, _recurrent)
         for name, thing in vars(module).items()
         if isinstance(getattr(thing, "_cache", None), _compile.Cache)
     }
@@ -58,7 +58,7 @@ def functions_in(code):
 def source_of(name):
     """Return module and qualified name of a function in compiled code; None of what C code bears.
 
-    ``_ZN9reservoir8_kernels6_loops5_relu...`` is `reservoir._kernels._loops._relu`.
+    ``_ZN9reservoir8_kernels6_loops5_relu...`` is `reservoir._kernels._time_loops._relu`.
     """
     parts, rest = [], name.removeprefix("_ZN")
     while rest != name and (size := re.match(r"\d+", rest)):
@@ -94,7 +94,7 @@ def test_each_name_in_the_code_is_that_of_one_function(code):
     ours = {name for name in found if name is not None and name.startswith("reservoir.")}
     assert ours <= set(_compile._NAMED)
     assert "reservoir._kernels._panels.add_product" in ours
-    assert "reservoir._kernels._loops._dense_product" in ours
+    assert "reservoir._kernels._time_loops._dense_product" in ours
     assert source_of("_ZN3abc12_3clocals_3e1fB2v1") == "abc.<locals>.f"
 
 
@@ -120,7 +120,7 @@ def test_functions_without_a_name_of_their_own_are_refused():
 def test_code_kept_on_disk_knows_how_it_gathers(monkeypatch):
     """The processor's own instruction, or loads: a setting of the system, not of the processor."""
     _kernels.load()
-    cache, codegen = _loops.advance._cache, _loops.advance.targetctx.codegen()
+    cache, codegen = _time_loops.advance._cache, _time_loops.advance.targetctx.codegen()
     keys = set()
     for fast in (True, False):
         monkeypatch.setattr(_compile, "gathers_fast", lambda *machine, fast=fast: fast)

@@ -24,7 +24,7 @@ from reservoir import _kernels
 from reservoir._kernels import _calls, _networks
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
-from reservoir.training import _loops
+from reservoir.training import cell_loops
 
 pytest.importorskip("numba")
 if _kernels.disabled():
@@ -183,7 +183,7 @@ def run_cases(n_cases):
             network, dtype = draw_network(rng, *case)
             ours = network(_kernels, partial(in_some_order, rng, written=True))
             if case[0]:  # NumPy asks for a first step
-                compare(ours, network(_loops, np.copy), dtype, case)
+                compare(ours, network(cell_loops, np.copy), dtype, case)
             if seed % 4 == 0:
                 many, dtype = draw_reservoir(rng, *case)
                 compare(many("numba"), many("numpy"), dtype, case)
@@ -206,7 +206,7 @@ def run_sizes(kinds):
                     compare(go("numba"), go("numpy"), dtype, case)
             else:
                 go, dtype = draw_network(rng, *case, cell=kind, dtype="float64")
-                compare(go(_kernels, np.copy), go(_loops, np.copy), dtype, case)
+                compare(go(_kernels, np.copy), go(cell_loops, np.copy), dtype, case)
 
 
 def leave():

@@ -24,7 +24,7 @@ from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.building import build_reservoir
 from reservoir.dynamics import (
     Reservoir,
-    _engines,
+    engines,
     iter_many,
     iter_states,
     run,
@@ -333,19 +333,19 @@ def test_states_that_diverge_behind_a_silent_readout(storage):
 
 
 def test_read_only_arrays_compile_nothing_new():
-    from reservoir._kernels import _loops
+    from reservoir._kernels import _time_loops
 
     net = network(9, n_features=2)
     X = drive(net, 30)[0]
     readout = (np.full((2, 9), 0.1), 0.0)
     run(net, X, engine="numba")
     run_closed_loop(net, (readout[0], np.zeros(2)), 5, engine="numba")
-    before = [len(k.signatures) for k in (_loops.advance, _loops.closed_loop)]
+    before = [len(k.signatures) for k in (_time_loops.advance, _time_loops.closed_loop)]
     X.flags.writeable = False
     run(net, X, engine="numba")
     run(net, np.asfortranarray(X), engine="numba")
     run_closed_loop(net, readout, 5, engine="numba")
-    assert [len(k.signatures) for k in (_loops.advance, _loops.closed_loop)] == before
+    assert [len(k.signatures) for k in (_time_loops.advance, _time_loops.closed_loop)] == before
 
 
 def test_noise_is_the_same_in_both_engines():
@@ -525,20 +525,20 @@ def test_the_series_is_what_it_says():
 @pytest.fixture
 def usual_rule(monkeypatch):
     """The rule as it is, also where all tests are put on kernels."""
-    monkeypatch.setattr(_engines, "_WORTH_LOADING", 0.01)
+    monkeypatch.setattr(engines, "_WORTH_LOADING", 0.01)
 
 
 @pytest.mark.usefixtures("usual_rule")
 def test_small_jobs_stay_with_numpy_and_large_ones_do_not():
     small, dense = network(20), network(600, storage="dense")
-    assert not _engines.uses_kernels(small, 500, "auto")
-    assert _engines.uses_kernels(small, 50_000, "auto")
-    assert not _engines.uses_kernels(dense, 50_000, "auto")  # BLAS has nothing to lose
+    assert not engines.uses_kernels(small, 500, "auto")
+    assert engines.uses_kernels(small, 50_000, "auto")
+    assert not engines.uses_kernels(dense, 50_000, "auto")  # BLAS has nothing to lose
     mine = network(20, activation=Activation("f", np.sin, np.cos, 1.0, None, True))
-    assert not _engines.uses_kernels(mine, 50_000, "auto")
+    assert not engines.uses_kernels(mine, 50_000, "auto")
     for net in (small, dense, mine):
-        assert _engines.uses_kernels(net, 1, "numba")
-        assert not _engines.uses_kernels(net, 10**9, "numpy")
+        assert engines.uses_kernels(net, 1, "numba")
+        assert not engines.uses_kernels(net, 10**9, "numpy")
 
 
 def test_an_engine_that_is_not_known():
@@ -584,9 +584,9 @@ def test_a_model_keeps_its_engine(n_samples):
 def test_compiled_code_that_is_not_kept_is_for_large_jobs(monkeypatch):
     net = network(20)
     monkeypatch.setattr(_kernels, "keeps_code", lambda: False)
-    assert not _engines.uses_kernels(net, 50_000, "auto")
-    assert _engines.uses_kernels(net, 5_000_000, "auto")
-    assert _engines.uses_kernels(net, 1, "numba")
+    assert not engines.uses_kernels(net, 50_000, "auto")
+    assert engines.uses_kernels(net, 5_000_000, "auto")
+    assert engines.uses_kernels(net, 1, "numba")
 
 
 # --- copies, threads, processes, caches ----------------------------------------------------------
@@ -698,14 +698,14 @@ def test_a_cache_directory_of_ones_own_and_none_that_can_be_written(tmp_path):
 def test_a_disk_that_is_full(monkeypatch):
     import numba
 
-    from reservoir._kernels import _compile, _loops
+    from reservoir._kernels import _compile, _time_loops
 
     def full(*args):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(_compile.Cache, "save_overload", full)
-    monkeypatch.setattr(_loops, "multiply", _compile.kernel(_loops.multiply.py_func))
-    assert isinstance(_loops.multiply, numba.core.dispatcher.Dispatcher)
+    monkeypatch.setattr(_time_loops, "multiply", _compile.kernel(_time_loops.multiply.py_func))
+    assert isinstance(_time_loops.multiply, numba.core.dispatcher.Dispatcher)
     monkeypatch.setattr(_compile.Cache, "load_overload", lambda *args: None)
     net = network(10)
     x = np.arange(10.0)
@@ -715,7 +715,7 @@ def test_a_disk_that_is_full(monkeypatch):
 def test_kernels_refuse_what_they_would_read_wrong():
     from numba.core.errors import NumbaError
 
-    from reservoir._kernels import _loops
+    from reservoir._kernels import _time_loops
 
     W = network(9)._packed
     for z, x in (
@@ -724,18 +724,20 @@ def test_kernels_refuse_what_they_would_read_wrong():
         (np.zeros(16), np.zeros(32)[::2]),
     ):
         with pytest.raises(NumbaError, match=r"among arrays of (32|64) bits in C order"):
-            _loops.multiply(z, W, x)
+            _time_loops.multiply(z, W, x)
 
 
 def test_the_cache_knows_the_intrinsics():
-    from reservoir._kernels import _compile, _loops
+    from reservoir._kernels import _compile, _time_loops
 
     for name in ("advance", "advance_lanes", "closed_loop", "multiply", "activate"):
-        kernel = getattr(_loops, name)
+        kernel = getattr(_time_loops, name)
         assert isinstance(kernel._cache, _compile.Cache), name
         assert kernel.targetoptions["nogil"], name
         assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}, name
-    key = _loops.advance._cache._index_key("signature", _loops.advance.targetctx.codegen())
+    key = _time_loops.advance._cache._index_key(
+        "signature", _time_loops.advance.targetctx.codegen()
+    )
     assert key[-1] == _compile.Cache.made_of
 
 

@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from reservoir.activations import Activation
-from reservoir.dynamics import Reservoir, _engines, run, step, step_jacobian
+from reservoir.dynamics import Reservoir, engines, run, step, step_jacobian
 from reservoir.estimators import ESNRegressor
 from reservoir.scaling import scale_to_norm, scale_to_spectral_radius
 from reservoir.stability import (
@@ -449,7 +449,7 @@ def test_sweep_of_the_pitchfork():
 @pytest.mark.parametrize("backend", ["threading", "loky"])
 def test_sweep_does_not_depend_on_n_jobs(backend, monkeypatch):
     # the rule that other processes go by, whatever the suite is told to put on kernels
-    monkeypatch.setattr(_engines, "_WORTH_LOADING", 0.01)
+    monkeypatch.setattr(engines, "_WORTH_LOADING", 0.01)
     reservoir = network(20, 0)
     grid = {"spectral_radius": [0.5, 2.0], "leak_rate": [0.5, 1.0], "input_scaling": [0.1]}
     one = sweep(reservoir, wave(4), grid, n_initial_states=6, random_state=3)

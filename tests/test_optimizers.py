@@ -7,7 +7,6 @@ from math import sqrt
 import numpy as np
 import pytest
 
-from reservoir.training._params import all_finite, flatten, global_norm, unflatten
 from reservoir.training.optimizers import (
     OPTIMIZERS,
     Optimizer,
@@ -21,6 +20,7 @@ from reservoir.training.optimizers import (
     rmsprop,
     sgd,
 )
+from reservoir.training.params import all_finite, flatten, global_norm, unflatten
 from reservoir.training.regularizers import clip_by_norm, clip_by_value, penalty
 from reservoir.training.schedules import (
     SCHEDULES,

@@ -18,12 +18,14 @@ import reservoir.training
 from reservoir.training.gradient_control import GradientControl
 
 ROOT = Path(__file__).parent.parent
-# The modules of `training` are public one by one; other packages export what is theirs.
+# The modules of `training` are public one by one; other packages export what is theirs. A module
+# without __all__ and without an underscore is for other packages of the house, not for users.
 MODULES = [
-    importlib.import_module(module.name)
+    module
     for package in (reservoir, reservoir.training)
-    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-    if not module.name.rpartition(".")[2].startswith("_")
+    for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
+    if not found.name.rpartition(".")[2].startswith("_")
+    and hasattr(module := importlib.import_module(found.name), "__all__")
 ]
 # Each public object under every public name that it has, the shortest first.
 EXPORTS: dict[int, list[str]] = {}

@@ -25,7 +25,7 @@ from reservoir import (
     save,
 )
 from reservoir.activations import ACTIVATIONS
-from reservoir.dynamics import _engines
+from reservoir.dynamics import engines
 from reservoir.model_selection import stack_sequences
 from reservoir.training.cells import LSTMCell
 from reservoir.training.gradient_control import GradientControl
@@ -124,8 +124,8 @@ def by_skops(model, tmp_path):
     sio = pytest.importorskip("skops.io")
     data = sio.dumps(model)
     documented = {
-        "reservoir.dynamics._reservoir.Reservoir",
-        "reservoir.readouts._gram.GramAccumulator",
+        "reservoir.dynamics.reservoir.Reservoir",
+        "reservoir.readouts.gram.GramAccumulator",
         "reservoir.estimators._pairing.Pairing",
         "reservoir.estimators.esn.ESNRegressor",
         "reservoir.training.bptt.Network",
@@ -172,7 +172,7 @@ def test_a_round_trip_changes_nothing(name, trip, tmp_path):
 
 @pytest.mark.parametrize("how", ["npz", "joblib", "pickle"])
 def test_in_a_fresh_process(how, tmp_path, monkeypatch):
-    monkeypatch.setattr(_engines, "_WORTH_LOADING", 0.01)  # as it is in the other process
+    monkeypatch.setattr(engines, "_WORTH_LOADING", 0.01)  # as it is in the other process
     model = regressor()
     path = tmp_path / f"model.{how}"
     if how == "npz":

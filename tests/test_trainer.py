@@ -6,11 +6,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from reservoir import RNNClassifier, RNNRegressor
-from reservoir.training._engines import using
 from reservoir.training.bptt import Batch, Network, loss_and_gradient, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
+from reservoir.training.loop_engines import using
 from reservoir.training.optimizers import OPTIMIZERS, adam, get_optimizer, sgd
 from reservoir.training.regularizers import penalty
 from reservoir.training.schedules import SCHEDULES

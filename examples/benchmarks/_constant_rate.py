@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from reservoir.training._engines import using
-from reservoir.training._params import global_norm
 from reservoir.training.bptt import Batch, Network, loss_and_gradient, loss_value
 from reservoir.training.gradient_control import GradientControl, control_penalty
+from reservoir.training.loop_engines import using
 from reservoir.training.optimizers import Optimizer
+from reservoir.training.params import global_norm
 
 CLIP_NORM = 1.0
 

@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from reservoir.dynamics import Reservoir, iter_states
-from reservoir.dynamics._engines import numpy_seconds_per_step
+from reservoir.dynamics.engines import numpy_seconds_per_step
 
 CASES = [(50, 10), (100, 10), (300, 10), (1000, 10), (1000, 100), (3000, 10), (10_000, 10)]
 FIRST_CALL = """

@@ -37,10 +37,10 @@ from least_squares import teacher_student
 from threadpoolctl import threadpool_limits
 
 from reservoir.datasets import mackey_glass, narma, sine_square, subsequence_detection
-from reservoir.training._engines import using
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell
 from reservoir.training.initializers import initialize
+from reservoir.training.loop_engines import using
 from reservoir.training.optimizers import adam
 from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.starts import STARTS, start

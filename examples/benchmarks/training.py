@@ -20,9 +20,9 @@ from _timing import machine, version
 from threadpoolctl import threadpool_limits
 
 from reservoir import _kernels
-from reservoir.training._engines import numpy_seconds, using
 from reservoir.training.bptt import Batch, Network, loss_and_gradient
 from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.loop_engines import numpy_seconds, using
 
 Array = np.ndarray
 SIZES = [(32, 1, 1000), (32, 32, 100), (128, 1, 500), (128, 32, 100), (512, 32, 50)]

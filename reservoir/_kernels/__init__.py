@@ -104,7 +104,7 @@ def keeps_code() -> bool:
 
 
 def _compiled() -> ModuleType:
-    return compiled("_loops")
+    return compiled("_time_loops")
 
 
 def _call(name: str, *args: Any) -> Any:

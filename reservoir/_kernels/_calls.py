@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.activations._table import LEAKY_SLOPE
+from reservoir.activations.table import LEAKY_SLOPE
 
 CODES = {
     name: code

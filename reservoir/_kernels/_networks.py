@@ -1,6 +1,6 @@
 """Arrays of trained networks as their kernels want them: flat, each gate in whole vectors.
 
-The functions stand in for those of the same names in `reservoir.training._loops`, where their
+The functions stand in for those of the same names in `reservoir.training.cell_loops`, where their
 parameters are described. Where the number of units is no multiple of eight, the kernels work on
 padded copies.
 """

@@ -17,8 +17,8 @@ import numpy as np
 
 from reservoir._kernels import _gates
 from reservoir._kernels._compile import inner, kernel
-from reservoir._kernels._loops import _activate
 from reservoir._kernels._panels import add_product
+from reservoir._kernels._time_loops import _activate
 
 
 @kernel

@@ -3,9 +3,9 @@
 Every message says the value, the bound and the remedy.
 """
 
-from reservoir._validation._dates import refuse_dates
-from reservoir._validation._index import Ending, Stamps, index_of
-from reservoir._validation._scalars import (
+from reservoir._validation.dates import refuse_dates
+from reservoir._validation.index import Ending, Stamps, index_of
+from reservoir._validation.scalars import (
     SumError,
     as_generator,
     caller_level,
@@ -18,8 +18,8 @@ from reservoir._validation._scalars import (
     check_scaling,
     check_switch,
 )
-from reservoir._validation._series import Sequences, container_of, read_series, refuse_one_row
-from reservoir._validation._targets import (
+from reservoir._validation.sequences import Sequences, container_of, read_series, refuse_one_row
+from reservoir._validation.targets import (
     read_labels,
     read_last_labels,
     read_last_targets,
@@ -28,8 +28,8 @@ from reservoir._validation._targets import (
     read_weights,
     with_targets,
 )
-from reservoir._validation._times import Times
-from reservoir._validation._washout import resolve_washout
+from reservoir._validation.times import Times
+from reservoir._validation.washout import resolve_washout
 
 __all__ = [
     "Ending",

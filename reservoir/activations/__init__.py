@@ -3,7 +3,7 @@
 A new activation is one line in `ACTIVATIONS`.
 """
 
-from reservoir.activations._enclosures import Enclosure
-from reservoir.activations._table import ACTIVATIONS, Activation, get_activation
+from reservoir.activations.enclosures import Enclosure
+from reservoir.activations.table import ACTIVATIONS, Activation, get_activation
 
 __all__ = ["ACTIVATIONS", "Activation", "Enclosure", "get_activation"]

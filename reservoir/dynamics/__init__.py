@@ -6,10 +6,10 @@ same everywhere (a = leak rate)::
     x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])
 """
 
-from reservoir.dynamics._closed_loop import run_closed_loop
 from reservoir.dynamics._many import iter_many, run_many
-from reservoir.dynamics._open_loop import iter_states, run
-from reservoir.dynamics._reservoir import Reservoir, step, step_jacobian
+from reservoir.dynamics.closed_loop import run_closed_loop
+from reservoir.dynamics.open_loop import iter_states, run
+from reservoir.dynamics.reservoir import Reservoir, step, step_jacobian
 
 __all__ = [
     "Reservoir",

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 
 from reservoir import _kernels
 from reservoir._typing import Array
-from reservoir.dynamics import _reference
-from reservoir.dynamics._engines import code_of
-from reservoir.dynamics._reservoir import Reservoir
+from reservoir.dynamics import reference
+from reservoir.dynamics.engines import code_of
+from reservoir.dynamics.reservoir import Reservoir
 
 _FEW_INPUTS = 8  # up to here the kernel adds the inputs itself; a GEMM pays for more
 
@@ -28,15 +28,15 @@ def advance(
     code = code_of(reservoir)
     block = place[:, : reservoir.n_units]
     if code is None:
-        _reference.project(reservoir, X, feedback, block)
-        _reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
+        reference.project(reservoir, X, feedback, block)
+        reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
         return
     ready = place.flags.c_contiguous and place.flags.writeable
     buffer = place if ready else np.empty_like(place, order="C")
     inputs = X if feedback is None else np.hstack([X, feedback])
     few = inputs.shape[1] <= _FEW_INPUTS and not sp.issparse(reservoir.W_in)
     if not few:
-        _reference.project(reservoir, X, feedback, buffer[:, : reservoir.n_units])
+        reference.project(reservoir, X, feedback, buffer[:, : reservoir.n_units])
     _kernels.advance(
         buffer,
         state,

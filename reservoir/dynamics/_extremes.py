@@ -11,7 +11,7 @@ from reservoir._typing import Array, Matrix
 from reservoir.activations import get_activation
 
 if TYPE_CHECKING:
-    from reservoir.dynamics._reservoir import Reservoir
+    from reservoir.dynamics.reservoir import Reservoir
 
 
 def may_overflow(

@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations import get_activation
-from reservoir.dynamics import _compiled, _reference
-from reservoir.dynamics._engines import code_of, uses_kernels
+from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, may_overflow
-from reservoir.dynamics._open_loop import as_feedback, as_series, iter_states
-from reservoir.dynamics._reservoir import Reservoir, _as_vector
+from reservoir.dynamics.engines import code_of, uses_kernels
+from reservoir.dynamics.open_loop import as_feedback, as_series, iter_states
+from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to hide what a call costs
 _FEWEST = {True: 5, False: 2}  # fewer are stepped one by one; a kernel pays for all eight lanes
@@ -154,7 +154,7 @@ def _plan(
         if given.shape != starts.shape:
             raise ValueError(f"initial_states must have shape {starts.shape}; got {given.shape}.")
         for i, state in enumerate(given):
-            starts[i] = _as_vector(f"initial_states[{i}]", state, n_units, dtype)
+            starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
     bounded = get_activation(reservoir.activation).bounded
     extreme = any(
         may_overflow(reservoir, X, F, x, 0.0)
@@ -193,7 +193,7 @@ def _lockstep(
     rows = int(np.clip(_BLOCK_SIZE // (n_units * plan.size), 8, _BLOCK_ROWS))
     reused = None if whole is not None else np.empty((plan.size, rows, n_units), reservoir.dtype)
     states, now = plan.starts[group], 0
-    advance = _compiled.advance_lanes if plan.lanes else _reference.advance_many
+    advance = _compiled.advance_lanes if plan.lanes else reference.advance_many
     while len(group) >= _FEWEST[plan.lanes]:
         stop = min(now + rows, len(inputs[group[-1]]))
         place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]

@@ -22,7 +22,7 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.dynamics import Reservoir, run_closed_loop, run_many
-from reservoir.dynamics._engines import engine_for
+from reservoir.dynamics.engines import engine_for
 from reservoir.estimators._engine import (
     Job,
     Readout,

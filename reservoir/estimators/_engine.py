@@ -17,8 +17,8 @@ from threadpoolctl import threadpool_limits
 from reservoir._typing import Array
 from reservoir._validation import SumError, caller_level, container_of
 from reservoir.dynamics import Reservoir, iter_many, iter_states
-from reservoir.dynamics._engines import engine_for
-from reservoir.dynamics._open_loop import block_rows
+from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.open_loop import block_rows
 from reservoir.estimators._saturation import Activity
 from reservoir.readouts import GramAccumulator
 

@@ -44,13 +44,13 @@ from reservoir.estimators._rnn_start import (
 from reservoir.estimators._rnn_trial import trial_of
 from reservoir.estimators._sequence import SequenceEstimator
 from reservoir.estimators._states import initial_states
-from reservoir.training._engines import kept, using
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import SimpleCell
 from reservoir.training.initializers import INITIALIZERS
+from reservoir.training.loop_engines import kept, using
 from reservoir.training.losses import apply_output, check_targets, resolve_loss
 from reservoir.training.online import OnlineLearner
+from reservoir.training.params import Params
 from reservoir.training.trainer import Data, Training
 
 _BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory

@@ -12,10 +12,10 @@ from sklearn.exceptions import ConvergenceWarning
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level
 from reservoir.estimators._rnn_start import WHOLE, rows_per_step
-from reservoir.training._engines import choose, numpy_seconds
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network
+from reservoir.training.loop_engines import choose, numpy_seconds
 from reservoir.training.optimizers import get_optimizer
+from reservoir.training.params import Params
 from reservoir.training.schedules import get_schedule
 from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.trainer import Data, Training, train

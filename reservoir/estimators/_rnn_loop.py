@@ -10,10 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.dynamics._closed_loop import as_limits, loop_limit
-from reservoir.training._params import Params
+from reservoir.dynamics.closed_loop import as_limits, loop_limit
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
+from reservoir.training.params import Params
 
 _STEADY_STEPS = 10_000
 

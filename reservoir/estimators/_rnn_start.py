@@ -20,14 +20,14 @@ from reservoir._validation import (
     check_switch,
 )
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
-from reservoir.training._loops import FROM_VALUES
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network
+from reservoir.training.cell_loops import FROM_VALUES
 from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import INITIALIZERS, initialize
 from reservoir.training.online import METHODS
 from reservoir.training.optimizers import OPTIMIZERS
+from reservoir.training.params import Params
 from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data

@@ -17,9 +17,9 @@ from sklearn.base import is_classifier
 from reservoir._typing import Array
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._rnn_start import resolve_init
-from reservoir.training._engines import using
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network, predict
+from reservoir.training.loop_engines import using
+from reservoir.training.params import Params
 from reservoir.training.starts import STARTS
 from reservoir.training.trainer import Data, Training, refit_readout
 

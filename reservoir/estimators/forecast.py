@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import Sequences, check_count, refuse_dates
-from reservoir.dynamics._closed_loop import as_limits
+from reservoir.dynamics.closed_loop import as_limits
 from reservoir.estimators._chain import Affine, Chain, compose, walk
 from reservoir.estimators._columns import in_order_of_fit, names_in_fit
 from reservoir.estimators._reach import warn_of_leaving, widened

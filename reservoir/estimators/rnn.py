@@ -24,8 +24,8 @@ from reservoir.estimators._rnn_docs import FITTED_RNN, NETWORK, TRAINING
 from reservoir.estimators._rnn_start import network_of, weights_of
 from reservoir.estimators._washout import is_measured
 from reservoir.estimators.forecast import forecast_network
-from reservoir.training._exchange import from_torch, to_torch
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.exchange import from_torch, to_torch
 
 __all__ = ["RNNRegressor", "rnn_from_esn"]
 

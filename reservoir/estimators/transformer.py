@@ -18,7 +18,7 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.dynamics import run_many
-from reservoir.dynamics._engines import engine_for
+from reservoir.dynamics.engines import engine_for
 from reservoir.estimators._docs import COLUMN, RESERVOIR, describe
 from reservoir.estimators._engine import steady_state
 from reservoir.estimators._following import NOWHERE, Ended, endings

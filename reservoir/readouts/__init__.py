@@ -5,7 +5,7 @@ products. From it come the ridge coefficients for one penalty (Cholesky), or for
 penalties, with the score that chooses among them (one eigendecomposition).
 """
 
-from reservoir.readouts._gram import GramAccumulator, RidgeSolution
-from reservoir.readouts._path import ridge_path
+from reservoir.readouts.gram import GramAccumulator, RidgeSolution
+from reservoir.readouts.ridge import ridge_path
 
 __all__ = ["GramAccumulator", "RidgeSolution", "ridge_path"]

@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 from reservoir.dynamics import Reservoir, iter_many
-from reservoir.dynamics._engines import engine_for
+from reservoir.dynamics.engines import engine_for
 from reservoir.stability._limit_cycles import (
     SAME,
     accepted,

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.stability._network import (
     as_real,
     read_drive,

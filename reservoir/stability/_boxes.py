@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.stability._network import TINY, Network
 
 # a box that shrinks by less is left as it is: stopping early is harmless

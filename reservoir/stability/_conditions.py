@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.scaling import spectral_radius
 from reservoir.stability._network import read_leak, read_matrix
 from reservoir.stability._rates import (

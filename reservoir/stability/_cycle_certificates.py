@@ -9,8 +9,8 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.activations._enclosures import EPS
-from reservoir.dynamics._open_loop import as_feedback, as_series
+from reservoir.activations.enclosures import EPS
+from reservoir.dynamics.open_loop import as_feedback, as_series
 from reservoir.stability._boxes import tube
 from reservoir.stability._certificate import Certificate, is_manageable, no_certificate
 from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate

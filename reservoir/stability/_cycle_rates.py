@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.stability._boxes import Box
 from reservoir.stability._network import TINY, Network
 from reservoir.stability._rates import _FLOOR, _OVERFLOWS, SMALL

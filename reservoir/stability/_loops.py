@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
-from reservoir.dynamics._closed_loop import as_limits
+from reservoir.dynamics.closed_loop import as_limits
 from reservoir.stability._certificate import Certificate
 from reservoir.stability._network import (
     TINY,

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir.activations import Activation, Enclosure, get_activation
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
-from reservoir.dynamics._reservoir import _as_leak
+from reservoir.dynamics.reservoir import as_leak
 
 TINY = 1e-300  # covers what underflow takes from a sum
 
@@ -162,7 +162,7 @@ def as_double(W: Matrix) -> Matrix:
 
 def read_leak(leak_rate: ArrayLike, n_units: int) -> Array:
     """Return the leak rates as an array of shape (n_units,)."""
-    leak = _as_leak(as_real("leak_rate", leak_rate), n_units, np.float64)
+    leak = as_leak(as_real("leak_rate", leak_rate), n_units, np.float64)
     return np.broadcast_to(np.asarray(leak), (n_units,))
 
 

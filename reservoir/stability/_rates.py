@@ -14,7 +14,7 @@ from scipy import linalg
 from scipy.sparse.linalg import ArpackError, splu, svds
 
 from reservoir._typing import Array, Matrix
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.stability._network import TINY, Network, row_sums
 
 MAX_DENSE_UNITS = 3000  # dense factorisations and N x N series: 72 MB a matrix

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.stability._boxes import Box, interval_box, tube
 from reservoir.stability._certificate import Certificate

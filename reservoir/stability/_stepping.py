@@ -12,10 +12,10 @@ from reservoir._typing import Array, Matrix
 from reservoir._validation import check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
-from reservoir.dynamics._engines import engine_for
-from reservoir.dynamics._open_loop import as_feedback, as_series
-from reservoir.dynamics._reference import project
-from reservoir.dynamics._reservoir import _as_vector
+from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.open_loop import as_feedback, as_series
+from reservoir.dynamics.reference import project
+from reservoir.dynamics.reservoir import as_vector
 from reservoir.stability._network import as_reservoir
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
@@ -110,7 +110,7 @@ def read_state(reservoir: Reservoir, state: Any) -> Array:
     """Return a checked initial state; zeros for None."""
     if state is None:
         return np.zeros(reservoir.n_units)
-    return _as_vector("initial_state", state, reservoir.n_units, np.float64)
+    return as_vector("initial_state", state, reservoir.n_units, np.float64)
 
 
 def state_range(reservoir: Reservoir) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.activations._enclosures import EPS
+from reservoir.activations.enclosures import EPS
 from reservoir.stability._boxes import Box, boxed
 from reservoir.stability._network import TINY, Network
 

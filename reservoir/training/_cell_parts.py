@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.training._params import Params
+from reservoir.training.params import Params
 
 
 def project(X: Array, weights: Array, bias: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
-from reservoir.training._params import Params, flatten, unflatten
+from reservoir.training.params import Params, flatten, unflatten
 
 _PART = 2**14
 

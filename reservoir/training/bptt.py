@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.training._params import Params
 from reservoir.training.cells import Cell, Trace
 from reservoir.training.losses import apply_output, loss_and_slope, loss_of
+from reservoir.training.params import Params
 
 Control = Callable[[Params, Trace], tuple[float, Params, Array]]
 

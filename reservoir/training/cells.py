@@ -21,7 +21,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_numbers
 from reservoir.activations import ACTIVATIONS
-from reservoir.training import _loops
+from reservoir.training import cell_loops
 from reservoir.training._cell_parts import (
     as_rows,
     ends_of,
@@ -31,9 +31,9 @@ from reservoir.training._cell_parts import (
     weight_gradients,
     with_ones,
 )
-from reservoir.training._engines import loops_for
-from reservoir.training._loops import FROM_VALUES, curvature, slope
-from reservoir.training._params import Params
+from reservoir.training.cell_loops import FROM_VALUES, curvature, slope
+from reservoir.training.loop_engines import loops_for
+from reservoir.training.params import Params
 
 __all__ = [
     "CELLS",
@@ -263,7 +263,7 @@ class SimpleCell(Cell):
         H[0] = self._start(X, state)
         V = H[1:] if leak is None else np.empty_like(U)
         known = self.activation in FROM_VALUES
-        loops = loops_for(U.shape, U.dtype) if known else _loops
+        loops = loops_for(U.shape, U.dtype) if known else cell_loops
         loops.simple_forward(H, V, U, params["W"], self.activation, leak)
         ends = ends_of(X, lengths)
         trace = Trace(X, H, states_at(H, ends), ends, V)
@@ -288,7 +288,9 @@ class SimpleCell(Cell):
         enter(dH, trace.lengths, d_end)
         leak = self.leaks(dH.dtype)
         if "slopes" in trace.kept:
-            d_start = _loops.backward_by_slopes(dH, self.slopes(trace), params["W"], leak, d_pre)
+            d_start = cell_loops.backward_by_slopes(
+                dH, self.slopes(trace), params["W"], leak, d_pre
+            )
         else:
             loops = loops_for(dH.shape, dH.dtype)
             d_start = loops.simple_backward(

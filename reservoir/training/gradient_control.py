@@ -12,8 +12,8 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_number
-from reservoir.training._params import Params
 from reservoir.training.cells import Cell, SimpleCell, Trace, curvature, slope
+from reservoir.training.params import Params
 
 __all__ = ["GradientControl", "control_penalty", "jacobian_product_norms", "step_jacobians"]
 

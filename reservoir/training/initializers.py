@@ -28,7 +28,7 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import orthogonal, random_sparse
-from reservoir.training._params import Params
+from reservoir.training.params import Params
 
 __all__ = ["INITIALIZERS", "Scheme", "initialize"]
 

@@ -11,12 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from reservoir._typing import Array
 from reservoir._validation import caller_level, check_choice, check_count
 from reservoir.training._optimizer import OptimizerState
-from reservoir.training._params import Params, flatten, unflatten
 from reservoir.training.bptt import Batch, Network, forward, loss_and_gradient, make_batch
 from reservoir.training.gradient_control import GradientControl, control_penalty
 from reservoir.training.least_squares import ls_online_step
 from reservoir.training.losses import loss_of
 from reservoir.training.optimizers import get_optimizer
+from reservoir.training.params import Params, flatten, unflatten
 from reservoir.training.rtrl import Sensitivities, rtrl_start, rtrl_step
 from reservoir.training.trainer import total_gradient
 

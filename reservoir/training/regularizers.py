@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._validation import check_number
-from reservoir.training._params import Params, global_norm
+from reservoir.training.params import Params, global_norm
 
 __all__ = ["clip_by_norm", "clip_by_value", "penalty"]
 

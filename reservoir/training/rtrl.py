@@ -21,10 +21,10 @@ from typing import NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell
 from reservoir.training.losses import loss_and_slope
+from reservoir.training.params import Params
 
 __all__ = ["Sensitivities", "rtrl_gradient", "rtrl_start", "rtrl_step"]
 

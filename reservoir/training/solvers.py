@@ -8,12 +8,12 @@ import numpy as np
 from scipy.optimize import minimize
 
 from reservoir._typing import Array
-from reservoir.training._params import Params, flatten, unflatten
 from reservoir.training.bptt import Network, loss_and_gradient
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._state import begin
 from reservoir.training.least_squares._task import make_task
+from reservoir.training.params import Params, flatten, unflatten
 from reservoir.training.regularizers import penalty
 from reservoir.training.trainer import Data, Judge, Report, Training, controller_of, total_gradient
 

@@ -10,10 +10,10 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import as_generator, check_choice, resolve_washout
 from reservoir.building import build_reservoir
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.least_squares import ls_fit
+from reservoir.training.params import Params
 
 __all__ = ["STARTS", "start"]
 

@@ -17,7 +17,6 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
 from reservoir.training._optimizer import Optimizer
-from reservoir.training._params import Params, flatten, global_norm, unflatten
 from reservoir.training.bptt import (
     Batch,
     Network,
@@ -29,6 +28,7 @@ from reservoir.training.bptt import (
 from reservoir.training.gradient_control import GradientControl, control_penalty
 from reservoir.training.least_squares._ridge import choose_ridge
 from reservoir.training.losses import invert_output, loss_of
+from reservoir.training.params import Params, flatten, global_norm, unflatten
 from reservoir.training.regularizers import penalty
 
 __all__ = ["Data", "Training", "data_loss", "refit_readout", "train"]

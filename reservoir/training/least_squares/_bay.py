@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir.readouts import GramAccumulator
-from reservoir.training._params import Params
 from reservoir.training.least_squares._layer import Layer
 from reservoir.training.least_squares._state import (
     LeastSquaresResult,
@@ -32,6 +31,7 @@ from reservoir.training.least_squares._targets import (
     toward,
 )
 from reservoir.training.least_squares._task import Task
+from reservoir.training.params import Params
 
 
 def bay_fit(

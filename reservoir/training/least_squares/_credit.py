@@ -19,7 +19,6 @@ from scipy import linalg
 from reservoir._typing import Array, RandomState
 from reservoir._validation import check_count, check_number
 from reservoir.readouts import GramAccumulator
-from reservoir.training._params import Params
 from reservoir.training.cells import Cell, GRUCell
 from reservoir.training.least_squares._ridge import sum_rows
 from reservoir.training.least_squares._state import (
@@ -33,6 +32,7 @@ from reservoir.training.least_squares._state import (
     with_readout,
 )
 from reservoir.training.least_squares._task import Task, blocks, flat, make_task
+from reservoir.training.params import Params
 
 _FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
 _PENALTY = 0.03  # m, in units of the mean eigenvalue of R'R

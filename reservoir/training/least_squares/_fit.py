@@ -6,7 +6,6 @@ from typing import Any
 
 from reservoir._typing import RandomState
 from reservoir._validation import check_choice, check_count, check_number
-from reservoir.training._params import Params
 from reservoir.training.cells import Cell
 from reservoir.training.least_squares._bay import bay_fit
 from reservoir.training.least_squares._credit import CreditSteps
@@ -27,6 +26,7 @@ from reservoir.training.least_squares._targets import (
     toward,
 )
 from reservoir.training.least_squares._task import Task, make_task
+from reservoir.training.params import Params
 
 METHODS = ("mixed", "bay2017")
 _STEPS = (0.7, 0.35, 0.175, 0.0875)

@@ -19,8 +19,8 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS
-from reservoir.training._params import Params
 from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.params import Params
 
 GATE_BIAS = 6.0
 OPEN = float(1 / (1 + np.exp(-GATE_BIAS)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.readouts._eigen import Eigenbasis
+from reservoir.readouts.eigen import Eigenbasis
 
 # In units of the mean eigenvalue of the Gram matrix: half decades. Series without noise would ask
 # for less still, and get readouts that multiply what a wrong state says by hundreds.

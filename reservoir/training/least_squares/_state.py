@@ -10,11 +10,11 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.training._params import Params
 from reservoir.training.cells import LSTMCell, SimpleCell, Trace
 from reservoir.training.least_squares._ridge import choose_ridge, sum_rows
 from reservoir.training.least_squares._task import Task, blocks, flat
 from reservoir.training.losses import apply_output
+from reservoir.training.params import Params
 
 _GAP_STEPS = 100  # inputs after which start states should be forgotten, at least
 _GAP_STATES = 7  # random ones, against the start from zeros

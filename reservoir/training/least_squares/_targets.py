@@ -9,11 +9,11 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.training._params import Params
 from reservoir.training.least_squares._layer import Layer
 from reservoir.training.least_squares._ridge import sum_rows
 from reservoir.training.least_squares._state import State
 from reservoir.training.least_squares._task import Task, blocks, flat, take_of
+from reservoir.training.params import Params
 
 _GAUGE = 0.7  # share of the half width that 99 % of the targets may fill
 _CLIP = 0.1  # distance from the ends of the range, in half widths

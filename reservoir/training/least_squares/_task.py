@@ -10,10 +10,10 @@ import numpy as np
 
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
-from reservoir.training._params import Params
 from reservoir.training.bptt import Batch, Network, make_batch
 from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.losses import OUTPUTS, check_targets, invert_output
+from reservoir.training.params import Params
 
 BLOCK_ROWS = 512
 TARGETS = ("step", "last")

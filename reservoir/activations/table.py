@@ -10,7 +10,7 @@ from scipy import special
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice
-from reservoir.activations._enclosures import LOGISTIC, TANH, Enclosure
+from reservoir.activations.enclosures import LOGISTIC, TANH, Enclosure
 
 LEAKY_SLOPE = 0.01  # slope of leaky_relu below zero, as in the common deep-learning libraries
 

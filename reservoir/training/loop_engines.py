@@ -11,8 +11,8 @@ import numpy as np
 
 from reservoir import _kernels
 from reservoir._validation import check_choice
-from reservoir.dynamics._engines import ENGINES, demand
-from reservoir.training import _loops
+from reservoir.dynamics.engines import ENGINES, demand
+from reservoir.training import cell_loops
 
 # What NumPy takes to loop forwards and backwards, in seconds: per step, per sequence and gate of
 # a unit, and per connection. Measured by examples/benchmarks/training.py; only their order of
@@ -64,7 +64,7 @@ class _Compiled:
     """The kernels, and NumPy's loops where a cell has no kernel."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_kernels if name in _kernels.__all__ else _loops, name)
+        return getattr(_kernels if name in _kernels.__all__ else cell_loops, name)
 
 
 _COMPILED = _Compiled()
@@ -73,6 +73,6 @@ _COMPILED = _Compiled()
 def loops_for(shape: tuple[int, ...], dtype: Any) -> Any:
     """Return the loops for arrays of a shape (n_steps, n_sequences, n_gates * n_units)."""
     if np.dtype(dtype) not in (np.float64, np.float32):
-        return _loops
+        return cell_loops
     chosen = choose(_engine.get(), numpy_seconds(shape))
-    return _COMPILED if chosen == "numba" else _loops
+    return _COMPILED if chosen == "numba" else cell_loops

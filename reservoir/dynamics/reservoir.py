@@ -84,8 +84,8 @@ class Reservoir:
                 f"W_in must have shape (n_units={n_units}, n_features); got {W_in.shape}."
             )
         values: dict[str, Any] = {"W": W, "W_in": W_in}
-        values["bias"] = _as_vector("bias", self.bias, n_units, dtype)
-        values["leak_rate"] = _as_leak(self.leak_rate, n_units, dtype)
+        values["bias"] = as_vector("bias", self.bias, n_units, dtype)
+        values["leak_rate"] = as_leak(self.leak_rate, n_units, dtype)
         if self.W_fb is not None:
             W_fb = _as_matrix("W_fb", self.W_fb, dtype)
             if sp.issparse(W_fb) or W_fb.shape[0] != n_units or W_fb.shape[1] == 0:
@@ -194,7 +194,7 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
-    _refuse_complex(name, value)
+    refuse_complex(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
@@ -210,8 +210,9 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
     return matrix
 
 
-def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
-    _refuse_complex(name, value)
+def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
+    """Return finite numbers of one dtype, one per unit, say."""
+    refuse_complex(name, value)
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=dtype)
     if vector.shape != (size,):
@@ -221,7 +222,8 @@ def _as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     return vector
 
 
-def _refuse_complex(name: str, value: Any) -> None:
+def refuse_complex(name: str, value: Any) -> None:
+    """Refuse complex numbers, of which only the real part would be used."""
     if np.iscomplexobj(value):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
@@ -232,7 +234,8 @@ def _refuse_texts(name: str, value: Any) -> None:
         check_numbers(name, value)  # says what it is
 
 
-def _as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
+def as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
+    """Return the leak rates, within (0, 1]: a float, or one per unit."""
     leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
         raise ValueError(
@@ -277,7 +280,7 @@ def step(
     >>> step(res, [0.2], [0.9]) == np.tanh(0.5 * 0.2 + 0.9)
     array([ True])
     """
-    x = _as_vector("x", x, reservoir.n_units, reservoir.dtype)
+    x = as_vector("x", x, reservoir.n_units, reservoir.dtype)
     new = get_activation(reservoir.activation).function(_preactivation(reservoir, x, u, y_prev))
     leak = reservoir.leak_rate
     return (1 - leak) * x + leak * new
@@ -313,7 +316,7 @@ def step_jacobian(
     >>> step_jacobian(res, [0.0], [0.0])
     array([[0.75]])
     """
-    x = _as_vector("x", x, reservoir.n_units, reservoir.dtype)
+    x = as_vector("x", x, reservoir.n_units, reservoir.dtype)
     slope = get_activation(reservoir.activation).derivative(_preactivation(reservoir, x, u, y_prev))
     W = reservoir.W.toarray() if sp.issparse(reservoir.W) else reservoir.W
     jacobian = (reservoir.leak_rate * slope)[:, None] * W
@@ -322,11 +325,11 @@ def step_jacobian(
 
 
 def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array:
-    u = _as_vector("u", u, reservoir.n_features, reservoir.dtype)
+    u = as_vector("u", u, reservoir.n_features, reservoir.dtype)
     if y_prev is not None:
         if reservoir.W_fb is None:
             raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
-        y_prev = _as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
+        y_prev = as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
     if may_overflow(reservoir, u, y_prev, x, 0.0):
         refuse_cancelling(reservoir, x, u, y_prev)
     with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN is refused

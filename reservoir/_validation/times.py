@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation._index import (
+from reservoir._validation.index import (
     Ending,
     Stamps,
     check_order,

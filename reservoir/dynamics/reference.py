@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import Array, Matrix
 from reservoir.activations import get_activation
-from reservoir.dynamics._reservoir import Reservoir
+from reservoir.dynamics.reservoir import Reservoir
 
 try:  # private: saves one allocation per step; `W @ x` stands in where they are missing
     from scipy.sparse._sparsetools import csr_matvec as _csr_matvec

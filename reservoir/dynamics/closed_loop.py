@@ -13,11 +13,11 @@ from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
-from reservoir.dynamics._engines import code_of, uses_kernels
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
-from reservoir.dynamics._open_loop import as_series, block_rows
-from reservoir.dynamics._reference import recurrence
-from reservoir.dynamics._reservoir import Reservoir, _as_vector
+from reservoir.dynamics.engines import code_of, uses_kernels
+from reservoir.dynamics.open_loop import as_series, block_rows
+from reservoir.dynamics.reference import recurrence
+from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 
 def run_closed_loop(
@@ -117,12 +117,12 @@ def run_closed_loop(
         raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
     features = np.zeros(reservoir.n_units + (reservoir.n_features if include_input else 0), dtype)
     if initial_state is not None:
-        features[: reservoir.n_units] = _as_vector(
+        features[: reservoir.n_units] = as_vector(
             "initial_state", initial_state, reservoir.n_units, dtype
         )
     output = np.zeros(n_outputs, dtype)
     if initial_output is not None:
-        output = _as_vector("initial_output", initial_output, n_outputs, dtype)
+        output = as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = as_limits(clip, n_outputs, dtype)
     state = features[: reservoir.n_units]
@@ -169,6 +169,7 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
 
 
 def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
+    """Return the bounds that `clip` asks for, lower ones first; None for none."""
     if clip is None:
         return None
     try:
@@ -204,6 +205,7 @@ def loop_limit(dtype: Any) -> float:
 
 
 def warn_of_divergence(step: int, limit: float) -> None:
+    """Say that a closed loop stopped, and where."""
     warnings.warn(
         f"The closed loop diverged at step {step}: it left the range +-{limit:.1e}. The rows "
         "from there on repeat the last output before it. A larger alpha, noise in "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation._scalars import caller_level
+from reservoir._validation.scalars import caller_level
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ROUNDING = 1e-6  # of a step: what an index of floats may be off

@@ -10,10 +10,10 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_number
 from reservoir.activations import get_activation
-from reservoir.dynamics import _compiled, _reference
-from reservoir.dynamics._engines import uses_kernels
+from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, may_overflow
-from reservoir.dynamics._reservoir import Reservoir, _as_vector, _refuse_complex
+from reservoir.dynamics.engines import uses_kernels
+from reservoir.dynamics.reservoir import Reservoir, as_vector, refuse_complex
 
 _BLOCK_ROWS = 512  # long enough for one GEMM and one rank-k update, short enough for the cache
 _BLOCK_SIZE = 2**22  # at most so many numbers in a block of states: 32 MiB of doubles
@@ -142,12 +142,12 @@ def iter_states(
         X = X.copy()  # states must not run over inputs that are still to come
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
-        state = _as_vector("initial_state", initial_state, reservoir.n_units, dtype)
+        state = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
     bounded = get_activation(reservoir.activation).bounded
     extreme = may_overflow(reservoir, X, feedback, state, noise)
     # sums that overflow depend on their order: there the reference alone says what comes out
     compiled = uses_kernels(reservoir, len(X), engine) and not (bounded and extreme)
-    engine_of = _compiled if compiled else _reference
+    engine_of = _compiled if compiled else reference
     if out is None and buffer is None:
         buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
     rows = block_rows(reservoir.n_units, len(X)) if buffer is None else len(buffer)
@@ -195,7 +195,8 @@ def block_rows(n_units: int, n_samples: int) -> int:
 
 
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    _refuse_complex(name, X)
+    """Return a series as finite numbers of one dtype, (n_samples, n_columns)."""
+    refuse_complex(name, X)
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
@@ -209,6 +210,7 @@ def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
 
 
 def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
+    """Return what enters through the feedback weights, (n_samples, n_outputs), if any."""
     if reservoir.W_fb is None:
         if feedback is not None:
             raise ValueError("feedback was given, but the reservoir has no feedback weights W_fb.")

@@ -9,8 +9,8 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
-from reservoir.readouts._eigen import Eigenbasis
-from reservoir.readouts._gram import GramAccumulator, RidgeSolution
+from reservoir.readouts.eigen import Eigenbasis
+from reservoir.readouts.gram import GramAccumulator, RidgeSolution
 
 
 def ridge_path(

@@ -10,7 +10,7 @@ from scipy.linalg import blas
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import SumError, check_choice, check_count, check_penalties
-from reservoir.readouts._eigen import EPS, NOISE, Eigenbasis
+from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis
 
 _BLOCK_ROWS = 512
 _FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns

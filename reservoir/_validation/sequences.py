@@ -12,8 +12,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
-from reservoir._validation._dates import refuse_dates
-from reservoir._validation._times import UNTOLD, Times, read_times
+from reservoir._validation.dates import refuse_dates
+from reservoir._validation.times import UNTOLD, Times, read_times
 
 _FLOATS = (np.float64, np.float32)
 

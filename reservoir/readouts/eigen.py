@@ -10,7 +10,7 @@ from scipy import linalg
 from reservoir._typing import Array, ArrayLike
 
 if TYPE_CHECKING:
-    from reservoir.readouts._gram import GramAccumulator
+    from reservoir.readouts.gram import GramAccumulator
 
 EPS = np.finfo(np.float64).eps
 # Rounding errors of an eigenvalue of a Gram matrix, relative to the largest one: measured on

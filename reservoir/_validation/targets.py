@@ -11,8 +11,8 @@ from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array
-from reservoir._validation._dates import refuse_dates
-from reservoir._validation._series import Sequences, as_finite
+from reservoir._validation.dates import refuse_dates
+from reservoir._validation.sequences import Sequences, as_finite
 
 
 def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from reservoir._validation._scalars import check_count
+from reservoir._validation.scalars import check_count
 
 
 def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS
-from reservoir.activations._table import LEAKY_SLOPE
+from reservoir.activations.table import LEAKY_SLOPE
 
 #: Activations whose slope and curvature follow from the value, below.
 FROM_VALUES = ("tanh", "logistic", "relu", "leaky_relu", "softplus", "identity")

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from reservoir import _kernels
 from reservoir._validation import check_choice
 from reservoir.activations import ACTIVATIONS, get_activation
-from reservoir.dynamics._reservoir import Reservoir
+from reservoir.dynamics.reservoir import Reservoir
 
 ENGINES = ("auto", "numpy", "numba")
 

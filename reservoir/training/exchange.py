@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.training._params import Params
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.losses import resolve_loss
-
-__all__ = ["from_torch", "to_torch"]
+from reservoir.training.params import Params
 
 _ACTIVATIONS = ("tanh", "relu")  # torch.nn.RNN knows no others
 _OUTPUTS = {"Identity": "identity", "Tanh": "tanh", "Sigmoid": "logistic", "Softmax": "softmax"}
@@ -61,7 +59,7 @@ def to_torch(network: Network, params: Params) -> Any:
     Examples
     --------
     >>> import torch  # doctest: +SKIP
-    >>> from reservoir.training._exchange import to_torch
+    >>> from reservoir.training.exchange import to_torch
     >>> from reservoir.training.bptt import Network
     >>> from reservoir.training.cells import LSTMCell
     >>> from reservoir.training.initializers import initialize
@@ -139,7 +137,7 @@ def from_torch(
     Examples
     --------
     >>> import torch  # doctest: +SKIP
-    >>> from reservoir.training._exchange import from_torch
+    >>> from reservoir.training.exchange import from_torch
     >>> pair = torch.nn.LSTM(3, 16), torch.nn.Linear(19, 2)  # doctest: +SKIP
     >>> network, params = from_torch(pair, output="softmax")  # doctest: +SKIP
     >>> network.cell, network.include_input, network.loss  # doctest: +SKIP
