@@ -11,7 +11,7 @@ from reservoir._typing import Array
 from reservoir.training.bptt import Network, loss_and_gradient
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.least_squares._credit import CreditSteps
-from reservoir.training.least_squares._state import begin
+from reservoir.training.least_squares._iterate import begin
 from reservoir.training.least_squares._task import make_task
 from reservoir.training.params import Params, flatten, unflatten
 from reservoir.training.regularizers import penalty

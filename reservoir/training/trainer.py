@@ -26,7 +26,7 @@ from reservoir.training.bptt import (
     make_batch,
 )
 from reservoir.training.gradient_control import GradientControl, control_penalty
-from reservoir.training.least_squares._ridge import choose_ridge
+from reservoir.training.least_squares._regression import choose_ridge
 from reservoir.training.losses import invert_output, loss_of
 from reservoir.training.params import Params, flatten, global_norm, unflatten
 from reservoir.training.regularizers import penalty
