@@ -11,9 +11,8 @@ from reservoir.readouts import GramAccumulator
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.least_squares import credit_fit, ls_fit, ls_online_step
-from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._cell_as_layer import OPEN, layer_of, open_gates
-from reservoir.training.least_squares._regression import PENALTIES, choose_ridge
+from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._iterate import (
     begin,
     echo_gap,
@@ -21,6 +20,7 @@ from reservoir.training.least_squares._iterate import (
     readout_gram,
     simulate,
 )
+from reservoir.training.least_squares._regression import PENALTIES, choose_ridge
 from reservoir.training.least_squares._state_targets import (
     backward_states,
     inverse_readout,

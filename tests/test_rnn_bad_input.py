@@ -307,7 +307,7 @@ def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
         ("fit", "reservoir.estimators._rnn_learning.train"),
         ("fit", "reservoir.estimators._rnn.starting_weights"),
         ("fit", "reservoir.estimators._rnn.BaseRNN._run"),
-        ("partial_fit", "reservoir.training.online.OnlineLearner._descend"),
+        ("partial_fit", "reservoir.training.online._learner.Descent.step"),
         ("partial_fit", "reservoir.estimators._rnn.Pairing.add"),
     ):
         with monkeypatch.context() as patch:

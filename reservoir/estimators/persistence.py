@@ -28,7 +28,7 @@ from reservoir.stability import Certificate
 from reservoir.training.bptt import Network
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.gradient_control import GradientControl
-from reservoir.training.online import OnlineLearner
+from reservoir.training.online import PARTS as ONLINE_PARTS
 
 __all__ = ["load", "save"]
 
@@ -47,7 +47,7 @@ _PARTS: dict[str, Any] = {
         GRUCell,
         LSTMCell,
         Network,
-        OnlineLearner,
+        *ONLINE_PARTS,
         Pairing,
         Reservoir,
         SimpleCell,

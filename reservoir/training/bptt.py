@@ -16,7 +16,7 @@ from reservoir.training.cells import Cell, Trace
 from reservoir.training.losses import apply_output, loss_and_slope, loss_of
 from reservoir.training.params import Params
 
-Control = Callable[[Params, Trace], tuple[float, Params, Array]]
+Control = Callable[[Params, Trace], tuple[float, Params, Array | None]]
 
 __all__ = [
     "Batch",
