@@ -19,6 +19,7 @@ from scipy import linalg
 from reservoir._typing import Array, RandomState
 from reservoir._validation import check_count, check_number
 from reservoir.readouts import GramAccumulator
+from reservoir.training._cell_parts import as_rows
 from reservoir.training.cells import Cell, GRUCell
 from reservoir.training.least_squares._iterate import (
     Iterate,
@@ -31,7 +32,7 @@ from reservoir.training.least_squares._iterate import (
     with_readout,
 )
 from reservoir.training.least_squares._regression import sum_rows
-from reservoir.training.least_squares._task import Task, blocks, flat, make_task
+from reservoir.training.least_squares._task import Task, blocks, make_task
 from reservoir.training.params import Params
 
 _FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
@@ -89,7 +90,7 @@ class CreditSteps:
         """Gradient of half the squared errors of the scores; slopes at the pre-activations."""
         task, trace, params = self.task, iterate.trace, iterate.params
         dH = np.zeros_like(trace.states[1:])
-        rows, C = flat(dH), params["coef"][:, : task.cell.width]
+        rows, C = as_rows(dH), params["coef"][:, : task.cell.width]
         for where, take in blocks(task.steps(task.fit)):
             places = task.fit[where]
             error = scores(params, look(task, trace, take)) / task.scale - task.latent[places]
@@ -98,11 +99,10 @@ class CreditSteps:
             if weights is not None:
                 error *= weights[:, None]
             rows[take] = error @ C
-        # the backward loops leave the slopes where the gates were, or where the gradient entered
-        D = trace.kept.get("G", dH)
+        D = trace.place_of_slopes(dH)  # before `backward`, which writes to it
         with np.errstate(over="ignore", invalid="ignore"):
             grads, _, _ = task.cell.backward(params, trace, dH)
-        return grads, flat(D)
+        return grads, as_rows(D)
 
 
 def _shorten(candidate: Iterate | None, iterate: Iterate, slope: float) -> float:
@@ -114,7 +114,7 @@ def _shorten(candidate: Iterate | None, iterate: Iterate, slope: float) -> float
 
 def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)] over all rows that are no padding."""
-    before, inputs = flat(iterate.trace.states[:-1]), flat(task.batch.inputs)
+    before, inputs = as_rows(iterate.trace.states[:-1]), as_rows(task.batch.inputs)
     nothing = np.zeros((len(before), 1))
     parts = (
         ((inputs[take] / task.input_scale, before[take]), nothing[where], None)

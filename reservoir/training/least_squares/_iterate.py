@@ -10,9 +10,10 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
+from reservoir.training._cell_parts import as_rows
 from reservoir.training.cells import LSTMCell, SimpleCell, Trace
 from reservoir.training.least_squares._regression import choose_ridge, sum_rows
-from reservoir.training.least_squares._task import Task, blocks, flat
+from reservoir.training.least_squares._task import Task, blocks
 from reservoir.training.losses import apply_output
 from reservoir.training.params import Params
 
@@ -135,9 +136,9 @@ def _seen(
 
 
 def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
-    states = flat(trace.states[1:])[take]
+    states = as_rows(trace.states[1:])[take]
     if task.network.include_input:
-        return states, flat(task.batch.inputs)[take]
+        return states, as_rows(task.batch.inputs)[take]
     return (states,)
 
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
+from reservoir.training._cell_parts import as_rows
 from reservoir.training.least_squares._cell_as_layer import Layer
 from reservoir.training.least_squares._iterate import Iterate
 from reservoir.training.least_squares._regression import sum_rows
-from reservoir.training.least_squares._task import Task, blocks, flat, take_of
+from reservoir.training.least_squares._task import Task, blocks, take_of
 from reservoir.training.params import Params
 
 _GAUGE = 0.7  # share of the half width that 99 % of the targets may fill
@@ -68,17 +69,17 @@ class _StateTargets:
         """Return targets for f(z), counted from the middle of its range."""
         task, layer = self.task, self.layer
         take = take_of(task.steps(places))
-        after = flat(self.trace.states[1:])[take] - layer.centre
+        after = as_rows(self.trace.states[1:])[take] - layer.centre
         wanted = task.latent[places] - self.offset
         if task.network.include_input:
-            wanted -= flat(task.batch.inputs)[take] @ self.D.T
+            wanted -= as_rows(task.batch.inputs)[take] @ self.D.T
         target = after @ self.stay
         target += wanted @ self.back
         if layer.leak is None:
             return target
         # a change of f(z) that lasts moves the state by as much: dividing by the leak, to have it
         # at once, gained nothing (measured at .1, .3 and .7)
-        before = flat(self.trace.states[:-1])[take] - layer.centre
+        before = as_rows(self.trace.states[:-1])[take] - layer.centre
         target += layer.values(after, before)
         target -= after
         return target
@@ -115,7 +116,7 @@ def backward_states(task: Task, layer: Layer, iterate: Iterate) -> Targets:
 
 def recurrent_gram(task: Task, iterate: Iterate, targets: Targets) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets."""
-    before, inputs = flat(iterate.trace.states[:-1]), flat(task.batch.inputs)
+    before, inputs = as_rows(iterate.trace.states[:-1]), as_rows(task.batch.inputs)
 
     def part(where: slice, take: Any) -> tuple[tuple[Array, ...], Array, Array | None]:
         places = task.fit[where]

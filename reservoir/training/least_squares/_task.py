@@ -11,6 +11,7 @@ import numpy as np
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
 from reservoir._validation.arrays import read_array_targets, read_array_weights, read_arrays
+from reservoir.training._cell_parts import as_rows
 from reservoir.training.bptt import Batch, Network, make_batch
 from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.losses import OUTPUTS, check_targets, invert_output
@@ -67,7 +68,7 @@ class Task:
         # padding counts as zeros, which is good enough for a unit
         object.__setattr__(self, "latent", latent / scale)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "input_scale", _spread(flat(self.batch.inputs)))
+        object.__setattr__(self, "input_scale", _spread(as_rows(self.batch.inputs)))
 
     @property
     def cell(self) -> Cell:
@@ -109,11 +110,6 @@ def take_of(rows: Array) -> Any:
     if rows[-1] - rows[0] == len(rows) - 1:
         return slice(int(rows[0]), int(rows[-1]) + 1)
     return rows
-
-
-def flat(A: Array) -> Array:
-    """View an array (n_steps, n_sequences, k) as rows."""
-    return A.reshape(-1, A.shape[-1])
 
 
 def make_task(
