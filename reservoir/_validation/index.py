@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.scalars import caller_level
 
@@ -21,6 +22,7 @@ _ROUNDING = 1e-6  # of a step: what an index of floats may be off
 _RECENT = 40  # rows that are remembered from chunk to chunk, to infer a frequency over them
 
 
+@saved
 @dataclass(frozen=True)
 class Ending:
     """Where training stopped, as its index tells: numbers and text, so that it can be saved.

@@ -11,7 +11,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level
-from reservoir.estimators._rnn_start import WHOLE, rows_per_step
+from reservoir.estimators._reporting import say
+from reservoir.estimators.rnn._network_parameters import WHOLE
+from reservoir.estimators.rnn._starting_weights import rows_per_step
 from reservoir.training.bptt import Network
 from reservoir.training.loop_engines import choose, numpy_seconds
 from reservoir.training.optimizers import get_optimizer
@@ -204,12 +206,12 @@ def warn_of_trouble(estimator: Any, done: Training) -> None:
 
 
 def _show(done: Training, *, total: int) -> None:
-    """Print a line of progress."""
+    """Report an epoch."""
     valid = ""
     if done.validation_losses:
         valid = f", validation {done.validation_losses[-1]:.6g}"
     best = done.criterion[done.best_epoch]
-    print(
+    say(
         f"Epoch {done.n_epochs} of {total}: loss {done.losses[-1]:.6g}{valid}; best {best:.6g} "
         f"in epoch {done.best_epoch}"
     )

@@ -1,8 +1,8 @@
-"""From an estimator's parameters to its reservoir."""
+"""From an estimator's parameters to its source of features: the kinds there are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -12,6 +12,8 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
+from reservoir.dynamics.features import DrivenReservoir, FeatureSource
+from reservoir.estimators._base import read_dtype
 from reservoir.stability import Certificate, certify, drive_range
 
 _MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
@@ -51,36 +53,32 @@ def _widened(arrays: Sequence[Array]) -> Array:
     return np.array([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
 
 
-def is_stable(bias: Any) -> bool:
-    """Whether an estimator asks for a certified bias."""
-    return isinstance(bias, str) and bias == "stable"
-
-
-def build(
+def reservoir_source(
     estimator: Any,
-    n_features: int,
+    rows: Sequence[Array],
+    targets: Sequence[Array] | None,
     generator: np.random.Generator,
-    *,
-    n_outputs: int = 0,
-    ranges: Ranges | None = None,
-) -> Reservoir:
-    """Return the reservoir that an estimator's parameters describe; n_outputs are fed back."""
+) -> tuple[DrivenReservoir, Certificate | None]:
+    """Return the reservoir that an estimator's parameters describe, and what is proved of it."""
+    stable = isinstance(estimator.bias, str) and estimator.bias == "stable"
+    ranges = ranges_of(rows, targets) if stable else None
+    n_outputs = 0 if targets is None else targets[0].shape[1]
     recipe = Recipe.from_attributes(
         estimator,
         drive_bounds=None if ranges is None else ranges.drive,
         feedback_scaling=estimator.feedback_scaling if n_outputs else 1.0,
-        dtype=estimator_dtype(estimator.dtype),
+        dtype=read_dtype(estimator.dtype),
     )
     repeatable = isinstance(estimator.random_state, Integral)
-    return recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
+    n_features = rows[0].shape[1]
+    built = recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
+    source = DrivenReservoir(built, bool(getattr(estimator, "include_input", False)))
+    return source, None if ranges is None else ranges.certify(built)
 
 
-def estimator_dtype(dtype: Any) -> Any:
-    """Return numpy's float32 or float64 for the parameter `dtype`."""
-    try:
-        resolved = np.dtype(dtype)
-    except TypeError:
-        resolved = None
-    if resolved not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
-    return resolved
+Builder = Callable[..., tuple[FeatureSource, Certificate | None]]
+
+#: Kind of source -> ``build(estimator, rows, targets, generator)``, what makes it from an
+#: estimator's parameters and the training data (`targets`: None if outputs are not fed back), with
+#: a certificate or None. An estimator says which kind it wants by its attribute `_source_kind`.
+SOURCES: dict[str, Builder] = {"reservoir": reservoir_source}

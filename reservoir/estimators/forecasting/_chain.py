@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from reservoir._typing import Array
+from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 
 
 class Chain(NamedTuple):
@@ -21,8 +22,14 @@ class Chain(NamedTuple):
 
     inputs: tuple[Any, ...]
     outputs: tuple[Any, ...]
-    network: Any
+    network: Forecaster
     one_dimensional: bool
+    innermost: Any
+
+    @property
+    def outermost(self) -> Any:
+        """What the user's X goes to first."""
+        return self.inputs[0] if self.inputs else self.innermost
 
 
 def walk(model: Any) -> Chain:
@@ -44,12 +51,8 @@ def walk(model: Any) -> Chain:
         inner = walk(model.regressor_)
         one = model._training_dim == 1  # scikit-learn squeezes one column before the regressor
         return inner._replace(outputs=(*inner.outputs, model.transformer_), one_dimensional=one)
-    if hasattr(model, "_run_loop") and hasattr(model, "forecast"):
-        return Chain((), (), model, model._one_dimensional)
-    raise TypeError(
-        "forecast needs a fitted ESNRegressor or RNNRegressor, or a Pipeline, "
-        f"TransformedTargetRegressor or search that ends in one; got {type(model).__name__}."
-    )
+    network = forecaster_of(model)
+    return Chain((), (), network, network.one_dimensional, model)
 
 
 class Affine(NamedTuple):

@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 
 from reservoir._typing import Array
 from reservoir.estimators._pairing import Pairing
-from reservoir.estimators._rnn_start import resolve_init
+from reservoir.estimators.rnn._starting_weights import resolve_init
 from reservoir.training.bptt import Network, predict
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params

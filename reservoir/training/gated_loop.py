@@ -1,4 +1,4 @@
-"""Gated cells that run on their own outputs, and fixed points of any cell."""
+"""Cells that run on their own outputs, and fixed points of any cell."""
 
 from __future__ import annotations
 

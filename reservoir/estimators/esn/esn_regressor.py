@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
+from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    check_choice,
-    read_targets,
-    read_weights,
-    refuse_one_row,
-    with_targets,
-)
-from reservoir.estimators._base import BaseESN
-from reservoir.estimators._docs import COMMON, FITTED, LAST, READOUT, RESERVOIR, describe
-from reservoir.estimators._engine import join
-from reservoir.estimators.forecast import forecast_network
-from reservoir.estimators.rnn import RNNRegressor, rnn_from_esn
+from reservoir._validation import Sequences, check_choice, with_targets
+from reservoir.estimators._base import NetworkForecaster, join
+from reservoir.estimators._parameters import documented, one_of, parameter
+from reservoir.estimators._target_coding import Numbers
+from reservoir.estimators.esn._echo_state import BaseESN
+from reservoir.estimators.esn._fitted_attributes import FITTED
+from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.rnn.rnn_regressor import RNNRegressor, rnn_from_esn
 
 __all__ = ["ESNRegressor"]
 
 
-@describe(RESERVOIR=RESERVOIR, READOUT=READOUT, COMMON=COMMON, LAST=LAST, FITTED=FITTED)
+@saved
+@documented(FITTED=FITTED)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ESNRegressor(RegressorMixin, BaseESN):
     """Echo state network: a fixed random reservoir under a ridge readout.
 
@@ -41,10 +39,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
 
     Parameters
     ----------
-    {RESERVOIR}
-    {READOUT}
-    {COMMON}
-    {LAST}
+    {PARAMETERS}
 
     Attributes
     ----------
@@ -75,102 +70,14 @@ class ESNRegressor(RegressorMixin, BaseESN):
     True
     """
 
-    _one_dimensional: bool  # whether y came without a column axis
-
-    def __init__(
-        self,
-        n_units: int = 100,
-        *,
-        topology: Any = "random_sparse",
-        in_degree: float = 10,
-        weights: Any = "normal",
-        input_weights: Any = "uniform",
-        spectral_radius: float | None = 0.9,
-        leak_rate: Any = 1.0,
-        activation: Any = "tanh",
-        input_scaling: Any = 1.0,
-        bias: Any = "uniform",
-        bias_scaling: float = 0.1,
-        alpha: Any = 1e-6,
-        alpha_selection: str = "gcv",
-        alpha_per_target: bool = False,
-        readout: Any = None,
-        fit_intercept: bool = True,
-        include_input: bool = True,
-        washout: Any = "auto",
-        initial_state: Any = "last",
-        feedback: bool = False,
-        feedback_scaling: Any = 1.0,
-        noise: float = 0.0,
-        sequence_column: Any = None,
-        dtype: Any = "float64",
-        n_jobs: int | None = None,
-        verbose: int = 0,
-        missing_targets: str = "raise",
-        random_state: Any = None,
-    ) -> None:
-        self.n_units = n_units
-        self.topology = topology
-        self.in_degree = in_degree
-        self.weights = weights
-        self.input_weights = input_weights
-        self.spectral_radius = spectral_radius
-        self.leak_rate = leak_rate
-        self.activation = activation
-        self.input_scaling = input_scaling
-        self.bias = bias
-        self.bias_scaling = bias_scaling
-        self.alpha = alpha
-        self.alpha_selection = alpha_selection
-        self.alpha_per_target = alpha_per_target
-        self.readout = readout
-        self.fit_intercept = fit_intercept
-        self.include_input = include_input
-        self.washout = washout
-        self.initial_state = initial_state
-        self.feedback = feedback
-        self.feedback_scaling = feedback_scaling
-        self.noise = noise
-        self.sequence_column = sequence_column
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-        self.missing_targets = missing_targets
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> ESNRegressor:
-        """Build the reservoir, run it over X, and solve for the readout.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-            Two rows at least.
-        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
-        sample_weight : array of shape (n_samples,), or one per sequence, optional
-            At least 0. A row of weight 0 still drives the reservoir.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do. Dates in
-            an index must increase within each sequence; y's index must be X's, or ahead of it by a
-            constant offset; dates among the values are refused.
-
-        Warns
-        -----
-        UserWarning
-            If the dates of an index have no frequency: a row is one step, however long.
-        """
-        with self._all_or_nothing():
-            sequences = self._read(X, y, reset=True)
-            refuse_one_row(self, sequences)
-            targets = self._read_targets(y, sequences, first=True)
-            self._fit(sequences, targets, read_weights(sample_weight, sequences))
-        return self
+    missing_targets: str = parameter(
+        "raise",
+        '{"raise", "skip"}',
+        """Whether rows with NaN in y are refused, or drive the reservoir and are left out of the
+        fit, of `score` and of `reservoir.model_selection.washout_scorer`. scikit-learn's own
+        scorers (``scoring="r2"``) refuse them in any case.""",
+        one_of("raise", "skip"),
+    )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> ESNRegressor:
         """Go on learning with the next chunk of rows.
@@ -199,29 +106,16 @@ class ESNRegressor(RegressorMixin, BaseESN):
             If an index tells that a chunk does not begin where the last one ended, and
             `new_sequence` does not say so.
         """
-        first = not hasattr(self, "reservoir_")
-        with self._all_or_nothing():
-            sequences = self._read(X, y, reset=first)
-            targets = self._read_targets(y, sequences, first=first)
-            self._partial_fit(sequences, targets, first=first, new_sequence=new_sequence)
-        return self
+        return self._learn_chunk(X, y, new_sequence=new_sequence)
 
-    def _read_targets(self, y: Any, sequences: Sequences, *, first: bool) -> list[Array]:
+    def _coding(self) -> Numbers:
+        return Numbers()
+
+    def _read_targets(
+        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
+    ) -> list[Array]:
         skip = check_choice("missing_targets", self.missing_targets, ("raise", "skip")) == "skip"
-        targets, ndim = read_targets(self, y, sequences, allow_nan=skip)
-        if not first and self._one_dimensional != (ndim == 1) and targets[0].shape[1] == 1:
-            raise ValueError(
-                f"y has {ndim} dimension(s); in earlier calls it had {3 - ndim}. Give y of shape "
-                + ("(n_samples,)." if self._one_dimensional else "(n_samples, 1).")
-            )
-        if first:
-            self._one_dimensional = ndim == 1
-        return targets
-
-    def _call_readout_fit(
-        self, fit: Callable[..., Any], H: Array, Y: Array, known: dict[str, Any], partial: bool
-    ) -> None:
-        fit(H, Y[:, 0] if Y.shape[1] == 1 else Y, **known)
+        return super()._read_targets(y, sequences, first=first, allow_nan=skip)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Run the reservoir over X and read it out, one row of output per row of X.
@@ -254,13 +148,8 @@ class ESNRegressor(RegressorMixin, BaseESN):
             training; the run then starts from "steady".
         """
         self._check_fitted()
-        sequences = self._read(X, reset=False)
-        outputs, states = self._outputs(sequences, initial_state)
-        y = sequences.restore([self._squeeze(rows) for rows in outputs])
-        return (y, self._pack_states(states, sequences)) if return_state else y
-
-    def _squeeze(self, rows: Array) -> Array:
-        return rows[:, 0] if self._one_dimensional else rows
+        y, states = self._predict(X, initial_state, self._targets.decode)
+        return (y, states) if return_state else y
 
     def forecast(
         self,
@@ -380,15 +269,19 @@ class ESNRegressor(RegressorMixin, BaseESN):
         ValueError
             If the index of y does not go with that of X, or no row has a target.
         """
+        if self.missing_targets != "skip":
+            return self._score(X, y, sample_weight)
+        self._check_fitted()
         predicted = join(self.predict(X, initial_state=self._starts_of_score(X, y)), X)
-        y, weight = join(y, X), join(sample_weight, X)
-        if self.missing_targets == "skip":
-            y, known = with_targets(y)
-            y, predicted = y[known], predicted[known]
-            weight = None if weight is None else np.asarray(weight)[known]
-        return r2_score(y, predicted, sample_weight=weight)
+        weight = join(sample_weight, X)
+        y, known = with_targets(join(y, X))
+        weight = None if weight is None else np.asarray(weight)[known]
+        return self._targets.score(y[known], predicted[known], weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+forecaster_of.register(ESNRegressor)(NetworkForecaster)

@@ -6,16 +6,18 @@ import warnings
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.activations import get_activation
-from reservoir.dynamics import Reservoir
+from reservoir.dynamics.reservoir import Reservoir
 
 _ENOUGH = 10  # steps that must have been seen before anything is said
 _NEAR = 0.015  # of the distance between the bounds: a mean that is closer to one of them is at it
 _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
 
 
+@saved
 class Activity:
     """The sum of each unit's activations over the steps that were looked at.
 

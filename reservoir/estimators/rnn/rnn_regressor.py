@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import dataclass
 from typing import Any
 
 from sklearn.base import RegressorMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import r2_score
 
-from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    read_last_targets,
-    read_last_weights,
-    read_targets,
-    read_weights,
-    refuse_one_row,
-)
-from reservoir.estimators._docs import COLUMN, describe
-from reservoir.estimators._engine import join
-from reservoir.estimators._rnn import BaseRNN
-from reservoir.estimators._rnn_docs import FITTED_RNN, NETWORK, TRAINING
-from reservoir.estimators._rnn_start import network_of, weights_of
-from reservoir.estimators._washout import is_measured
-from reservoir.estimators.forecast import forecast_network
+from reservoir._saving import saved
+from reservoir._validation import check_switch
+from reservoir.estimators._base import NetworkForecaster
+from reservoir.estimators._parameters import documented, parameter
+from reservoir.estimators._target_coding import Numbers
+from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.rnn._starting_weights import network_of, weights_of
+from reservoir.estimators.rnn._trained_attributes import FITTED
+from reservoir.estimators.rnn._trained_network import BaseRNN
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.exchange import from_torch, to_torch
 
@@ -32,7 +27,9 @@ __all__ = ["RNNRegressor", "rnn_from_esn"]
 _NAMES = {LSTMCell: "lstm", GRUCell: "gru"}
 
 
-@describe(NETWORK=NETWORK, TRAINING=TRAINING, COLUMN=COLUMN, FITTED_RNN=FITTED_RNN)
+@saved
+@documented(FITTED=FITTED)
+@dataclass(eq=False, repr=False, kw_only=True)
 class RNNRegressor(RegressorMixin, BaseRNN):
     """Recurrent network with every weight trained, for numbers.
 
@@ -45,13 +42,11 @@ class RNNRegressor(RegressorMixin, BaseRNN):
 
     Parameters
     ----------
-    {NETWORK}
-    {TRAINING}
-    {COLUMN}
+    {PARAMETERS}
 
     Attributes
     ----------
-    {FITTED_RNN}
+    {FITTED}
 
     See Also
     --------
@@ -74,116 +69,18 @@ class RNNRegressor(RegressorMixin, BaseRNN):
     True
     """
 
-    def __init__(
-        self,
-        n_units: int = 64,
-        *,
-        cell: Any = "rnn",
-        activation: str = "tanh",
-        leak_rate: Any = 0.3,
-        output: str = "identity",
-        loss: str = "auto",
-        init: Any = "auto",
-        solver: str = "adam",
-        learning_rate_init: float = 1e-3,
-        learning_rate: str = "constant",
-        max_iter: int = 200,
-        batch_size: Any = "auto",
-        truncation: Any = "auto",
-        clip_norm: float | None = 1.0,
-        alpha: float = 0.0,
-        l1: float = 0.0,
-        gradient_control: Any = 0.0,
-        refit_readout: bool = True,
-        include_input: bool = False,
-        target: str = "step",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        n_iter_no_change: int = 10,
-        tol: float = 1e-4,
-        online: str = "bptt",
-        online_window: int = 300,
-        washout: Any = "auto",
-        initial_state: Any = "last",
-        sequence_column: Any = None,
-        warm_start: bool = False,
-        dtype: Any = "float64",
-        verbose: int = 0,
-        random_state: Any = None,
-    ) -> None:
-        self.n_units = n_units
-        self.cell = cell
-        self.activation = activation
-        self.leak_rate = leak_rate
-        self.output = output
-        self.loss = loss
-        self.init = init
-        self.solver = solver
-        self.learning_rate_init = learning_rate_init
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.truncation = truncation
-        self.clip_norm = clip_norm
-        self.alpha = alpha
-        self.l1 = l1
-        self.gradient_control = gradient_control
-        self.refit_readout = refit_readout
-        self.include_input = include_input
-        self.target = target
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.online = online
-        self.online_window = online_window
-        self.washout = washout
-        self.initial_state = initial_state
-        self.sequence_column = sequence_column
-        self.warm_start = warm_start
-        self.dtype = dtype
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RNNRegressor:
-        """Start the network, and train it.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features), or sequences
-            Two rows at least.
-        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
-            With ``target="last"``: (n_sequences,) or (n_sequences, n_outputs).
-        sample_weight : array of shape (n_samples,), or one per sequence, optional
-            At least 0. A row of weight 0 still drives the network. With ``target="last"``:
-            (n_sequences,).
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If a parameter or the data is refused; the message says why, and what to do. Dates in
-            an index must increase within each sequence; y's index must be X's, or ahead of it by a
-            constant offset; dates among the values are refused.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If training diverged (the message names the epoch), or did not improve on a random
-            start; the best weights seen are kept.
-        UserWarning
-            If the dates of an index have no frequency: a row is one step, however long.
-        """
-        with self._all_or_nothing():
-            sequences = self._read(X, y, reset=True)
-            refuse_one_row(self, sequences)
-            targets = self._read_targets(y, sequences, first=True)
-            read = read_last_weights if self.target == "last" else read_weights
-            self._fit(sequences, targets, read(sample_weight, sequences), X, y)
-        return self
+    output: str = parameter(
+        "identity",
+        '{"identity", "tanh", "logistic", "softmax"}',
+        """What stands behind the readout. Targets outside its range are refused.""",
+    )
+    refit_readout: bool = parameter(
+        True,
+        "bool",
+        """Whether to solve for the readout by ridge regression after each epoch, and to keep that
+        where it lowers the loss. For squared errors behind "identity", "tanh" or "logistic".""",
+        check_switch,
+    )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
         """Learn online from the next rows, once through.
@@ -216,24 +113,10 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             If an index tells that a chunk does not begin where the last one ended, and
             `new_sequence` does not say so.
         """
-        first = not hasattr(self, "params_")
-        with self._all_or_nothing():
-            sequences = self._read(X, y, reset=first)
-            targets = self._read_targets(y, sequences, first=first)
-            self._partial_fit(sequences, targets, X, y, first=first, new_sequence=new_sequence)
-        return self
+        return self._learn_chunk(X, y, new_sequence=new_sequence)
 
-    def _read_targets(self, y: Any, sequences: Sequences, *, first: bool) -> list[Array]:
-        read = read_last_targets if self.target == "last" else read_targets
-        targets, ndim = read(self, y, sequences)
-        if not first and self._one_dimensional != (ndim == 1) and targets[0].shape[-1] == 1:
-            raise ValueError(
-                f"y has {ndim} dimension(s); in earlier calls it had {3 - ndim}. Give y of shape "
-                + ("(n_samples,)." if self._one_dimensional else "(n_samples, 1).")
-            )
-        if first:
-            self._one_dimensional = ndim == 1
-        return targets
+    def _coding(self) -> Numbers:
+        return Numbers(per_sequence=self.target == "last")
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one row of output per row of X, or per sequence with ``target="last"``.
@@ -259,12 +142,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             As `ESNRegressor.predict`.
         """
         self._check_fitted()
-        sequences = self._read(X, reset=False)
-        outputs, states = self._outputs(sequences, initial_state)
-        if self._one_dimensional:
-            outputs = [rows[:, 0] for rows in outputs]
-        y = self._restore(outputs, sequences)
-        return (y, self._pack_states(states, sequences)) if return_state else y
+        y, states = self._predict(X, initial_state, self._targets.decode)
+        return (y, states) if return_state else y
 
     def forecast(
         self,
@@ -318,8 +197,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         )
         return (rows, state) if return_state else rows
 
-    def _check_loop(self) -> None:
-        if self._last:
+    def _refuse_loop(self) -> None:
+        if self._targets.per_sequence:
             raise ValueError(
                 'forecast needs an output at every step; this network has target="last".'
             )
@@ -344,11 +223,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         -------
         float
         """
-        start = None if self._last else self._starts_of_score(X, y)
-        predicted = self.predict(X, initial_state=start)
-        if not self._last:
-            y, predicted, sample_weight = (join(v, X) for v in (y, predicted, sample_weight))
-        return r2_score(y, predicted, sample_weight=sample_weight)
+        return self._score(X, y, sample_weight)
 
     def to_torch(self) -> Any:
         """Return the network as a torch module.
@@ -402,7 +277,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             dtype=str(weights["W"].dtype),
         )
         rnn.set_params(**params)
-        return _as_fitted(rnn, network, weights, one_dimensional=network.n_outputs == 1)
+        return rnn._adopt(network, weights, one_dimensional=network.n_outputs == 1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -410,11 +285,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         return tags
 
 
-def _as_fitted(rnn: RNNRegressor, network: Any, weights: Any, *, one_dimensional: bool) -> Any:
-    """Give an estimator the attributes of a fit."""
-    rnn._adopt(network, weights)
-    rnn._one_dimensional = one_dimensional
-    return rnn
+forecaster_of.register(RNNRegressor)(NetworkForecaster)
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:
@@ -426,6 +297,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
     network = network_of(esn)
     cell: SimpleCell = network.cell  # type: ignore[assignment]
     leaky = cell.leaks() is not None
+    measured = isinstance(esn.washout, str) and esn.washout == "measured"
     rnn = RNNRegressor(
         cell.n_units,
         cell="leaky" if leaky else "rnn",
@@ -433,20 +305,15 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         leak_rate=esn.reservoir_.leak_rate if leaky else 0.3,
         init=FrozenEstimator(esn),
         include_input=network.include_input,
-        washout=int(esn.washout_.max()) if is_measured(esn.washout) else esn.washout,
+        washout=int(esn.washout_.max()) if measured else esn.washout,
         initial_state=esn.initial_state,
         sequence_column=esn.sequence_column,
         dtype=esn.dtype,
         random_state=esn.random_state,
     )
-    rnn = _as_fitted(rnn, network, weights_of(esn), one_dimensional=esn._one_dimensional)
+    rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
     for name in ("n_features_in_", "feature_names_in_", "state_", "washout_"):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
-    rnn._sequence_column, rnn._continues = esn._sequence_column, esn._continues
-    rnn._ended = esn._ended
-    rnn._pairing, rnn._last_output = esn._pairing, esn._last_output
-    rnn._target_range = esn._target_range
-    rnn._washout, rnn._steps = esn._washout, esn._steps
-    rnn._seen, rnn._last_id = set(esn._seen), esn._last_id
+    rnn._sequence_column, rnn._progress = esn._sequence_column, copy.deepcopy(esn._progress)
     return rnn

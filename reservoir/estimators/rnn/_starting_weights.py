@@ -7,75 +7,32 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import (
-    check_choice,
-    check_count,
-    check_number,
-    check_numbers,
-    check_switch,
-)
+from reservoir._validation import check_choice, check_number, check_numbers
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
+from reservoir.estimators._parameters import check_parameters
+from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.bptt import Network
 from reservoir.training.cell_loops import FROM_VALUES
 from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.gradient_control import GradientControl
-from reservoir.training.initializers import INITIALIZERS, initialize
-from reservoir.training.online import METHODS
-from reservoir.training.optimizers import OPTIMIZERS
+from reservoir.training.initializers import initialize
 from reservoir.training.params import Params
-from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
 
 _SIMPLE = ("rnn", "leaky")
 _LAYERS = (SimpleCell, LSTMCell, GRUCell)  # known to starts from data
 _STEPS = ("forward", "backward", "shapes")
-WHOLE = ("lbfgs", "least_squares")
-SOLVERS = (*OPTIMIZERS, *WHOLE)
 
 
-def check_rnn(estimator: Any) -> None:
-    """Refuse parameters of a trained network that cannot be right, or not together."""
-    check_count("n_units", estimator.n_units)
-    check_count("max_iter", estimator.max_iter, minimum=0)
-    check_count("n_iter_no_change", estimator.n_iter_no_change)
-    check_count("online_window", estimator.online_window)
-    for name in ("batch_size", "truncation"):
-        value = getattr(estimator, name)
-        if value is not None and not isinstance(value, str):
-            check_count(name, value)
-        elif isinstance(value, str):
-            check_choice(name, value, ("auto",))
-    if estimator.batch_size is None:
-        raise ValueError('batch_size=None: give a number of sequences, or "auto".')
-    for name in ("learning_rate_init", "alpha", "l1", "tol"):
-        check_number(name, getattr(estimator, name), low=0.0, low_open=name == "learning_rate_init")
-    if estimator.clip_norm is not None:
-        check_number("clip_norm", estimator.clip_norm, low=0.0, low_open=True)
-    check_number(
-        "validation_fraction", estimator.validation_fraction,
-        low=0.0, high=1.0, low_open=True, high_open=True,
-    )  # fmt: skip
-    for name in ("refit_readout", "include_input", "early_stopping", "warm_start"):
-        check_switch(name, getattr(estimator, name))
-    check_choice("online", estimator.online, METHODS)
-    check_choice("solver", estimator.solver, SOLVERS)
-    check_choice("learning_rate", estimator.learning_rate, SCHEDULES)
-    if not isinstance(estimator.verbose, (bool, np.bool_)):
-        check_count("verbose", estimator.verbose, minimum=0)
-    names = ("auto", *STARTS, *INITIALIZERS)
-    if isinstance(estimator.init, str):
-        check_choice("init", estimator.init, names)
-    elif not isinstance(estimator.init, BaseEstimator):
-        raise TypeError(
-            f"init={estimator.init!r} must be a name ({', '.join(names)}) "
-            "or an echo state or recurrent network."
-        )
+def check_together(estimator: Any) -> None:
+    """Refuse parameters of a trained network that cannot be right, alone or together."""
+    check_parameters(estimator)
     if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(
             f"truncation={estimator.truncation}: solver={estimator.solver!r} needs the whole "
@@ -322,7 +279,7 @@ def network_of(esn: Any) -> Network:
         cell,
         reservoir.n_features,
         esn.n_outputs_,
-        include_input=esn._include_input,
+        include_input=esn.coef_.shape[-1] > reservoir.n_units,
     )
 
 
