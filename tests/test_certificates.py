@@ -13,7 +13,6 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
 from reservoir.stability import (
     UnboundedActivationError,
-    _rates,
     certify,
     certify_cycle,
     certify_loop,
@@ -22,11 +21,14 @@ from reservoir.stability import (
     find_limit_cycle,
     stable_bias,
 )
-from reservoir.stability._boxes import Box, interval_box
-from reservoir.stability._cycle_rates import _Window
-from reservoir.stability._network import read_network
-from reservoir.stability._rates import _Series, norm_bound, perron_bound, series_rate
-from reservoir.stability._zonotopes import zonotope_box
+from reservoir.stability.proofs import _two_norm
+from reservoir.stability.proofs._boxes import Box, interval_box
+from reservoir.stability.proofs._cycle_rates import _Window
+from reservoir.stability.proofs._interval_network import read_network
+from reservoir.stability.proofs._max_norm import perron_bound
+from reservoir.stability.proofs._series_rate import _Series, series_rate
+from reservoir.stability.proofs._two_norm import norm_bound
+from reservoir.stability.proofs._zonotopes import zonotope_box
 
 
 def network(seed, n=30, radius=1.2, scaling=0.3, **params):
@@ -297,9 +299,9 @@ def test_the_terms_of_the_series_hold_what_rounding_loses():
 
 def test_the_factorised_matrix_leaves_room_for_all_rounding(monkeypatch):
     kept = []
-    factor = _rates.linalg.cholesky
+    factor = _two_norm.linalg.cholesky
     monkeypatch.setattr(
-        _rates.linalg, "cholesky", lambda M, **options: factor(kept.append(M.copy()) or M)
+        _two_norm.linalg, "cholesky", lambda M, **options: factor(kept.append(M.copy()) or M)
     )
     n = 40
     B = np.random.default_rng(0).standard_normal((n, n))

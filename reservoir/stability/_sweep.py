@@ -15,12 +15,13 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
-from reservoir.stability._attractors import Attractors, sample_attractors
-from reservoir.stability._certificates import certify
-from reservoir.stability._cycle_certificates import certify_cycle, periodic_drive
-from reservoir.stability._exponents import lyapunov_exponents
-from reservoir.stability._network import UnboundedActivationError, as_reservoir
-from reservoir.stability._stepping import read_drive_series
+from reservoir.stability._arguments import UnboundedActivationError, as_reservoir
+from reservoir.stability._drive_ranges import periodic_drive
+from reservoir.stability.measures._attractors import Attractors, sample_attractors
+from reservoir.stability.measures._exponents import lyapunov_exponents
+from reservoir.stability.measures._trajectories import read_drive_series
+from reservoir.stability.proofs._certify import certify
+from reservoir.stability.proofs._certify_cycle import certify_cycle
 
 PARAMETERS = ("spectral_radius", "bias", "input_scaling", "leak_rate")
 _N_UNSETTLED = 3  # so many trajectories that reached no cycle are followed for their exponent

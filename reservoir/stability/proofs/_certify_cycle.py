@@ -10,13 +10,14 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.activations.enclosures import EPS
-from reservoir.dynamics.open_loop import as_feedback, as_series
-from reservoir.stability._boxes import tube
-from reservoir.stability._certificate import Certificate, is_manageable, no_certificate
-from reservoir.stability._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
-from reservoir.stability._network import as_reservoir, drive_terms, read_network
-from reservoir.stability._resolution import cycle_resolution
-from reservoir.stability._zonotopes import zonotope_tube
+from reservoir.stability._arguments import as_reservoir
+from reservoir.stability._drive_ranges import drive_terms, periodic_drive
+from reservoir.stability.proofs._boxes import tube
+from reservoir.stability.proofs._certificate import Certificate, no_certificate
+from reservoir.stability.proofs._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
+from reservoir.stability.proofs._interval_network import is_manageable, read_network
+from reservoir.stability.proofs._resolution import cycle_resolution
+from reservoir.stability.proofs._zonotopes import zonotope_tube
 
 _METHODS = ("auto", "thorough", "max_norm", "series")
 _THEOREMS = {
@@ -130,18 +131,3 @@ def _check_cycle_size(n_units: int, method: str) -> None:
             f"method={method!r} over a cycle forms dense products: n_units={n_units} exceeds "
             f'{MAX_SERIES_UNITS}. Use method="max_norm".'
         )
-
-
-def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
-    """Return p over one period in double precision, the bias excluded."""
-    X = as_series("inputs", inputs, reservoir.n_features, np.float64)
-    if len(X) == 0:
-        raise ValueError("inputs has no rows; one period of the input has at least 1.")
-    given = as_feedback(reservoir, feedback, len(X))
-    with np.errstate(over="ignore", invalid="ignore"):
-        drives = np.asarray((reservoir.W_in.astype(float) @ X.T).T)
-        if given is not None:
-            drives = drives + given.astype(float) @ reservoir.W_fb.T.astype(float)
-    if not np.isfinite(drives).all():
-        raise ValueError("The drive W_in u overflows: scale the input weights or the inputs down.")
-    return drives

@@ -8,7 +8,8 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._network import TINY, Network
+from reservoir.stability._rounding import TINY
+from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 # a box that shrinks by less is left as it is: stopping early is harmless
 _CLOSE = 1e-9
@@ -26,7 +27,7 @@ class Box(NamedTuple):
 
 
 def interval_box(
-    network: Network,
+    network: IntervalNetwork,
     *,
     tol: float = _CLOSE,
     max_iter: int = 2000,
@@ -60,13 +61,13 @@ def interval_box(
     return boxed(network, low, high, z_low, z_high)
 
 
-def boxed(network: Network, low: Array, high: Array, z_low: Array, z_high: Array) -> Box:
+def boxed(network: IntervalNetwork, low: Array, high: Array, z_low: Array, z_high: Array) -> Box:
     least, largest = network.enclosure.slopes(z_low, z_high)
     return Box(low, high, z_low, z_high, least, largest)
 
 
 def tube(
-    network: Network,
+    network: IntervalNetwork,
     drives: Array,
     error: Array,
     *,

@@ -9,8 +9,9 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._boxes import Box, boxed
-from reservoir.stability._network import TINY, Network
+from reservoir.stability._rounding import TINY
+from reservoir.stability.proofs._boxes import Box, boxed
+from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 _STILL = 1e-6  # bounds that narrow by less are left as they are: stopping early is harmless
 _GENERATORS = 6  # per unit; the smallest are put together
@@ -21,7 +22,7 @@ _PERIODS = 10
 class _Zonotope:
     """States that are followed through the network, rounding put into the remainder."""
 
-    def __init__(self, network: Network, low: Array, high: Array, leak: Array) -> None:
+    def __init__(self, network: IntervalNetwork, low: Array, high: Array, leak: Array) -> None:
         self.network, self.leak = network, leak
         self.centre = 0.5 * low + 0.5 * high
         self.G = np.diag(0.5 * high - 0.5 * low + EPS * (np.abs(low) + np.abs(high)))
@@ -74,7 +75,9 @@ def _reduced(G: Array, remainder: Array) -> Array:
     return np.hstack([G, np.diag(remainder * (1 + 4 * EPS))])
 
 
-def zonotope_box(network: Network, box: Box, inputs: tuple[Array, Array] | None = None) -> Box:
+def zonotope_box(
+    network: IntervalNetwork, box: Box, inputs: tuple[Array, Array] | None = None
+) -> Box:
     """Narrow a box that holds for all inputs.
 
     With one leak rate for all units the map without leak is followed: the distance to its convex
@@ -105,7 +108,9 @@ def zonotope_box(network: Network, box: Box, inputs: tuple[Array, Array] | None 
     return boxed(network, low, high, z_low, z_high)
 
 
-def zonotope_tube(network: Network, boxes: list[Box], drives: Array, error: Array) -> list[Box]:
+def zonotope_tube(
+    network: IntervalNetwork, boxes: list[Box], drives: Array, error: Array
+) -> list[Box]:
     """Narrow the boxes over the period of a given drive; only z and the slopes are narrowed."""
     zonotope = _Zonotope(network, boxes[0].low, boxes[0].high, network.leak)
     none = np.zeros((network.n_units, 0))

@@ -12,14 +12,9 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 from reservoir.dynamics import Reservoir, iter_many
 from reservoir.dynamics.engines import engine_for
-from reservoir.stability._limit_cycles import (
-    SAME,
-    accepted,
-    closed_cycle,
-    floquet_multipliers,
-    polish,
-)
-from reservoir.stability._stepping import Drive, read_drive_series, spread_states
+from reservoir.stability.measures._cycle_search import SAME, accepted, closed_cycle, polish
+from reservoir.stability.measures._multipliers import floquet_multipliers
+from reservoir.stability.measures._trajectories import Drive, read_drive_series, spread_states
 
 _NEAR = 1e-2  # how far a trajectory may still be from the cycle that it is said to approach
 _NUDGE = 1e-4  # what moves a trajectory off an unstable cycle

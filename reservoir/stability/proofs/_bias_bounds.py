@@ -11,14 +11,8 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._network import (
-    as_real,
-    read_drive,
-    read_leak,
-    read_matrix,
-    read_range,
-    row_sums,
-)
+from reservoir.stability._arguments import as_real, read_drive, read_leak, read_matrix, read_range
+from reservoir.stability._rounding import row_sums
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,18 +11,12 @@ from reservoir._typing import Array, ArrayLike
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import as_limits
-from reservoir.stability._certificate import Certificate
-from reservoir.stability._network import (
-    TINY,
-    Network,
-    as_double,
-    as_pair,
-    as_real,
-    as_reservoir,
-    enclosure_of,
-    image_of_box,
-)
-from reservoir.stability._rates import LARGEST, is_small, perron_bound, scaled_rows
+from reservoir.stability._arguments import as_double, as_pair, as_real, as_reservoir, enclosure_of
+from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._diagonal_scaling import scaled_rows
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._max_norm import perron_bound
 
 _THEOREM = "C6: contraction of the closed loop"
 _MAX_ITER = 2000
@@ -157,7 +151,7 @@ class _Loop:
         W = as_double(reservoir.W)
         leak = np.broadcast_to(np.asarray(reservoir.leak_rate, dtype=float), (n,))
         zero = np.zeros(n)
-        self.network = Network(
+        self.network = IntervalNetwork(
             W,
             abs(W),
             zero,

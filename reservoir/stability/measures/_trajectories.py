@@ -1,4 +1,4 @@
-"""What the measures and the cycles share: the map of a period, its tangent, many trajectories."""
+"""Trajectories of a reservoir under a given series: their start, their states, their tangents."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._typing import Array, Matrix
-from reservoir._validation import check_count
+from reservoir._typing import Array
+from reservoir._validation import as_generator, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.open_loop import as_feedback, as_series
 from reservoir.dynamics.reference import project
 from reservoir.dynamics.reservoir import as_vector
-from reservoir.stability._network import as_reservoir
+from reservoir.stability._arguments import as_reservoir
+from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
 _BLOCK_ROWS = 512
@@ -58,43 +59,6 @@ class Drive:
         z = (W @ before.T).T + self.projected(begin, begin + len(states))
         slopes = leak * get_activation(reservoir.activation).derivative(z)
         return Tangent(W, np.broadcast_to(1 - leak, (reservoir.n_units,))[:, None], slopes)
-
-
-@dataclass(frozen=True, eq=False)
-class Tangent:
-    """J[T] ... J[1] with J[t] = (1 - a) I + diag(a f'(z[t])) W, never formed unless asked for.
-
-    Attributes
-    ----------
-    W : matrix of shape (n_units, n_units)
-    kept : array of shape (n_units, 1)
-        1 - leak rate.
-    slopes : array of shape (n_steps, n_units)
-        Leak rate times f'(z).
-    """
-
-    W: Matrix
-    kept: Array
-    slopes: Array
-
-    def advance(self, V: Array, t: int) -> Array:
-        """Return J[t] V for V of shape (n_units, n_columns)."""
-        out = self.W @ V
-        out *= self.slopes[t][:, None]
-        if self.kept.any():
-            out += self.kept * V
-        return out
-
-    def apply(self, V: Array) -> Array:
-        """Return the whole product times V, of shape (n_units,) or (n_units, n_columns)."""
-        out = V.reshape(len(V), -1)
-        for t in range(len(self.slopes)):
-            out = self.advance(out, t)
-        return out.reshape(V.shape)
-
-    def matrix(self) -> Array:
-        """Return the product, dense."""
-        return self.apply(np.eye(len(self.kept)))
 
 
 def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
@@ -182,3 +146,12 @@ def read_washout(washout: Any, n_samples: int) -> int:
             'washout="auto".'
         )
     return skip
+
+
+def read_comparison(
+    reservoir: Any, X: Any, n_states: int, washout: Any, feedback: Any, random_state: Any
+) -> tuple[Drive, Array, int]:
+    """Check what the comparisons of trajectories share; return drive, initial states, washout."""
+    drive = read_drive_series(reservoir, "X", X, feedback)
+    skip = read_washout(washout, len(drive))
+    return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip

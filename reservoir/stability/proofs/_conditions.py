@@ -11,15 +11,12 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir.activations.enclosures import EPS
 from reservoir.scaling import spectral_radius
-from reservoir.stability._network import read_leak, read_matrix
-from reservoir.stability._rates import (
-    MAX_DENSE_UNITS,
-    norm_bound,
-    perron_bound,
-    scaled_matrix,
-    scaled_rows,
-)
-from reservoir.stability._scalings import best_scaling, leading_singular
+from reservoir.stability._arguments import read_leak, read_matrix
+from reservoir.stability.proofs._best_scaling import best_scaling, leading_singular
+from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
+from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS
+from reservoir.stability.proofs._max_norm import perron_bound
+from reservoir.stability.proofs._two_norm import norm_bound
 
 
 @dataclass(frozen=True)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize
-from scipy.sparse.linalg import ArpackError, ArpackNoConvergence, LinearOperator, eigs, gmres
 
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count
-from reservoir.stability._stepping import (
+from reservoir.stability.measures._cycle_search import (
+    ACCEPTED,
+    accepted,
+    closed_cycle,
+    continued,
+    settled_point,
+)
+from reservoir.stability.measures._multipliers import floquet_multipliers
+from reservoir.stability.measures._trajectories import (
     Drive,
-    Tangent,
     read_drive_series,
     read_state,
     spread_states,
 )
 
-DENSE_UNITS = 1000  # up to here all multipliers, from the dense product of Jacobians
-_NEWTON_UNITS = 200  # up to here Newton's matrix is formed
-_N_LEADING = 10
 _N_RESTARTS = 4
-_ACCEPTED = 1e-10  # residual, relative to the largest state
-# Two cycles a distance d apart, just after they split, have a multiplier 1 - O(d^2), so that
-# rounding moves each by eps / d^2: below d = eps^(1/3) they cannot be told apart.
-SAME = float(np.finfo(float).eps ** (1 / 3))
 
 
 class LimitCycleError(ValueError):
@@ -166,7 +163,7 @@ def find_limit_cycle(
     whole = drive.repeated(multiple)
     least, n_starts = np.inf, 0
     for x, n in _starts(whole, start, n_rounds, None if initial_state is not None else generator):
-        point, residual = _search(whole, x, n)
+        point, residual = settled_point(whole, x, n)
         if accepted(point, residual):
             states, multiple, residual = closed_cycle(drive, point, multiple)
             tangent = drive.repeated(multiple).tangent(states[-1], states)
@@ -176,7 +173,7 @@ def find_limit_cycle(
         least, n_starts = min(least, residual), n_starts + 1
     raise LimitCycleError(
         f"No cycle of multiple={multiple} times {len(drive)} steps was found: the least residual "
-        f"was {least:.2g} from {n_starts} initial state(s), {_ACCEPTED:g} is required. Give an "
+        f"was {least:.2g} from {n_starts} initial state(s), {ACCEPTED:g} is required. Give an "
         "initial_state nearer to the cycle, raise n_transient (for an unstable cycle: 0), or try "
         "another multiple; a chaotic or diverging response has no stable cycle."
     )
@@ -192,161 +189,6 @@ def _starts(
     """
     yield start, n_rounds
     if generator is not None:
-        yield _continued(drive), 0
+        yield continued(drive), 0
         for x in spread_states(drive.reservoir, _N_RESTARTS + 1, generator)[1:]:
             yield x, n_rounds
-
-
-def accepted(point: Array, residual: float) -> bool:
-    """Whether a residual is small enough for a cycle."""
-    return residual <= _ACCEPTED * max(1.0, float(np.abs(point).max()))
-
-
-def _search(drive: Drive, x: Array, n_rounds: int) -> tuple[Array, float]:
-    """Return a point and its residual, infinite if the states left the range of floats."""
-    try:
-        for _ in range(n_rounds):
-            before, x = x, drive.states(x)[-1]
-            if np.abs(x - before).max() <= 1e-15:
-                break
-        residual = float(np.abs(drive.states(x)[-1] - x).max())
-        return polish(drive, x if residual < 1e-3 else _root(drive, x))
-    except ValueError:  # the input has been checked: the states are not finite
-        return x, np.inf
-
-
-def _root(drive: Drive, x: Array) -> Array:
-    """Return about where the period map has a fixed point: Newton's method, globalised."""
-
-    def gap(x: Array) -> Array:
-        return drive.states(x)[-1] - x
-
-    if len(x) > _NEWTON_UNITS:
-        # the inner Jacobian-vector products are differences here; polish has analytic ones
-        solver = {"method": "gmres", "inner_maxiter": 100}  # less leaves the steps too inexact
-        options = {"maxiter": 25, "jac_options": solver}
-        return optimize.root(gap, x, method="krylov", tol=1e-6, options=options).x
-
-    def jacobian(x: Array) -> Array:
-        return drive.tangent(x, drive.states(x)).matrix() - np.eye(len(x))
-
-    return optimize.root(gap, x, method="hybr", jac=jacobian, tol=1e-9).x
-
-
-def _continued(drive: Drive) -> Array:
-    """Follow the cycle from W = 0, where it is explicit, as far towards W as it goes.
-
-    Continuation in the gain, with a secant for the next guess; it ends at a fold.
-    """
-    reservoir = drive.reservoir
-    x = np.zeros(reservoir.n_units)
-    gain, step, speed = 0.0, 0.25, np.zeros(reservoir.n_units)
-    while gain < 1 and step > 1e-3:
-        new = min(1.0, gain + step)
-        scaled = Drive(replace(reservoir, W=reservoir.W * new), drive.X, drive.feedback)
-        guess = x + speed * (new - gain) if gain > 0 else scaled.states(x)[-1]
-        try:
-            point, residual = polish(scaled, guess, n_iter=10)
-        except ValueError:  # the states left the range of floats
-            residual = np.inf
-        if residual < np.inf and accepted(point, residual):
-            speed = (point - x) / (new - gain) if gain > 0 else speed
-            x, gain, step = point, new, 1.5 * step
-        else:
-            step /= 2
-    return x
-
-
-def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
-    """Return the fixed point near x and its residual: Newton's method until rounding ends it."""
-    states = drive.states(x)
-    best, residual = x, float(np.abs(states[-1] - x).max())
-    for _ in range(n_iter):
-        if residual <= np.finfo(float).eps:
-            break
-        step = _newton_step(drive.tangent(best, states), states[-1] - best)
-        if step is None:
-            break
-        x = best + step
-        new = drive.states(x)
-        change = float(np.abs(new[-1] - x).max())
-        if not change < residual:
-            break
-        best, residual, states = x, change, new
-    for _ in range(3):  # where the map contracts it ends nearer than the solver's rounding
-        x = states[-1]
-        states = drive.states(x)
-        change = float(np.abs(states[-1] - x).max())
-        if not change < residual:
-            break
-        best, residual = x, change
-    return best, residual
-
-
-def _newton_step(tangent: Tangent, gap: Array) -> Array | None:
-    """Solve (I - M) step = gap; None if M has the multiplier 1."""
-    n = len(gap)
-    if n <= _NEWTON_UNITS:
-        try:
-            step = np.linalg.solve(np.eye(n) - tangent.matrix(), gap)
-        except np.linalg.LinAlgError:
-            return None
-    else:
-        operator = LinearOperator((n, n), matvec=lambda v: v - tangent.apply(v), dtype=float)
-        step, _ = gmres(operator, gap, rtol=1e-8, atol=0.0, restart=60, maxiter=3)
-    return step if np.isfinite(step).all() else None
-
-
-def closed_cycle(drive: Drive, point: Array, multiple: int) -> tuple[Array, int, float]:
-    """Return the states, the multiple and the residual of the cycle through a fixed point.
-
-    Parameters
-    ----------
-    drive : Drive
-        One period.
-    point : array of shape (n_units,)
-        A fixed point of the map over `multiple` periods.
-    multiple : int
-        Shortened if the cycle closes before.
-    """
-    period = len(drive)
-    ends = drive.repeated(multiple).states(point)[period - 1 :: period]
-    scale = max(1.0, float(np.abs(ends).max()))
-    for k in range(1, multiple):
-        if multiple % k == 0 and np.abs(ends[k - 1] - point).max() <= SAME * scale:
-            shorter, residual = polish(drive.repeated(k), point)
-            if accepted(shorter, residual) and np.abs(shorter - point).max() <= 10 * SAME * scale:
-                point, multiple = shorter, k
-                break
-    states = drive.repeated(multiple).states(point)
-    residual = float(np.abs(states[-1] - point).max())
-    states[-1] = point  # the fixed point itself: both are within the residual
-    return states, multiple, residual
-
-
-def floquet_multipliers(tangent: Tangent, *, leading: bool = False) -> Array:
-    """Return the eigenvalues of a product of Jacobians by descending modulus.
-
-    All of them up to 1000 units, ten above or if only the `leading` ones are asked for.
-    """
-    n = len(tangent.kept)
-    if n <= (_NEWTON_UNITS if leading else DENSE_UNITS):
-        values = np.linalg.eigvals(tangent.matrix()).astype(complex)
-    else:
-        values = _leading(tangent, n)
-    return values[np.argsort(-np.abs(values), kind="stable")]
-
-
-def _leading(tangent: Tangent, n: int) -> Array:
-    start = np.random.default_rng(0).standard_normal((n, 3 * _N_LEADING))
-    image = tangent.apply(start)
-    if np.abs(image).max() > 1e-100:  # else Arnoldi's first vector is zero to rounding
-        operator = LinearOperator((n, n), matvec=tangent.apply, dtype=float)
-        with contextlib.suppress(ArpackNoConvergence, ArpackError):
-            return eigs(operator, k=_N_LEADING, v0=start[:, 0], return_eigenvectors=False)
-    # a nearly nilpotent product: its range holds all that is left of a block of vectors
-    for _ in range(3):
-        basis, _ = np.linalg.qr(image)
-        image = tangent.apply(basis)
-    values = np.linalg.eigvals(basis.T @ image).astype(complex)
-    return values[np.argsort(-np.abs(values), kind="stable")][:_N_LEADING]

@@ -8,17 +8,17 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._boxes import Box
-from reservoir.stability._network import TINY, Network
-from reservoir.stability._rates import _FLOOR, _OVERFLOWS, SMALL
+from reservoir.stability._rounding import FLOOR, OVERFLOWS, SMALL, TINY
+from reservoir.stability.proofs._boxes import Box
+from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 MAX_SERIES_UNITS = 500
 _WINDOW = 8  # steps whose products are formed; windows follow one another
 _ITERATIONS = 60
 
 
-@_OVERFLOWS
-def cycle_rate(network: Network, boxes: list[Box]) -> tuple[float, Array]:
+@OVERFLOWS
+def cycle_rate(network: IntervalNetwork, boxes: list[Box]) -> tuple[float, Array]:
     """Return r and v > 0 with (prod_t M_t) v <= r v over a period, M_t = (1-a) I + a diag(d)|W|."""
     leak, A = network.leak, network.A
     kept = 1 - leak
@@ -47,12 +47,12 @@ def _best_ratio(
         if high - low <= 1e-3 * high:
             break
         v = u + 0.02 * high * v
-        v = np.maximum(v / v.max(), _FLOOR)
+        v = np.maximum(v / v.max(), FLOOR)
     return best * slack + SMALL, best_v
 
 
-@_OVERFLOWS
-def series_cycle_rate(network: Network, boxes: list[Box], start: Array) -> float:
+@OVERFLOWS
+def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) -> float:
     """Return a bound of the contraction over a period by mean slopes and their radii.
 
     e[t+1] = C_t e[t] + q_t with C_t = (1-a) I + a D_c W and |q_t| <= a D_r |W e[t]|; within a
@@ -78,7 +78,7 @@ def series_cycle_rate(network: Network, boxes: list[Box], start: Array) -> float
 class _Window:
     """Bounds of |e| at the end of a few steps from bounds at their start."""
 
-    def __init__(self, network: Network, boxes: list[Box]) -> None:
+    def __init__(self, network: IntervalNetwork, boxes: list[Box]) -> None:
         leak, n = network.leak, network.n_units
         W = network.W.toarray() if not isinstance(network.W, np.ndarray) else network.W
         A, identity = np.abs(W), np.eye(n)

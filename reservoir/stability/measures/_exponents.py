@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count
 from reservoir.dynamics import iter_states
-from reservoir.stability._stepping import read_drive_series, read_state, read_washout
+from reservoir.stability.measures._trajectories import read_drive_series, read_state, read_washout
 
 _LOST = 4 * float(np.finfo(float).eps)  # factors below are rounding
 

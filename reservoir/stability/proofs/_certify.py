@@ -9,25 +9,22 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.stability._boxes import Box, interval_box
-from reservoir.stability._certificate import Certificate, is_manageable, no_certificate
-from reservoir.stability._network import (
-    Network,
-    as_reservoir,
-    drive_range,
-    drive_terms,
-    read_network,
-    shared_inputs,
-)
-from reservoir.stability._rates import (
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._arguments import as_reservoir
+from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
+from reservoir.stability.proofs._boxes import Box, interval_box
+from reservoir.stability.proofs._certificate import Certificate, no_certificate
+from reservoir.stability.proofs._interval_network import (
     MAX_DENSE_UNITS,
-    leaky_rate,
-    max_norm_rate,
-    series_rate,
-    two_norm_rate,
+    IntervalNetwork,
+    is_manageable,
+    read_network,
 )
-from reservoir.stability._resolution import resolution
-from reservoir.stability._zonotopes import zonotope_box
+from reservoir.stability.proofs._max_norm import max_norm_rate
+from reservoir.stability.proofs._resolution import resolution
+from reservoir.stability.proofs._series_rate import series_rate
+from reservoir.stability.proofs._two_norm import two_norm_rate
+from reservoir.stability.proofs._zonotopes import zonotope_box
 
 METHODS = ("auto", "thorough", "max_norm", "two_norm", "series")
 _THEOREMS = {
@@ -136,8 +133,8 @@ def certify(
 
 
 def _reaching(
-    network: Network, reservoir: Any, of_inputs: Array, of_outputs: Array | None
-) -> Network:
+    network: IntervalNetwork, reservoir: Any, of_inputs: Array, of_outputs: Array | None
+) -> IntervalNetwork:
     """Return the network with a drive that holds all that the inputs make, to the last digit."""
     feedback = {}
     if of_outputs is not None:
@@ -157,7 +154,7 @@ def _reaching(
 
 
 def certify_network(
-    network: Network, method: str = "auto", inputs: tuple[Array, Array] | None = None
+    network: IntervalNetwork, method: str = "auto", inputs: tuple[Array, Array] | None = None
 ) -> Certificate:
     """`certify` on what has been checked."""
     check_size(network, method)
@@ -173,7 +170,7 @@ def certify_network(
     return best
 
 
-def check_size(network: Network, method: str) -> None:
+def check_size(network: IntervalNetwork, method: str) -> None:
     if network.n_units > MAX_DENSE_UNITS and method not in ("auto", "max_norm"):
         raise ValueError(
             f"method={method!r} needs dense matrices of n_units={network.n_units}; it is offered "
@@ -181,7 +178,7 @@ def check_size(network: Network, method: str) -> None:
         )
 
 
-def _attempt(network: Network, box: Box, method: str) -> Certificate:
+def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
     """Try the methods in turn; return the first success, else the failure of least rate."""
     gains, leak = box.largest_slope, network.leak
 
@@ -213,7 +210,7 @@ def _attempt(network: Network, box: Box, method: str) -> Certificate:
 
 
 def _certificate(
-    network: Network, box: Box, method: str, rate: float, weights: Array | None
+    network: IntervalNetwork, box: Box, method: str, rate: float, weights: Array | None
 ) -> Certificate:
     return Certificate(
         holds=bool(rate < 1),
@@ -226,3 +223,9 @@ def _certificate(
         drive_min=network.drive_min,
         drive_max=network.drive_max,
     )
+
+
+def leaky_rate(r: float, leak: Array) -> float:
+    """Return 1 - a_min (1 - r), rounded up; with r above 1 the largest leak counts."""
+    a = leak.min() if r < 1 else leak.max()
+    return float(1 - a * (1 - r)) + 4 * EPS if np.isfinite(r) else np.inf

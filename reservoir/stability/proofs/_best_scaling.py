@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 from scipy.sparse.linalg import ArpackError, svds
 
 from reservoir._typing import Array, Matrix
-from reservoir.stability._rates import perron_scaling, scaled_matrix
+from reservoir.stability.proofs._diagonal_scaling import scaled_matrix
+from reservoir.stability.proofs._two_norm import perron_scaling
 
 _DENSE = 200  # up to here all singular values at once
 _LEADING, _BASIS = 6, 40  # beyond, as many, from a basis of so many vectors

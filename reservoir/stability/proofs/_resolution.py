@@ -15,10 +15,11 @@ import scipy.sparse as sp
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
-from reservoir.stability._boxes import Box, interval_box, tube
-from reservoir.stability._certificate import Certificate
-from reservoir.stability._network import Network
-from reservoir.stability._rates import _OVERFLOWS, scaled_matrix, scaled_rows
+from reservoir.stability._rounding import OVERFLOWS
+from reservoir.stability.proofs._boxes import Box, interval_box, tube
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
+from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 _FUNCTION = 4.0  # relative error allowed to an activation, in units of the dtype's epsilon
 _LEAKY = 2.0  # the same of (1 - a) x + a f: two products, two rounded factors, one sum
@@ -34,7 +35,7 @@ class _Errors:
     `terms` bounds what the drive is the sum of, ``|W_in| |u| + |W_fb| |y|``.
     """
 
-    def __init__(self, network: Network, reservoir: Reservoir, terms: Array) -> None:
+    def __init__(self, network: IntervalNetwork, reservoir: Reservoir, terms: Array) -> None:
         info, leak = np.finfo(reservoir.dtype), network.leak
         self.network, self.eps, self.tiny = network, float(info.eps), float(info.tiny)
         self.leaky = bool((leak != 1).any())
@@ -70,9 +71,9 @@ class _Errors:
         return 2 * (1 + 1e-9) * (box.largest_slope * self.of_sum(size) + self.of_value(size))
 
 
-@_OVERFLOWS
+@OVERFLOWS
 def resolution(
-    certificate: Certificate, network: Network, reservoir: Reservoir, terms: Array
+    certificate: Certificate, network: IntervalNetwork, reservoir: Reservoir, terms: Array
 ) -> float | None:
     """Return the largest difference of any unit's state that may last; None without weights."""
     if not certificate.holds or certificate.weights is None:
@@ -98,9 +99,13 @@ def resolution(
     return float(_refined(step, np.minimum(widths, bound)).max())
 
 
-@_OVERFLOWS
+@OVERFLOWS
 def cycle_resolution(
-    certificate: Certificate, network: Network, reservoir: Reservoir, drives: Array, terms: Array
+    certificate: Certificate,
+    network: IntervalNetwork,
+    reservoir: Reservoir,
+    drives: Array,
+    terms: Array,
 ) -> float | None:
     """Return the same over the tube of a periodic drive: the largest of its phases."""
     if not certificate.holds or certificate.weights is None:
@@ -131,7 +136,7 @@ def cycle_resolution(
     return float(np.max(lasting) * (1 + 4 * EPS))
 
 
-def _slack(network: Network) -> float:
+def _slack(network: IntervalNetwork) -> float:
     return 1 + (float(network.row_sizes.max()) + 12) * EPS
 
 
@@ -158,7 +163,7 @@ def _by_moduli(step: _Map, v: Array) -> Array:
     return np.full_like(v, np.inf)
 
 
-def _by_norm(certificate: Certificate, network: Network, box: Box, pushed: Array) -> Array:
+def _by_norm(certificate: Certificate, network: IntervalNetwork, box: Box, pushed: Array) -> Array:
     """Return u in the norm ||P e||_2: what one unit may take is all that the norm allows."""
     P, leak = certificate.weights, network.leak
     assert P is not None

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.stability._network import Network, as_real
-from reservoir.stability._rates import LARGEST, is_small
+from reservoir.stability._arguments import as_real
+from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,13 +153,7 @@ class Certificate:
         return self.holds and bool(inside.all())
 
 
-def is_manageable(network: Network) -> bool:
-    """Whether weights, drive and bias are far from where sums and products overflow."""
-    vectors = network.drive_min, network.drive_max, network.bias
-    return is_small(network.A) and all((np.abs(v) < LARGEST).all() for v in vectors)
-
-
-def no_certificate(network: Network) -> Certificate:
+def no_certificate(network: IntervalNetwork) -> Certificate:
     """Return what is left to say where sums over the weights overflow."""
     ends = np.array([network.enclosure.low, network.enclosure.high])
     box = np.repeat(ends[:, None], network.n_units, axis=1)

@@ -1,0 +1,1 @@
+"""What is measured of a network: along trajectories that were run, so that nothing is proved."""
