@@ -11,7 +11,9 @@ from scipy.optimize import brentq
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number
 from reservoir.activations import Activation, get_activation
-from reservoir.plotting._common import DASHES, MARK, START, finite, legend_strip, new_axes
+from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._plot_arguments import finite
+from reservoir.plotting._styles import DASHES, MARK, START
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,19 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reservoir._typing import ArrayLike
-from reservoir.plotting._common import (
-    GUESS,
-    LINE,
-    MARK,
-    TRUTH,
-    choose_units,
-    columns,
-    finish,
-    label_bands,
-    names_of,
-    new_axes,
-    times_of,
-)
+from reservoir.plotting._axes import finish, label_bands, new_axes
+from reservoir.plotting._plot_arguments import choose_units, columns, names_of, times_of
+from reservoir.plotting._styles import GUESS, LINE, MARK, TRUTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reservoir._typing import ArrayLike
-from reservoir.plotting._common import DASHES, MARK, finish, new_axes
+from reservoir.plotting._axes import finish, new_axes
+from reservoir.plotting._styles import DASHES, MARK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

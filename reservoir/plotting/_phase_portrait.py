@@ -11,7 +11,9 @@ from scipy.spatial import KDTree
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
 from reservoir.dynamics import Reservoir, run_many
-from reservoir.plotting._common import DASHES, START, finite, legend_strip, new_axes
+from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._plot_arguments import finite
+from reservoir.plotting._styles import DASHES, START
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir.plotting._common import choose_units, finite, inches, legend_strip, new_axes
+from reservoir.plotting._axes import inches, legend_strip, new_axes
+from reservoir.plotting._plot_arguments import choose_units, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

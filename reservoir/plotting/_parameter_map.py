@@ -1,4 +1,4 @@
-"""What becomes of a network over its parameters: maps over two of them, attractors over one."""
+"""A quantity over two parameters: exponents or numbers of attractors."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.plotting._common import (
-    HATCHED,
-    cell_edges,
-    finite,
-    inches,
-    legend_strip,
-    new_axes,
-    refuse_nonfinite,
-)
+from reservoir.plotting._axes import cell_edges, inches, new_axes
+from reservoir.plotting._plot_arguments import finite, increasing, read_mask
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
-
 _BELOW, _ABOVE = ("#f7fbff", "#c6dbef", "#8ab6d6"), ("#f4a582", "#d6604d", "#67001f")
 _FEW_COUNTS = 8  # that the colour bar numbers one by one
-_DOTS: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": ".", "markersize": 2.5}
 _CERTIFIED: dict[str, Any] = {"color": "black", "linewidth": 2.2}
 
 
@@ -85,7 +76,7 @@ default="largest Lyapunov exponent"
     ['exponent 0', 'certified']
     """
     check_choice("quantity", quantity, (EXPONENT, COUNT))
-    columns, rows = _increasing("x", x), _increasing("y", y)
+    columns, rows = increasing("x", x), increasing("y", y)
     table = finite("values", values, "n_y", "n_x")
     if table.shape != (len(rows), len(columns)):
         raise ValueError(
@@ -94,7 +85,7 @@ default="largest Lyapunov exponent"
         )
     if quantity == COUNT and not (np.equal(np.mod(table, 1), 0) & (table >= 0)).all():
         raise ValueError(f"values holds {_not_a_count(table)}, which is no number of attractors.")
-    mask = None if certified is None else _mask(certified, table.shape)
+    mask = None if certified is None else read_mask(certified, table.shape)
     if isinstance(labels, str) or len(labels) != 2:
         raise ValueError(f"labels={labels!r} must be two names, of x and of y.")
     ax = new_axes(ax)
@@ -117,23 +108,6 @@ default="largest Lyapunov exponent"
         n_columns = 2 if inches(ax)[0] > 3 else 1
         ax.legend(**place, ncols=n_columns, frameon=False, fontsize="small", handlelength=2.4)
     return ax
-
-
-def _increasing(name: str, values: ArrayLike) -> Array:
-    row = finite(name, values, f"n_{name}")
-    if not (np.diff(row) > 0).all():
-        raise ValueError(f"{name} must increase strictly; sort it, and the values with it.")
-    return row
-
-
-def _mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
-    mask = np.asarray(certified)
-    if mask.dtype != bool or mask.shape != shape:
-        raise ValueError(
-            f"certified is of shape {mask.shape} and dtype {mask.dtype}; it must be {shape} and "
-            "bool, one entry for each value."
-        )
-    return mask
 
 
 def _not_a_count(table: Array) -> float:
@@ -203,72 +177,3 @@ def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
     outline = [[(x[j], y[i]), (x[j], y[i + 1])] for i, j in across]
     outline += [[(x[j], y[i]), (x[j + 1], y[i])] for i, j in along]
     ax.add_collection(LineCollection(outline, **_CERTIFIED, capstyle="projecting", zorder=3))
-
-
-def bifurcation(
-    values: ArrayLike,
-    points: Sequence[ArrayLike] | Array,
-    *,
-    certified: ArrayLike | None = None,
-    label: str = "bias",
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw the states of one unit on its attractors, over a parameter.
-
-    Parameters
-    ----------
-    values : array of shape (n_values,)
-        Values of the parameter, increasing.
-    points : sequence of n_values arrays of shape (n_points,)
-        At each value the states of one unit on all the attractors that were found; their numbers
-        may differ.
-    certified : bool array of shape (n_values,), default=None
-        Where a certificate holds: hatched.
-    label : str, default="bias"
-        The parameter's name.
-    ax : matplotlib Axes, default=None
-        Where to draw; by default a new figure of 7 x 3 inches.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    ValueError
-        If shapes disagree, the parameter does not increase, or a state is NaN or infinite.
-
-    Examples
-    --------
-    >>> from reservoir import plotting
-    >>> ax = plotting.bifurcation(
-    ...     [0.0, 1.0, 2.0], [[-0.9, 0.9], [-0.8, 0.95], [0.99]], certified=[False, False, True]
-    ... )
-    >>> ax.get_legend_handles_labels()[1]
-    ['certified', 'attractors']
-    """
-    row = _increasing("values", values)
-    if len(points) != len(row):
-        raise ValueError(f"points has {len(points)} entries for {len(row)} values: one array each.")
-    clouds = [np.asarray(cloud, dtype=float) for cloud in points]
-    for i, cloud in enumerate(clouds):
-        if cloud.ndim != 1:
-            raise ValueError(
-                f"points[{i}] has shape {cloud.shape}; it must be (n_points,): the states of one "
-                "unit."
-            )
-        refuse_nonfinite(f"points[{i}]", cloud)
-    mask = None if certified is None else _mask(certified, row.shape)
-    ax = new_axes(ax)
-    edges = cell_edges(row)
-    if mask is not None:
-        turns = np.flatnonzero(np.diff(np.pad(mask, 1).astype(int)))
-        for k, (first, last) in enumerate(turns.reshape(-1, 2)):
-            name = "certified" if k == 0 else "_certified"
-            ax.axvspan(edges[first], edges[last], **HATCHED, zorder=0, label=name)
-    places = np.repeat(row, [len(cloud) for cloud in clouds])
-    ax.plot(places, np.concatenate(clouds), **_DOTS, label="attractors")
-    ax.set_xlim(edges[0], edges[-1])
-    ax.set_xlabel(label)
-    ax.set_ylabel("state")
-    return legend_strip(ax)

@@ -1,0 +1,94 @@
+"""The axes that a picture is drawn on, and where its legend goes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reservoir._typing import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Inches in a legend of small print: a letter, the sample of a line with its gaps, a row.
+_LETTER, _HANDLE, _LINE_HEIGHT = 0.064, 0.55, 0.17
+
+
+def new_axes(ax: Axes | None, projection: str | None = None) -> Any:
+    """Return `ax`, or the axes of a new figure of README size."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'reservoir.plotting needs matplotlib: pip install "reservoir-esn[plot]"'
+        ) from error
+    figure = plt.figure(figsize=(7, 3), layout="constrained")
+    return figure.add_subplot(projection=projection)
+
+
+def finish(ax: Axes) -> Axes:
+    """Give a series its margins and its legend."""
+    ax.margins(x=0.01)
+    return legend_strip(ax)
+
+
+def legend_strip(ax: Axes) -> Axes:
+    """Put the legend into a strip of its own above the curves, where it hides none of them.
+
+    It takes as many columns as fit into the width of the axes, and the strip is as high as its
+    rows need, so that a small figure is not covered.
+    """
+    names = ax.get_legend_handles_labels()[1]
+    width, height = inches(ax)
+    spans = [_HANDLE + _LETTER * len(name) for name in names]
+    for n_columns in range(len(names), 0, -1):  # the most that fit; a legend fills them in turn
+        parts = np.array_split(spans, n_columns)
+        if sum(part.max() for part in parts) <= width:
+            break
+    n_rows = len(parts[0])
+    share = min((n_rows * _LINE_HEIGHT + 0.14) / height, 0.5)
+    bottom, top = ax.get_ylim()
+    ax.set_ylim(bottom, top + (top - bottom) * share / (1 - share))
+    ax.legend(
+        loc="upper left",
+        ncols=n_columns,
+        framealpha=1,
+        edgecolor="none",
+        fontsize="small",
+        columnspacing=1.0,
+        handlelength=2.4,
+    )
+    return ax
+
+
+def legend_outside(ax: Axes, gap: float = 0.02) -> Axes:
+    """Put the legend beside square axes where there is room, above them on a small figure."""
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1 + gap, 0.5)}
+    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
+    place = beside if inches(ax)[0] > 4 else above
+    ax.legend(**place, frameon=False, fontsize="small")
+    return ax
+
+
+def inches(ax: Axes) -> tuple[float, float]:
+    """Return width and height of the axes on paper, before a layout engine moves them."""
+    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    return box.width, box.height
+
+
+def label_bands(ax: Axes, names: Sequence[str]) -> None:
+    """Name the bands that stacked columns occupy, the first on top."""
+    ax.set_yticks(-np.arange(len(names)), labels=list(names))
+    ax.set_ylim(-len(names) + 0.4, 0.6)
+
+
+def cell_edges(centres: Array) -> Array:
+    """Return the ends of the cells around increasing `centres`: half-way, and as far beyond."""
+    if len(centres) == 1:
+        return np.array([centres[0] - 0.5, centres[0] + 0.5])
+    half = np.diff(centres) / 2
+    return np.concatenate([[centres[0] - half[0]], centres[:-1] + half, [centres[-1] + half[-1]]])
