@@ -1,4 +1,4 @@
-"""What the functions of this package accept: reservoirs, matrices, numbers and bounds, checked."""
+"""Check the arguments that this package's functions share: reservoirs, matrices, bounds, leaks."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from reservoir.dynamics.reservoir import as_leak
 
 
 class UnboundedActivationError(ValueError):
-    """The activation has no bounds on intervals, without which nothing can be certified."""
+    """Nothing can be certified: it is not known how the activation is bounded on intervals."""
 
 
 def as_reservoir(model: Any) -> Reservoir:
-    """Return the reservoir itself, or that of a fitted estimator."""
+    """Return the reservoir: the model itself, or the `reservoir_` of a fitted estimator."""
     reservoir = getattr(model, "reservoir_", model)
     if not isinstance(reservoir, Reservoir):
         if hasattr(model, "fit"):
@@ -34,7 +34,7 @@ def as_reservoir(model: Any) -> Reservoir:
 
 
 def enclosure_of(activation: str | Activation) -> Enclosure:
-    """Return the activation's enclosure, or refuse it by name."""
+    """Return bounds of the activation and its slopes over intervals; refuse one that has none."""
     found = get_activation(activation)
     if found.enclosure is None:
         if found.bounded:
@@ -76,7 +76,7 @@ def as_pair(name: str, value: Any) -> tuple[Any, Any]:
 
 
 def as_double(W: Matrix) -> Matrix:
-    """Return W in double precision; dense where more than half of it is stored."""
+    """Return W in double precision; a sparse W of more than half its entries becomes dense."""
     if sp.issparse(W):
         W = sp.csr_array(W, dtype=float)
         return W.toarray() if W.nnz > W.shape[0] ** 2 / 2 else W
@@ -84,7 +84,7 @@ def as_double(W: Matrix) -> Matrix:
 
 
 def read_matrix(W: Any) -> Matrix:
-    """Return a square W in double precision; a number is a network of one unit."""
+    """Return a square, finite W in double precision; a number is the W of one unit."""
     if not sp.issparse(W):
         W = np.asarray(W)
         if W.ndim == 0:
@@ -122,7 +122,7 @@ def read_range(drive_min: ArrayLike, drive_max: ArrayLike, n_units: int) -> tupl
 
 
 def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
-    """Return one bound of the drive as an array of shape (n_units,)."""
+    """Return a finite array of shape (n_units,) from a number or such an array: one per unit."""
     bound = as_real(name, value)
     if bound.shape not in ((), (n_units,)):
         raise ValueError(
@@ -137,7 +137,7 @@ def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
 def read_ends(
     of_low: str, of_high: str, n_columns: int, low: Any, high: Any
 ) -> tuple[Array, Array]:
-    """Return the checked ends of a box."""
+    """Return the checked lower and upper ends of a box, each of shape (n_columns,)."""
     ends = []
     for name, value in ((of_low, low), (of_high, high)):
         end = as_real(name, value)

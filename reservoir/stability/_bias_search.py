@@ -1,4 +1,7 @@
-"""The search for a bias: gradients along the surface of one certified rate."""
+"""The search of `stable_bias`: gradient steps along the surface of constant proved rate.
+
+Everywhere here the rate is r of theorem C2, the bound of the maximum norm without leak.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +19,26 @@ from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._max_norm import max_norm_rate, perron_bound
 
-RATE = 0.98  # of the norms without leak that a design aims at: a margin against its own rounding
-_STEPS = 60
-_ROUNDS = 300  # of the fixed-point iterations for gradients, which contract
-_LOOSE = 1e-5  # where a search may stop narrowing a box: still a box
-_SATURATED = 3.0  # beyond what a unit can receive: a slope below .01 for tanh
+RATE = 0.98  # the rate that a design aims at: the margin below 1 covers the rounding of its use
+_STEPS = 60  # gradient steps, at most
+_ROUNDS = 300  # of fixed-point iterations
+_LOOSE = 1e-5  # accuracy of boxes in the search; a box that is not quite narrowed is still valid
+_SATURATED = 3.0  # a pre-activation at which a unit is saturated: tanh has a slope below .01
 _STEP = 1e-5  # of central differences in z
 
 
 @dataclass
 class BiasSearch:
-    """Gradient search over the bias, along the surface of one certified rate."""
+    """Gradient search over the biases of a network at which its rate is RATE.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+        Its own bias is ignored.
+    activation : Activation
+    generator : numpy Generator
+        Draws the signs that the search starts from.
+    """
 
     network: IntervalNetwork
     activation: Activation
@@ -38,15 +50,17 @@ class BiasSearch:
         self.At = abs(self.Wt)
         middle = 0.5 * (net.enclosure.low + net.enclosure.high)
         self.mid_drive = 0.5 * net.drive_min + 0.5 * net.drive_max
-        # what each unit receives where its bias is zero and all others are in the middle
+        # The pre-activations without bias if all states are in the middle of their range.
         self.offset = self.mid_drive + net.W @ np.full(net.n_units, middle)
 
     def rate(self, bias: Array) -> float:
+        """Return the rate that is proved with a bias."""
         return max_norm_bound(self.network.biased(bias), _LOOSE)
 
     def scaled(self, bias: Array) -> Array:
-        """Return the multiple of a bias at which the rate is the design's, or just below."""
-        points: list[tuple[float, float]] = []  # logarithms of factors near 1 and of their rates
+        """Return the multiple of a bias at which the rate is RATE, or just below."""
+        # A secant search over pairs of log(factor) and log(rate / RATE); it takes few evaluations.
+        points: list[tuple[float, float]] = []
         x = 0.0
         for _ in range(6):
             r = self.rate(np.exp(x) * bias)
@@ -61,18 +75,25 @@ class BiasSearch:
             if not -50 < steepness < -0.2 or abs(y) > 1:
                 break
             x = float(np.clip(x - (y + 0.004) / steepness, -0.3, 0.3))
+        # Where it fails, bisection.
         return bisected(lambda factor: self.rate(factor * bias) <= RATE, 0.5, 2.0) * bias
 
     def start(self, reinforcing: bool) -> Array:
-        """Return the least certified bias on a ray: signs times the sums of |W| over the rows.
+        """Return the smallest certified bias on a ray.
 
-        With opposing signs what a unit receives from the others works against its bias.
+        The ray are the biases with which the units would receive t s if all states were in the
+        middle of their range, t > 0; s holds the row sums of |W| with signs. A unit with a positive
+        sign saturates near the upper end of its range, one with a negative sign near the lower, and
+        so each drives the others. If `reinforcing`, signs are sought for which what a unit receives
+        from the others adds to its bias, else signs for which it works against the bias.
         """
+        # Random signs, except where the drive alone decides.
         net = self.network
         size = row_sums(net.A)
         signs = self.generator.choice([-1.0, 1.0], net.n_units)
         forced = np.abs(self.offset) > 0.25 * size
         signs[forced] = np.sign(self.offset[forced])
+        # Turn signs of units that do not have what is wanted, a random part of them at a time.
         wanted = 1.0 if reinforcing else -1.0
         for _ in range(40):
             field = wanted * (net.W @ signs + self.Wt @ signs)
@@ -87,7 +108,7 @@ class BiasSearch:
         return on_ray(bisected(lambda t: self.rate(on_ray(t)) <= RATE, 0.01, 4.0, 0.002))
 
     def limited(self, bias: Array) -> Array:
-        """Hold biases where their unit is saturated whatever it receives: more changes nothing."""
+        """Clip biases that saturate their unit whatever it receives: larger ones change nothing."""
         reach = row_sums(self.network.A) + 0.5 * (self.network.drive_max - self.network.drive_min)
         limit = reach + _SATURATED / self.activation.lipschitz
         return np.clip(bias, -limit - self.offset, limit - self.offset)
@@ -96,6 +117,8 @@ class BiasSearch:
         """Return a certified bias of large mean slope."""
         b = self.start(reinforcing=False)
         best, best_b, step = self.slope(b)[0], b, 0.3
+        # Steps along the surface of constant rate: the gradient of the mean slope, without its part
+        # along the gradient of the rate; then back onto the surface by a factor.
         for _ in range(_STEPS):
             _, gradient = self.slope(b)
             normal = self.rate_gradient(b)
@@ -106,6 +129,7 @@ class BiasSearch:
             if not np.isfinite(largest) or largest == 0.0:
                 break
             b = self.scaled(self.limited(b + step * np.mean(np.abs(b)) / largest * gradient))
+            # Keep what is better; else go back, and take smaller steps.
             value = self.slope(b)[0]
             if value > best:
                 best, best_b = value, b
@@ -116,14 +140,16 @@ class BiasSearch:
         return best_b
 
     def descend(self) -> Array:
-        """Return a certified bias of small mean modulus."""
+        """Return a certified bias of small mean absolute value."""
         b = self.start(reinforcing=True)
         best, step = float(np.mean(np.abs(b))), 0.25
         for _ in range(_STEPS):
-            effect = self.rate_gradient(b) * b  # of a relative change of each entry
+            # The change of the rate, and the share of the mean, by relative changes of the entries.
+            effect = self.rate_gradient(b) * b
             share = np.abs(b) / np.sum(np.abs(b))
             if not np.isfinite(effect).all() or abs(effect.sum()) < 1e-12:
                 break
+            # Shrink entries that count for more in the mean than in the rate, and grow the others.
             direction = share - effect / effect.sum()
             largest = np.max(np.abs(direction))
             if largest == 0.0:
@@ -139,7 +165,11 @@ class BiasSearch:
         return b
 
     def slope(self, b: Array) -> tuple[float, Array]:
-        """Return the mean slope at the fixed point of the middle drive, and its gradient."""
+        """Return the mean slope of the activations under the middle drive, and its gradient in b.
+
+        The slopes are those at the fixed point x = f(W x + c) without leak, c the bias plus drive.
+        """
+        # The fixed point.
         c, f, slope_of = b + self.mid_drive, self.activation.function, self.activation.derivative
         x = f(c)
         for _ in range(_ROUNDS):
@@ -148,6 +178,7 @@ class BiasSearch:
             x = new
             if change < 1e-10:
                 break
+        # The derivatives of the slopes, and the adjoint of the fixed-point equation.
         z = self.network.W @ x + c
         slopes = slope_of(z)
         bend = (slope_of(z + _STEP) - slope_of(z - _STEP)) / (2 * _STEP) / len(b)
@@ -155,7 +186,13 @@ class BiasSearch:
         return float(np.mean(slopes)), adjoint
 
     def rate_gradient(self, b: Array) -> Array:
-        """Return the gradient of the logarithm of form 1's bound, by the adjoint of the box."""
+        """Return the gradient of log(rate) in the bias.
+
+        The rate is the Perron root of diag(d)|W|, and its gradient in the largest slopes d follows
+        from the left and right Perron vectors. The slopes depend on the ends of the box, which are
+        a fixed point of interval arithmetic: the gradient in the bias is from its adjoint equation.
+        """
+        # The gradient in the largest slopes.
         net = self.network.biased(b)
         box = interval_box(net, tol=_LOOSE)
         M = scaled_rows(box.largest_slope, net.A)
@@ -163,12 +200,14 @@ class BiasSearch:
         _, y = perron_bound(sp.csr_array(M.T) if sp.issparse(M) else M.T)
         by_slope = y * (net.A @ x)
         by_slope = by_slope / max(float(y @ (M @ x)), 1e-300)
+        # The gradient in both ends of z.
         to_low, to_high = self._slope_bends(box)
         at_low = self.activation.derivative(box.z_low)
         at_high = self.activation.derivative(box.z_high)
         given = np.array([by_slope * to_low, by_slope * to_high])
 
-        # dz = K diag(f') dz + db for both ends of z: v = given + diag(f') K' v
+        # The ends of z change with the bias by dz = K diag(f') dz + db, where K is the map from the
+        # ends of the box to those of z; the adjoint equation is v = given + diag(f') K' v.
         def transposed(v: Array) -> Array:
             together, apart = self.Wt @ (v[0] + v[1]), self.At @ (v[0] - v[1])
             return given + 0.5 * np.array(
@@ -178,7 +217,7 @@ class BiasSearch:
         return _fixed_point(transposed, given).sum(axis=0)
 
     def _slope_bends(self, box: Box) -> tuple[Array, Array]:
-        """Return how the largest slope changes with either end of z."""
+        """Return the derivatives of the largest slopes in the lower and in the upper end of z."""
         of = self.network.enclosure.slopes
         h = _STEP
         ends = box.z_low, np.maximum(box.z_high, box.z_low + 2 * h)
@@ -188,12 +227,15 @@ class BiasSearch:
 
 
 def max_norm_bound(network: IntervalNetwork, tol: float = 1e-9) -> float:
-    """Return the bound of form 1."""
+    """Return the rate r of theorem C2, without leak, in a box that is narrowed down to `tol`."""
     return max_norm_rate(network, interval_box(network, tol=tol).largest_slope)[0]
 
 
 def bisected(holds: Callable[[float], bool], low: float, high: float, tol: float = 0.005) -> float:
-    """Return a number that holds, near the least one if all above it hold; `high` may grow."""
+    """Return a number that holds, by bisection: near the smallest if all larger ones hold.
+
+    `high` is doubled until it holds; `tol` is the relative accuracy.
+    """
     while not holds(high):
         low, high = high, 2 * high
         if high > 1e9:
@@ -208,7 +250,7 @@ def bisected(holds: Callable[[float], bool], low: float, high: float, tol: float
 
 
 def _fixed_point(step: Callable[[Array], Array], v: Array) -> Array:
-    """Iterate an affine contraction; the last iterate where it does not settle."""
+    """Return the fixed point of an affine contraction; the last finite iterate if there is none."""
     for _ in range(_ROUNDS):
         new = step(v)
         if not np.isfinite(new).all():

@@ -1,4 +1,4 @@
-"""The drive that inputs make: its range, and its values over a period."""
+"""The drive W_in u + W_fb y that inputs u and fed-back outputs y make: bounds, series, terms."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def drive_range(
     [array([ 0.5, -2. ]), array([ 1., -1.])]
     """
     reservoir = as_reservoir(model)
+    # The part that the inputs drive.
     least, largest = _bounds("low", "high", reservoir.W_in, low, high)
+    # The part that is fed back; the sum of the two is rounded outwards once more.
     if (reservoir.W_fb is None) != (feedback_low is None and feedback_high is None):
         raise ValueError(
             "The reservoir has feedback weights: give feedback_low and feedback_high."
@@ -73,13 +75,16 @@ def drive_range(
 
 
 def _bounds(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[Array, Array]:
-    """Return bounds of M u over a box, rounded outwards."""
+    """Check the box low <= u <= high, and return bounds of M u over it, rounded outwards."""
     M = as_double(M)
     return image_of_box(M, *read_ends(of_low, of_high, M.shape[1], low, high))
 
 
 def drive_terms(reservoir: Reservoir, inputs: Array, outputs: Array | None) -> Array:
-    """Return bounds of ``|W_in| |u| + |W_fb| |y|``, given series or ranges of u and y."""
+    """Return the largest ``|W_in| |u| + |W_fb| |y|`` of each unit over the rows of u and y.
+
+    The rounding of the drive is proportional to it: terms may be large where their sum is small.
+    """
     with np.errstate(over="ignore"):
         terms = np.abs(inputs) @ abs(as_double(reservoir.W_in)).T
         if outputs is not None:
@@ -90,9 +95,15 @@ def drive_terms(reservoir: Reservoir, inputs: Array, outputs: Array | None) -> A
 def shared_inputs(
     reservoir: Reservoir, input_range: Any, output_range: Any
 ) -> tuple[Array, Array | None, tuple[Array, Array]]:
-    """Return the checked ranges, each (2, n_columns), and the drive's centre and generators.
+    """Check the ranges of inputs and outputs, and return the set of drives that they make.
 
-    The units share the generators: the drive is the centre plus their combinations.
+    Returns
+    -------
+    input_range, output_range : arrays of shape (2, n_columns)
+        The second is None without feedback weights.
+    centre, generators : arrays of shape (n_units,) and (n_units, n_generators)
+        Every drive is ``centre + generators @ s`` with all ``|s_k| <= 1`` (a zonotope), so that the
+        dependence between units that receive the same inputs is kept.
     """
     if input_range is None or (output_range is None) != (reservoir.W_fb is None):
         raise ValueError(
@@ -110,10 +121,10 @@ def shared_inputs(
         M = M.toarray() if sp.issparse(M) else M
         below, above = read_ends(f"{name}[0]", f"{name}[1]", M.shape[1], low, high)
         checked.append(np.array([below, above]))
-        # the half widths rounded up: they must reach both ends from the rounded middle
+        # The half width is rounded up: from the rounded middle it must reach both ends.
         half = 0.5 * above - 0.5 * below + 2 * EPS * (np.abs(below) + np.abs(above))
         centre = centre + M @ (0.5 * below + 0.5 * above)
-        # the products' rounding, as one more share of every generator
+        # One generator for each column, and one for each unit that covers the products' rounding.
         generators.append(M * (half * (1 + 8 * EPS)))
         generators.append(
             np.diag(EPS * (M.shape[1] + 8) * (abs(M) @ np.abs(checked[-1]).max(axis=0)))
@@ -123,7 +134,7 @@ def shared_inputs(
 
 
 def periodic_drive(reservoir: Any, inputs: ArrayLike, feedback: ArrayLike | None) -> Array:
-    """Return p over one period in double precision, the bias excluded."""
+    """Return the drive of each step of one period, of shape (period, n_units), without the bias."""
     X = as_series("inputs", inputs, reservoir.n_features, np.float64)
     if len(X) == 0:
         raise ValueError("inputs has no rows; one period of the input has at least 1.")

@@ -1,4 +1,4 @@
-"""Biases that are certified, and the largest certified radius or input scaling."""
+"""Design a reservoir that is certified: its bias, its spectral radius or its input scaling."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ from reservoir.stability._arguments import (
 from reservoir.stability._bias_search import RATE, BiasSearch, bisected, max_norm_bound
 from reservoir.stability._rounding import LARGEST, is_small
 from reservoir.stability.proofs._certificate import Certificate
-from reservoir.stability.proofs._certify import (
-    METHODS,
-    certify,
-    certify_network,
-    check_size,
-    leaky_rate,
-)
+from reservoir.stability.proofs._certify import certify, certify_network, check_method, check_size
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 
@@ -46,9 +40,9 @@ def stable_bias(
 ) -> Array:
     """Find a bias with which a reservoir is certified for all inputs in a range.
 
-    What comes back has been certified by `certify`; how it was found is a heuristic. The smallest
-    bias is the wrong aim: it keeps some units steep and saturates others, and the memory goes with
-    them. The default ascends the mean slope of the activations instead.
+    The bias that is returned has been certified by `certify`; how it is found is a heuristic. The
+    smallest bias is not the best: it leaves some units steep and saturates others, which costs
+    memory. By default the mean slope of the activations is maximised instead.
 
     Parameters
     ----------
@@ -57,12 +51,12 @@ def stable_bias(
     drive_min, drive_max : float or array of shape (n_units,)
         Bounds of the drive p = W_in u, the bias excluded.
     objective : {"slope", "magnitude"}, default="slope"
-        "slope": the largest mean slope at the fixed point of the middle drive; "magnitude": the
-        smallest mean modulus of the bias.
+        "slope": the largest mean slope of the activations, at the fixed point under the drive in
+        the middle of its range; "magnitude": the smallest mean absolute value of the bias.
     margin : float, not negative, default=0.0
         Widens the range of the drive on both sides by this share of its width.
     method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
-        How `certify` proves the end point; the search itself uses the maximum norm.
+        How `certify` proves the result; the search itself uses the maximum norm.
     leak_rate : float or array of shape (n_units,), per step, default=1.0
     activation : str or Activation, default="tanh"
         With an enclosure, as for `certify`.
@@ -72,7 +66,7 @@ def stable_bias(
     Returns
     -------
     array of shape (n_units,)
-        Zero where no bias is needed: where `certify` holds by `method` without one.
+        Zeros if no bias is needed: if `certify` holds by `method` without one.
 
     Raises
     ------
@@ -83,11 +77,12 @@ def stable_bias(
 
     Notes
     -----
-    A ray of signs times the rows' sums of ``|W|`` is certified far out; bisection finds where it
-    begins to be. From there the objective is ascended along the surface of constant rate, the
-    gradients by the adjoints of the box's and of the fixed point's equations. Bisection assumes
-    that a larger bias is certified where a smaller one is, which need not be so: the end point is
-    certified again.
+    The search begins with biases of the form t s, where s holds the sums of ``|W|`` over the rows
+    with random signs: they are certified for large t, and bisection finds the smallest t. From
+    there the objective is ascended along the surface on which the proved rate is constant.
+    Gradients come from the adjoints of two fixed-point equations: that of the state, for the mean
+    slope, and that of the box, for the rate. Bisection assumes that a larger bias is certified
+    where a smaller one is. That need not be so, and therefore the result is certified again.
 
     Examples
     --------
@@ -102,8 +97,9 @@ def stable_bias(
     >>> certify(Reservoir(W, np.ones((50, 1)), b), -0.2, 0.2).holds
     True
     """
+    # Check the arguments, and widen the range of the drive by the margin.
     check_choice("objective", objective, ("slope", "magnitude"))
-    check_choice("method", method, METHODS)
+    check_method(method)
     margin = check_number("margin", margin, low=0.0)
     W = read_matrix(W)
     n_units = W.shape[0]
@@ -119,9 +115,10 @@ def stable_bias(
             f"The sums over the rows of |W| and the drive must be below {LARGEST:g}, beyond which "
             "nothing is certified. Scale W or the inputs down."
         )
-    # none is needed; a search by form 1 knows of no more than its own proof
+    # No bias may be needed, by the proof that the search uses or by the one that is asked for.
     if max_norm_bound(network) <= RATE or certify_network(network, method).holds:
         return bias
+    # Search, then find the smallest multiple that the method certifies.
     search = BiasSearch(network, get_activation(activation), as_generator(random_state))
     found = search.ascend() if objective == "slope" else search.descend()
     return _smallest_multiple(network, found, method)
@@ -129,12 +126,13 @@ def stable_bias(
 
 def _smallest_multiple(network: IntervalNetwork, bias: Array, method: str) -> Array:
     """Return the smallest multiple of a certified bias that the given method still certifies."""
-    target = leaky_rate(RATE, network.leak)
+    target = network.leaky_rate(RATE)
 
     def holds(factor: float) -> bool:
         return certify_network(network.biased(factor * bias), method).rate <= target
 
-    if not holds(1.0):  # the search went by form 1; the method asked for may prove less
+    # The search has used the maximum norm: another method may prove less, or more.
+    if not holds(1.0):
         bias = bisected(holds, 1.0, 2.0) * bias
     elif method != "max_norm":
         bias = bisected(holds, 0.25, 1.0) * bias
@@ -169,7 +167,7 @@ def largest_certified(
     method: str = "auto",
     tol: float = 1e-3,
 ) -> LargestCertified:
-    """Find the largest spectral radius, or input scaling, that is certified with the bias at hand.
+    """Find the largest spectral radius, or input scaling, that is certified with the given bias.
 
     Parameters
     ----------
@@ -186,10 +184,10 @@ def largest_certified(
     Returns
     -------
     LargestCertified
-        ``value``: the spectral radius of the scaled W (to the accuracy of `spectral_radius`, 1e-6:
-        leave a margin if you build anew), or the factor of the input weights; infinite if even 2^40
-        times the present one is certified, and 0.0 with a certificate that does not hold if not
-        even 2^-40 of it is. ``certificate``: of that value.
+        ``value`` is the spectral radius of the scaled W, or the factor of the input weights. The
+        radius has the accuracy of `spectral_radius`, 1e-6: leave a margin if you build a reservoir
+        anew. The value is infinite if even 2^40 times the present one is certified, and 0.0 if not
+        even 2^-40 times it is. ``certificate`` is that of the value; it does not hold if that is 0.
 
     Raises
     ------
@@ -198,8 +196,8 @@ def largest_certified(
 
     Notes
     -----
-    The value is certified; that no larger one is, is a heuristic: bisection assumes that what is
-    certified at a value is so below it.
+    The value is certified. That no larger one is, is a heuristic: bisection assumes that if a value
+    is certified, all smaller ones are.
 
     Examples
     --------
@@ -224,6 +222,7 @@ def largest_certified(
                 'parameter="input_scaling".'
             )
 
+    # The certificate at a factor, and the largest factor at which it holds, by bisection.
     def at(factor: float) -> Certificate:
         if parameter == "input_scaling":
             return certify(reservoir, factor * low, factor * high, method=method)
@@ -242,7 +241,10 @@ def largest_certified(
 
 
 def _bracket(holds: Callable[[float], bool]) -> tuple[float | None, float | None]:
-    """Return a factor that holds and the next that does not, of powers of 2 about 1."""
+    """Return a power of 2 that holds and the next one, which does not; None for what is not found.
+
+    The search begins at 1 and goes up to 2^40, or down to 2^-40.
+    """
     if holds(1.0):
         for k in range(1, 41):
             if not holds(2.0**k):

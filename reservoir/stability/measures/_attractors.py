@@ -1,4 +1,4 @@
-"""How many attractors a periodic drive has: sampling from many initial states."""
+"""Attracting cycles under a periodic drive, sampled from many initial states."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from reservoir.stability.measures._cycle_search import SAME, accepted, closed_cy
 from reservoir.stability.measures._multipliers import floquet_multipliers
 from reservoir.stability.measures._trajectories import Drive, read_drive_series, spread_states
 
-_NEAR = 1e-2  # how far a trajectory may still be from the cycle that it is said to approach
-_NUDGE = 1e-4  # what moves a trajectory off an unstable cycle
-_AT_REST = 1e-8  # who is nearer to an unstable cycle would not leave it in time
-# rounding moves a cycle by up to SAME where its multiplier is 1, and the multiplier by its square
+# Distances are relative to the largest state, where that exceeds 1.
+_NEAR = 1e-2  # largest distance between a settled trajectory and the cycle that it approaches
+_NUDGE = 1e-4  # largest random displacement off an unstable cycle
+_AT_REST = 1e-8  # a trajectory nearer to an unstable cycle would take too long to leave it
+# A cycle attracts if its multipliers are below this. Where one is near 1, rounding may move the
+# cycle by up to SAME, and the multiplier by the square of that.
 _ATTRACTS = 1 - 10 * SAME**2
-_ROUND = 25  # periods between two looks, at least
+_ROUND = 25  # at least so many periods between two checks of which trajectories have settled
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,16 +37,16 @@ class Attractors:
     states : list of arrays of shape (multiples[i] * period, n_units)
         The cycles; row t is the state after step t of the drive.
     multiples : int array of shape (count,)
-        Periods of the drive that each cycle takes.
+        How many periods of the drive each cycle takes.
     moduli : array of shape (count,)
         Largest modulus of each cycle's Floquet multipliers, below 1.
     labels : int array of shape (n_initial_states,)
-        Which cycle each initial state leads to; -1 where none was reached: chaotic,
-        quasi-periodic, of a larger multiple, or too slow.
+        Index of the cycle that each initial state leads to; -1 where the trajectory reached none:
+        it is chaotic, quasi-periodic, of a larger multiple, or too slow.
     basins : array of shape (count,)
         Share of the initial states that lead to each cycle.
     initial_states, final_states : arrays of shape (n_initial_states, n_units)
-        Where the trajectories began, and where they were last, at the end of a period.
+        The first and the last states of the trajectories, the last at the end of a period.
 
     Examples
     --------
@@ -94,9 +96,9 @@ def sample_attractors(
 ) -> Attractors:
     """Sample the attracting cycles of the network under a periodic drive.
 
-    Heuristic. Sampling gives a lower bound of the number of attractors: one attractor found
-    proves nothing, for the basin of another may be missed. Only a certificate (`certify`,
-    `certify_cycle`) shows that there is no second.
+    A heuristic. Sampling gives a lower bound of the number of attractors: if one is found there may
+    be others, whose basins hold none of the initial states. Only a certificate (`certify`,
+    `certify_cycle`) proves that there is no second.
 
     Parameters
     ----------
@@ -105,9 +107,10 @@ def sample_attractors(
     inputs : array of shape (period, n_features)
         One period of the drive. A row of zeros for an autonomous network.
     n_initial_states : int, default=50
-        Zeros, the two extreme corners of the activation's range ([-1, 1] for an unbounded one),
-        then random corners and uniform states, one to three. A basin of share p is missed by n
-        uniform states with probability (1 - p)^n: 50 find a basin of .1 in 99 % of the cases.
+        Zeros, all units at the lower and all at the upper end of the activation's range ([-1, 1]
+        for an unbounded one), then uniform states and random corners, three to one. A basin of
+        share p is missed by n uniform states with probability (1 - p)^n: 50 find a basin of .1 in
+        99 % of the cases.
     n_periods : int, periods of the drive, default=200
         How long a trajectory may take to settle.
     max_multiple : int, periods of the drive, default=8
@@ -133,11 +136,12 @@ def sample_attractors(
 
     Notes
     -----
-    A trajectory that has settled is not yet at its cycle: with a multiplier near 1 it moves by
-    less than `tol` a period while it is far away, and different trajectories would look like
-    different cycles. So each is refined by Newton's method as in `find_limit_cycle`, and cycles
-    are compared after that, whole periods of shift allowed. A trajectory at rest on an unstable
-    cycle is nudged; cycles that are neutral (a multiplier of modulus 1) are not counted.
+    A trajectory that has settled may still be far from its cycle: with a multiplier near 1 it moves
+    by less than `tol` in a period, and different trajectories would look like different cycles. So
+    each is refined by Newton's method as in `find_limit_cycle`, and the refined cycles are
+    compared; two that differ by a shift of whole periods are one. A trajectory at rest on an
+    unstable cycle is moved off it a little. Neutral cycles (a multiplier of modulus 1) are not
+    counted.
 
     References
     ----------
@@ -174,7 +178,11 @@ def sample_attractors(
 
 
 class _Sample:
-    """Trajectories on their way, and the cycles that they have reached."""
+    """Trajectories that are followed, and the cycles that they have reached so far.
+
+    `ends` are the latest states, at the end of a period, and `labels` the cycles that the
+    trajectories have reached, -1 for none. The cycles are in the order in which they were found.
+    """
 
     def __init__(
         self, drive: Drive, starts: Array, tol: float, generator: np.random.Generator
@@ -187,7 +195,7 @@ class _Sample:
         self.moduli: list[float] = []
 
     def settle(self, n_periods: int, max_multiple: int) -> None:
-        """Play the drive to those that are under way, and look from time to time."""
+        """Run the trajectories that have not settled, and check from time to time which have."""
         done = 0
         while done < n_periods and (self.labels < 0).any():
             n = max(_ROUND, max_multiple + 1)
@@ -200,20 +208,24 @@ class _Sample:
                 self._look(i, tail)
 
     def _look(self, i: int, tail: Array) -> None:
-        """Label a trajectory by its last states at ends of periods, if it has settled."""
+        """Label trajectory i if it has settled; `tail` holds its last states at ends of periods."""
+        # It has settled if it was in the same place some periods before.
         distances = np.abs(tail[-2::-1] - tail[-1]).max(axis=1)
         scale = max(1.0, float(np.abs(tail[-1]).max()))
         settled = np.flatnonzero(distances <= self.tol * scale)
         if not len(settled):
             return
+        # On a cycle that is known.
         known = self._known(tail[-1], self.tol * scale)
         if known >= 0:
             self.labels[i] = known
             return
+        # Else refine its state to a cycle. If that is far away, the trajectory only passes by.
         multiple = int(settled[0]) + 1
         point, residual = polish(self.drive.repeated(multiple), tail[-1])
         if not accepted(point, residual) or np.abs(point - tail[-1]).max() > _NEAR * scale:
-            return  # passing by slowly: the next look is later
+            return
+        # The refined cycle is known, or new, or unstable: then the trajectory is moved off it.
         known = self._known(point, max(self.tol, SAME) * scale)
         if known < 0:
             known = self._add(point, multiple)
@@ -223,7 +235,7 @@ class _Sample:
         self.labels[i] = known
 
     def _known(self, point: Array, within: float) -> int:
-        """Return which cycle goes through a point at the end of a period; -1 for none."""
+        """Return the index of the cycle that passes a point at the end of a period; -1 for none."""
         period = len(self.drive)
         for k, cycle in enumerate(self.cycles):
             if np.abs(cycle[period - 1 :: period] - point).max(axis=1).min() <= within:
@@ -231,7 +243,7 @@ class _Sample:
         return -1
 
     def _add(self, point: Array, multiple: int) -> int:
-        """Return the number of a new cycle, -1 if it does not attract."""
+        """Add the cycle through a point, and return its index; -1 if it does not attract."""
         cycle, multiple = closed_cycle(self.drive, point, multiple)[:2]
         whole = self.drive.repeated(multiple)
         values = floquet_multipliers(whole.tangent(cycle[-1], cycle), leading=True)
@@ -271,7 +283,7 @@ def _last_ends(drive: Drive, starts: Array, n_periods: int, n_kept: int) -> Arra
         [whole.X] * len(starts),
         initial_states=starts,
         feedback=None if whole.feedback is None else [whole.feedback] * len(starts),
-        # chosen for the longest call, so that all are stepped alike
+        # Chosen for the longest call: every trajectory is run by the same engine, on all calls.
         engine=engine_for(reservoir, len(starts) * len(whole)),
     )
     for i, begin, block in blocks:

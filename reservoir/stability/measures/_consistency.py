@@ -10,7 +10,7 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import check_count
 from reservoir.stability.measures._trajectories import read_comparison, side_by_side
 
-_FLAT = 1e-10  # what varies by less than this share of its size is constant
+_FLAT = 1e-10  # a unit that varies by less than this share of its size counts as constant
 
 
 def consistency(
@@ -36,7 +36,8 @@ def consistency(
     n_initial_states : int, at least 2, default=10
         Zeros, corners of the activation's range and uniform states.
     washout : int or "auto", rows, default="auto"
-        Rows that are given to the transient; "auto" is min(100, n_samples // 10).
+        Rows at the start, the transient, that are not counted; "auto" is
+        min(100, n_samples // 10).
     feedback : array of shape (n_samples, n_outputs), optional
         What is fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
@@ -89,10 +90,14 @@ def consistency(
 
 
 class _Moments:
-    """Sums of responses and their products, unit by unit, from which correlations come."""
+    """Sums of responses, and of products of two, that correlations are computed from.
+
+    Each unit has its own; rows are added block by block. The state in the first row is subtracted
+    from all, so that the variance of units that vary little is not lost to cancellation.
+    """
 
     def __init__(self, n: int, n_units: int) -> None:
-        self.shift: Array | None = None  # near the mean: what varies little must not cancel
+        self.shift: Array | None = None
         self.n_rows = 0
         self.sums = np.zeros((n_units, n))
         self.products = np.zeros((n_units, n, n))
@@ -109,15 +114,18 @@ class _Moments:
     def correlation(self) -> float:
         """Return the mean correlation over all pairs and units."""
         assert self.shift is not None
+        # Means, covariances and standard deviations of each unit's responses.
         n = self.n_rows
         means = self.shift[:, 0].T + self.sums / n
         covariance = self.products / n - self.sums[:, :, None] * self.sums[:, None, :] / n**2
         spread = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 0.0))
+        # Pairs of which both vary, and pairs of constants that are equal.
         flat = _FLAT * np.abs(means).max(axis=1, keepdims=True)
         varies = spread > flat
         both = varies[:, :, None] & varies[:, None, :]
         neither = ~(varies[:, :, None] | varies[:, None, :])
         equal = np.abs(means[:, :, None] - means[:, None, :]) <= 4 * flat[:, :, None]
+        # The mean correlation over all pairs of responses.
         scale = spread[:, :, None] * spread[:, None, :]
         ratio = np.divide(covariance, scale, out=(neither & equal).astype(float), where=both)
         first, second = np.triu_indices(ratio.shape[1], 1)

@@ -1,4 +1,4 @@
-"""Fixed points of the map over a period: Newton's method and continuation."""
+"""The search for a cycle: a fixed point of the map over one or more periods of the drive."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from reservoir._typing import Array
 from reservoir.stability.measures._tangents import Tangent
 from reservoir.stability.measures._trajectories import Drive
 
-NEWTON_UNITS = 200  # up to here Newton's matrix is formed
-ACCEPTED = 1e-10  # residual, relative to the largest state
+NEWTON_UNITS = 200  # up to so many units the matrix of Newton's method is formed
+ACCEPTED = 1e-10  # largest residual of a cycle, relative to the largest state
 # Two cycles a distance d apart, just after they split, have a multiplier 1 - O(d^2), so that
 # rounding moves each by eps / d^2: below d = eps^(1/3) they cannot be told apart.
 SAME = float(np.finfo(float).eps ** (1 / 3))
 
 
 def accepted(point: Array, residual: float) -> bool:
-    """Whether a residual is small enough for a cycle."""
+    """Whether the residual of a fixed point is small enough to call it a cycle."""
     return residual <= ACCEPTED * max(1.0, float(np.abs(point).max()))
 
 
 def settled_point(drive: Drive, x: Array, n_rounds: int) -> tuple[Array, float]:
-    """Return a point and its residual, infinite if the states left the range of floats."""
+    """Search a fixed point from x, after `n_rounds` rounds of transient.
+
+    Returns the point and its residual, which is infinite if the states overflow.
+    """
     try:
         for _ in range(n_rounds):
             before, x = x, drive.states(x)[-1]
@@ -33,19 +36,22 @@ def settled_point(drive: Drive, x: Array, n_rounds: int) -> tuple[Array, float]:
                 break
         residual = float(np.abs(drive.states(x)[-1] - x).max())
         return polish(drive, x if residual < 1e-3 else _root(drive, x))
-    except ValueError:  # the input has been checked: the states are not finite
+    except (
+        ValueError
+    ):  # the arguments have been checked, so that it means states that are not finite
         return x, np.inf
 
 
 def _root(drive: Drive, x: Array) -> Array:
-    """Return about where the period map has a fixed point: Newton's method, globalised."""
+    """Return an approximate fixed point of the period map, by Newton's method with safeguards."""
 
     def gap(x: Array) -> Array:
         return drive.states(x)[-1] - x
 
     if len(x) > NEWTON_UNITS:
-        # the inner Jacobian-vector products are differences here; polish has analytic ones
-        solver = {"method": "gmres", "inner_maxiter": 100}  # less leaves the steps too inexact
+        # SciPy takes differences for Jacobian-vector products; `polish` has analytic ones. With
+        # fewer inner iterations the steps are too inexact.
+        solver = {"method": "gmres", "inner_maxiter": 100}
         options = {"maxiter": 25, "jac_options": solver}
         return optimize.root(gap, x, method="krylov", tol=1e-6, options=options).x
 
@@ -56,9 +62,10 @@ def _root(drive: Drive, x: Array) -> Array:
 
 
 def continued(drive: Drive) -> Array:
-    """Follow the cycle from W = 0, where it is explicit, as far towards W as it goes.
+    """Follow the cycle from W = 0, where it is known, towards W, and return where it ends.
 
-    Continuation in the gain, with a secant for the next guess; it ends at a fold.
+    W is multiplied by a gain that grows from 0 to 1 (numerical continuation); the next guess is on
+    the secant through the last two cycles. It ends before W where the cycle folds back.
     """
     reservoir = drive.reservoir
     x = np.zeros(reservoir.n_units)
@@ -80,7 +87,7 @@ def continued(drive: Drive) -> Array:
 
 
 def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
-    """Return the fixed point near x and its residual: Newton's method until rounding ends it."""
+    """Return the fixed point near x and its residual, by Newton's method down to rounding."""
     states = drive.states(x)
     best, residual = x, float(np.abs(states[-1] - x).max())
     for _ in range(n_iter):
@@ -95,7 +102,8 @@ def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
         if not change < residual:
             break
         best, residual, states = x, change, new
-    for _ in range(3):  # where the map contracts it ends nearer than the solver's rounding
+    # Where the map contracts a few plain steps come nearer than the rounding of the solver.
+    for _ in range(3):
         x = states[-1]
         states = drive.states(x)
         change = float(np.abs(states[-1] - x).max())
@@ -106,7 +114,7 @@ def polish(drive: Drive, x: Array, *, n_iter: int = 50) -> tuple[Array, float]:
 
 
 def _newton_step(tangent: Tangent, gap: Array) -> Array | None:
-    """Solve (I - M) step = gap; None if M has the multiplier 1."""
+    """Return the solution of (I - M) step = gap, M the product of Jacobians; None if singular."""
     n = len(gap)
     if n <= NEWTON_UNITS:
         try:
@@ -122,6 +130,8 @@ def _newton_step(tangent: Tangent, gap: Array) -> Array | None:
 def closed_cycle(drive: Drive, point: Array, multiple: int) -> tuple[Array, int, float]:
     """Return the states, the multiple and the residual of the cycle through a fixed point.
 
+    A cycle may close after fewer periods than were searched: the shortest is returned.
+
     Parameters
     ----------
     drive : Drive
@@ -129,8 +139,9 @@ def closed_cycle(drive: Drive, point: Array, multiple: int) -> tuple[Array, int,
     point : array of shape (n_units,)
         A fixed point of the map over `multiple` periods.
     multiple : int
-        Shortened if the cycle closes before.
+        Number of periods of which the map was searched.
     """
+    # Look for a shorter cycle through the point.
     period = len(drive)
     ends = drive.repeated(multiple).states(point)[period - 1 :: period]
     scale = max(1.0, float(np.abs(ends).max()))
@@ -142,5 +153,5 @@ def closed_cycle(drive: Drive, point: Array, multiple: int) -> tuple[Array, int,
                 break
     states = drive.repeated(multiple).states(point)
     residual = float(np.abs(states[-1] - point).max())
-    states[-1] = point  # the fixed point itself: both are within the residual
+    states[-1] = point  # the last state and the point agree to within the residual
     return states, multiple, residual

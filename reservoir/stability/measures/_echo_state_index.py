@@ -22,8 +22,8 @@ def echo_state_index(
 ) -> float:
     """Echo-state index: mean distance between the responses from zero and from other states.
 
-    Heuristic. Zero, to rounding, is what the echo state property asks for; but a second response
-    whose basin holds none of the initial states is not seen.
+    A heuristic. With the echo state property the index is zero, to rounding; but zero proves
+    nothing: a second response is missed if none of the initial states leads to it.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def echo_state_index(
     n_initial_states : int, default=10
         States to compare with the zero start: corners of the activation's range and uniform ones.
     washout : int or "auto", rows, default="auto"
-        Rows that are given to the transient; "auto" is min(100, n_samples // 10).
+        Rows at the start, the transient, that are not counted; "auto" is min(100, n_samples // 10).
     feedback : array of shape (n_samples, n_outputs), optional
         What is fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None

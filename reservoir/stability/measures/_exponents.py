@@ -1,4 +1,4 @@
-"""Conditional Lyapunov exponents by the QR method, sparse-aware."""
+"""Conditional Lyapunov exponents, by the QR method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir._validation import as_generator, check_count
 from reservoir.dynamics import iter_states
 from reservoir.stability.measures._trajectories import read_drive_series, read_state, read_washout
 
-_LOST = 4 * float(np.finfo(float).eps)  # factors below are rounding
+_LOST = 4 * float(np.finfo(float).eps)  # smaller factors, relative to the largest, are rounding
 
 
 def lyapunov_exponents(
@@ -24,7 +24,7 @@ def lyapunov_exponents(
     washout: int | str = "auto",
     random_state: RandomState = None,
 ) -> Array:
-    """Conditional Lyapunov exponents: how fast states driven alike draw together or apart.
+    """Conditional Lyapunov exponents: how fast nearby states under one drive converge or diverge.
 
     The QR method [1]_ [2]_ along the trajectory that X drives: an orthonormal basis is carried
     along by the step Jacobians and made orthonormal again after each step; the exponents are the
@@ -48,13 +48,13 @@ def lyapunov_exponents(
         Rows that turn the basis into place and are not counted; "auto" is
         min(100, n_samples // 10).
     random_state : None, int, Generator or RandomState, default=None
-        For the first basis. What depends on it fades like 1 / n_samples.
+        For the first basis. Its influence on the exponents decays like 1 / n_samples.
 
     Returns
     -------
     array of shape (n_exponents,)
-        Natural logarithm per step, descending. -inf where a direction is annihilated, as by a
-        nilpotent W: to rounding, for all but the largest exponent.
+        Natural logarithm per step, descending. -inf where all differences in a direction vanish,
+        as under a nilpotent W; for all but the largest exponent, where they vanish to rounding.
 
     Raises
     ------
@@ -93,9 +93,11 @@ def lyapunov_exponents(
         raise ValueError(f"n_exponents={k} must be at most n_units={n_units}. Lower it.")
     skip = read_washout(washout, len(drive))
     state = read_state(drive.reservoir, initial_state)
+    # A random orthonormal basis, and the sums of the logarithms of its factors.
     normal = as_generator(random_state).standard_normal((n_units, k))
     basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
     blocks = iter_states(drive.reservoir, drive.X, initial_state=state, feedback=drive.feedback)
+    # Carry the basis along the trajectory.
     for begin, block in blocks:
         tangent = drive.tangent(state, block, begin)
         state = block[-1].copy()
@@ -106,16 +108,18 @@ def lyapunov_exponents(
                 sums = sums + np.log(factors)
             if not len(factors):
                 return np.full(k, -np.inf)
+    # Directions that were lost have no sum: their exponents are -inf.
     exponents = np.full(k, -np.inf)
     exponents[: len(sums)] = np.sort(sums / (len(drive) - skip))[::-1]
     return exponents
 
 
 def _orthonormal(V: Array) -> tuple[Array, Array, Array]:
-    """Return an orthonormal basis of the columns, its factors, and which columns it comes from.
+    """Return an orthonormal basis of the columns of V, its factors, and the columns that are kept.
 
-    The factors are the moduli of R's diagonal. A column that to rounding depends on those before
-    it has lost its direction, and those behind it move up, with the sums of their logarithms.
+    The factors are the absolute values of the diagonal of R in the QR factorisation. A column that
+    is a combination of those before it, to rounding, has no direction of its own any more: it is
+    left out.
     """
     kept = np.arange(V.shape[1])
     size = np.abs(V).max()

@@ -1,4 +1,4 @@
-"""Limit cycles under a periodic drive: fixed points of the period map, and their multipliers."""
+"""Limit cycles under a periodic drive, stable or not, and their Floquet multipliers."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ class LimitCycle:
     Attributes
     ----------
     states : array of shape (multiple * period, n_units)
-        Row t is the state after step t, so that the last row is the fixed point of the period
-        map: the state before ``inputs[0]``.
+        Row t is the state after step t. The last row is the state before ``inputs[0]``, a fixed
+        point of the map over the whole cycle.
     multipliers : complex array of shape (n_units,), or of fewer above 1000 units
         Floquet multipliers, the eigenvalues of the product of the step Jacobians over the cycle,
         by descending modulus.
     stable : bool
-        Whether all multipliers lie inside the unit circle: the cycle attracts what is near. A
-        computed fact about this cycle, no proof that it attracts everything.
+        Whether all multipliers lie inside the unit circle: then the cycle attracts states that
+        are near. It is computed, and says nothing about states that are far away.
     residual : float
-        Largest difference between the fixed point and its image.
+        Largest difference, in any unit, between the fixed point and its image.
     multiple : int
         How many periods of the drive the cycle takes: 1, or more for a subharmonic cycle.
 
@@ -89,8 +89,8 @@ def find_limit_cycle(
 
     The cycle is a fixed point of the map over `multiple` periods of the drive. After the transient
     it is solved for by Newton's method with analytic Jacobians (Powell's hybrid method up to 200
-    units, Newton-Krylov above), then refined until rounding ends it. Where that fails, the cycle
-    is followed from weights of zero up to W [2]_, and then other initial states are tried.
+    units, Newton-Krylov above), then refined down to rounding. Where that fails, the cycle is
+    followed from weights of zero up to W [2]_, and then other initial states are tried.
 
     Parameters
     ----------
@@ -106,9 +106,9 @@ def find_limit_cycle(
     feedback : array of shape (period, n_outputs), optional
         What is fed back in each step; required if the reservoir has feedback weights.
     n_transient : int, periods of the drive, default=100
-        Played before Newton's method takes over, rounded up to whole multiples. The default
-        brings it close to an attractor; 0 keeps near `initial_state`, which is how unstable
-        cycles are found.
+        Run before Newton's method begins, rounded up to whole multiples. The default brings the
+        state close to an attractor; with 0 the search stays near `initial_state`, which is how
+        unstable cycles are found.
     random_state : None, int, Generator or RandomState, default=None
         For other initial states where the first fails; not used if `initial_state` is given.
 
@@ -126,9 +126,9 @@ def find_limit_cycle(
     Notes
     -----
     A cycle that is found is one of possibly many (`sample_attractors` looks for others), and it
-    may be unstable: look at `stable`. From zeros an autonomous network without bias stays at
-    zero, stable or not; give another `initial_state`. With a bounded activation there is always a
-    cycle of multiple 1 (Brouwer's theorem), but in a strongly chaotic network, where all cycles
+    may be unstable: look at `stable`. An autonomous network without bias that starts at zero stays
+    at zero, stable or not; give another `initial_state`. With a bounded activation there is always
+    a cycle of multiple 1 (Brouwer's theorem), but in a strongly chaotic network, where all cycles
     are unstable, it may not be found.
 
     Up to 1000 units all multipliers are computed, above the ten of largest modulus (Arnoldi). A
@@ -162,6 +162,7 @@ def find_limit_cycle(
     n_rounds = -(-n_transient // multiple)
     whole = drive.repeated(multiple)
     least, n_starts = np.inf, 0
+    # Search from one start after the other, until a cycle is found.
     for x, n in _starts(whole, start, n_rounds, None if initial_state is not None else generator):
         point, residual = settled_point(whole, x, n)
         if accepted(point, residual):
@@ -182,10 +183,10 @@ def find_limit_cycle(
 def _starts(
     drive: Drive, start: Array, n_rounds: int, generator: np.random.Generator | None
 ) -> Iterator[tuple[Array, int]]:
-    """Yield where to search from, and how many rounds of transient to play before.
+    """Yield states to search from, each with the rounds of transient to run before.
 
-    With a generator, where the search may leave the start: after it the cycle that weaker and
-    weaker weights lead to, then chance.
+    The first is `start`. With a generator the end of the continuation from weights of zero and some
+    random states follow; without one, where the caller has named the start, it is the only one.
     """
     yield start, n_rounds
     if generator is not None:

@@ -11,14 +11,15 @@ from reservoir._typing import Array
 from reservoir.stability.measures._cycle_search import NEWTON_UNITS
 from reservoir.stability.measures._tangents import Tangent
 
-DENSE_UNITS = 1000  # up to here all multipliers, from the dense product of Jacobians
+DENSE_UNITS = 1000  # up to so many units all multipliers are computed, from the dense product
 _N_LEADING = 10
 
 
 def floquet_multipliers(tangent: Tangent, *, leading: bool = False) -> Array:
-    """Return the eigenvalues of a product of Jacobians by descending modulus.
+    """Return the eigenvalues of a product of Jacobians, the largest moduli first.
 
-    All of them up to 1000 units, ten above or if only the `leading` ones are asked for.
+    All of them up to 1000 units, for more units the ten largest. With `leading` the largest alone
+    are needed, and from 200 units on no more than ten are computed.
     """
     n = len(tangent.kept)
     if n <= (NEWTON_UNITS if leading else DENSE_UNITS):
@@ -29,13 +30,16 @@ def floquet_multipliers(tangent: Tangent, *, leading: bool = False) -> Array:
 
 
 def _leading(tangent: Tangent, n: int) -> Array:
+    """Return the ten eigenvalues of largest modulus, by Arnoldi's method or subspace iteration."""
     start = np.random.default_rng(0).standard_normal((n, 3 * _N_LEADING))
     image = tangent.apply(start)
-    if np.abs(image).max() > 1e-100:  # else Arnoldi's first vector is zero to rounding
+    # Arnoldi's method, unless its first vector is zero to rounding.
+    if np.abs(image).max() > 1e-100:
         operator = LinearOperator((n, n), matvec=tangent.apply, dtype=float)
         with contextlib.suppress(ArpackNoConvergence, ArpackError):
             return eigs(operator, k=_N_LEADING, v0=start[:, 0], return_eigenvectors=False)
-    # a nearly nilpotent product: its range holds all that is left of a block of vectors
+    # It fails for nearly nilpotent products. Their range is small, and a few applications to a
+    # block of vectors span it.
     for _ in range(3):
         basis, _ = np.linalg.qr(image)
         image = tangent.apply(basis)

@@ -1,4 +1,4 @@
-"""Products of Jacobians along a trajectory."""
+"""The product of the step Jacobians along a trajectory, applied without being formed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from reservoir._typing import Array, Matrix
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
-    """J[T] ... J[1] with J[t] = (1 - a) I + diag(a f'(z[t])) W, never formed unless asked for.
+    """The product J[T] ... J[1] of the Jacobians J[t] = (1 - a) I + diag(a f'(z[t])) W of T steps.
+
+    It says how a small difference of states has changed after them. Only `matrix` forms it.
 
     Attributes
     ----------
     W : matrix of shape (n_units, n_units)
     kept : array of shape (n_units, 1)
-        1 - leak rate.
+        1 - a, a the leak rates.
     slopes : array of shape (n_steps, n_units)
-        Leak rate times f'(z).
+        a f'(z[t]), z the pre-activations.
     """
 
     W: Matrix
@@ -27,7 +29,7 @@ class Tangent:
     slopes: Array
 
     def advance(self, V: Array, t: int) -> Array:
-        """Return J[t] V for V of shape (n_units, n_columns)."""
+        """Return the Jacobian of step t times V, of shape (n_units, n_columns)."""
         out = self.W @ V
         out *= self.slopes[t][:, None]
         if self.kept.any():
@@ -42,5 +44,5 @@ class Tangent:
         return out.reshape(V.shape)
 
     def matrix(self) -> Array:
-        """Return the product, dense."""
+        """Return the product as a dense matrix of shape (n_units, n_units)."""
         return self.apply(np.eye(len(self.kept)))

@@ -1,4 +1,4 @@
-"""Trajectories of a reservoir under a given series: their start, their states, their tangents."""
+"""Run a reservoir under a given series from many initial states: what the measures share."""
 
 from __future__ import annotations
 
@@ -20,13 +20,22 @@ from reservoir.stability._arguments import as_reservoir
 from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
-_BLOCK_ROWS = 512
-_AUTO_WASHOUT = 100  # as the estimators': this many steps, or a tenth of a short series
+_BLOCK_ROWS = 512  # rows in a block, at most
+_AUTO_WASHOUT = 100  # rows of washout="auto"; a tenth of the series if that is less
 
 
 @dataclass(frozen=True, eq=False)
 class Drive:
-    """A reservoir in double precision and a checked series that drives it."""
+    """A reservoir in double precision, and the checked series that drives it.
+
+    Attributes
+    ----------
+    reservoir : Reservoir
+    X : array of shape (n_steps, n_features)
+        The inputs.
+    feedback : array of shape (n_steps, n_outputs) or None
+        What is fed back in each step.
+    """
 
     reservoir: Reservoir
     X: Array
@@ -36,23 +45,27 @@ class Drive:
         return len(self.X)
 
     def repeated(self, n: int) -> Drive:
-        """Return the series played `n` times."""
+        """Return the series repeated `n` times."""
         feedback = None if self.feedback is None else np.tile(self.feedback, (n, 1))
         return Drive(self.reservoir, np.tile(self.X, (n, 1)), feedback)
 
     def states(self, start: Array) -> Array:
-        """Return the states that follow `start`, of shape (n_steps, n_units)."""
+        """Return the states after each step from the state `start`, of shape (n_steps, n_units)."""
         return run(self.reservoir, self.X, initial_state=start, feedback=self.feedback)
 
     def projected(self, begin: int = 0, end: int | None = None) -> Array:
-        """Return W_in u + bias + W_fb y of the steps."""
+        """Return W_in u + bias + W_fb y of steps `begin` to `end`, of shape (n_steps, n_units)."""
         X = self.X[begin:end]
         out = np.empty((len(X), self.reservoir.n_units))
         project(self.reservoir, X, None if self.feedback is None else self.feedback[begin:end], out)
         return out
 
     def tangent(self, start: Array, states: Array, begin: int = 0) -> Tangent:
-        """Return the product of the steps' Jacobians along a trajectory from row `begin` on."""
+        """Return the product of the step Jacobians along a trajectory.
+
+        `states` are those of the steps from row `begin` of the series on, and `start` is the state
+        before them.
+        """
         reservoir = self.reservoir
         W, leak = reservoir._product_W, np.asarray(reservoir.leak_rate)
         before = np.vstack([start, states[:-1]])
@@ -62,7 +75,7 @@ class Drive:
 
 
 def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
-    """Check a reservoir (or fitted estimator), a series and what is fed back."""
+    """Check a reservoir (or fitted estimator), the series called `name`, and what is fed back."""
     reservoir = as_reservoir(model).astype("float64")
     X = as_series(name, X, reservoir.n_features, np.float64)
     if not len(X):
@@ -71,14 +84,14 @@ def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
 
 
 def read_state(reservoir: Reservoir, state: Any) -> Array:
-    """Return a checked initial state; zeros for None."""
+    """Return a checked initial state of shape (n_units,); zeros for None."""
     if state is None:
         return np.zeros(reservoir.n_units)
     return as_vector("initial_state", state, reservoir.n_units, np.float64)
 
 
 def state_range(reservoir: Reservoir) -> tuple[float, float]:
-    """Return the range to draw initial states from: that of a bounded activation, else [-1, 1]."""
+    """Return the range of initial states: that of a bounded activation, else [-1, 1]."""
     activation = get_activation(reservoir.activation)
     if activation.enclosure is not None:
         return activation.enclosure.low, activation.enclosure.high
@@ -89,10 +102,11 @@ def state_range(reservoir: Reservoir) -> tuple[float, float]:
 
 
 def spread_states(reservoir: Reservoir, n: int, generator: np.random.Generator) -> Array:
-    """Return `n` initial states: zeros, corners of the range, and uniform ones.
+    """Return `n` initial states of shape (n, n_units), spread over the activation's range.
 
-    In this order: zeros, the two extreme corners, and then alternately three uniform ones and a
-    random corner. Corners reach what contracts the least; uniform states measure basins.
+    In this order: zeros, all units at the lower end, all at the upper end, and then in turn three
+    states with uniform units and one with each unit at a random end. Corners find responses that
+    uniform states miss; the shares of uniform states estimate the sizes of basins.
     """
     low, high = state_range(reservoir)
     states = generator.uniform(low, high, (n, reservoir.n_units))
@@ -108,10 +122,23 @@ def spread_states(reservoir: Reservoir, n: int, generator: np.random.Generator) 
 def side_by_side(
     drive: Drive, starts: Array, *, begin: int = 0, first_rows: int = _BLOCK_ROWS
 ) -> Iterator[tuple[int, Array]]:
-    """Yield blocks of all trajectories in step: the row they begin with, and their states.
+    """Run all trajectories together, and yield their states block by block.
 
-    A block has shape (n_trajectories, rows, n_units); the blocks grow from `first_rows` on, so
-    that who stops early has not run far ahead.
+    Parameters
+    ----------
+    drive : Drive
+    starts : array of shape (n_trajectories, n_units)
+        The states before row `begin`.
+    begin : int
+        The first row of the series to run.
+    first_rows : int
+        Rows of the first block. Each block has twice the rows of the one before, up to a limit: a
+        caller that needs only the first rows does not pay for many more.
+
+    Yields
+    ------
+    int, array of shape (n_trajectories, rows, n_units)
+        The block's first row in the series, and the states after each of its rows.
     """
     reservoir, n = drive.reservoir, len(starts)
     most = int(np.clip(_BLOCK_SIZE // (n * reservoir.n_units), 1, _BLOCK_ROWS))
@@ -134,7 +161,7 @@ def side_by_side(
 
 
 def read_washout(washout: Any, n_samples: int) -> int:
-    """Return how many rows are left out; refuse what leaves none."""
+    """Return how many rows are washout, from the parameter `washout`; at least one row is left."""
     if isinstance(washout, str):
         if washout != "auto":
             raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
@@ -151,7 +178,10 @@ def read_washout(washout: Any, n_samples: int) -> int:
 def read_comparison(
     reservoir: Any, X: Any, n_states: int, washout: Any, feedback: Any, random_state: Any
 ) -> tuple[Drive, Array, int]:
-    """Check what the comparisons of trajectories share; return drive, initial states, washout."""
+    """Check the arguments of a measure that compares trajectories from `n_states` initial states.
+
+    Returns the drive, the initial states, of shape (n_states, n_units), and the washout in rows.
+    """
     drive = read_drive_series(reservoir, "X", X, feedback)
     skip = read_washout(washout, len(drive))
     return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip

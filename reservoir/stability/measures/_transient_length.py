@@ -1,4 +1,4 @@
-"""How many steps the initial state is remembered."""
+"""The transient length: how many steps it takes until the initial state is forgotten."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import check_count, check_number
 from reservoir.stability.measures._trajectories import read_comparison, side_by_side
 
-_FIRST_ROWS = 32
-_MERGED = 1e-13  # differences of this size, relative to the states, are rounding
+_FIRST_ROWS = 32  # of the first block, before it is known how long the transient is
+_MERGED = 1e-13  # smaller differences, relative to the largest state, are rounding
 
 
 def transient_length(
@@ -25,8 +25,8 @@ def transient_length(
 ) -> int:
     """Return how many steps it takes until the initial state is forgotten: the washout needed.
 
-    Heuristic: what is measured are the initial states that are drawn, zeros and corners among
-    them, under this drive.
+    A heuristic: it holds for the initial states that are drawn, zeros and corners among them, and
+    for this drive.
 
     Parameters
     ----------
@@ -58,10 +58,10 @@ def transient_length(
 
     Notes
     -----
-    All trajectories are played until they agree to rounding (1e-13 of the largest state); from
-    there on the two that are farthest apart stand for all, for what is left between any two is
-    rounding, which only an expanding drive would raise above `tol`, and it does so in these two as
-    in any. Once these two are equal bit by bit they stay so, and the rest of X is not played.
+    All trajectories are run until they agree to rounding (1e-13 of the largest state). From there
+    on only the two that are farthest apart are run: what is left between any two is rounding, and
+    if the drive amplifies it above `tol` again, it does so between these two as well. Once the two
+    are equal bit by bit they stay so, and the rest of X is not run.
 
     References
     ----------
@@ -80,6 +80,7 @@ def transient_length(
     n = check_count("n_initial_states", n_initial_states, minimum=2)
     tol = check_number("tol", tol, low=0.0, low_open=True)
     drive, starts, _ = read_comparison(reservoir, X, n, 0, feedback, random_state)
+    # `length` is the first row after the last at which two states differ by more than tol.
     length, spread, begin = 0, np.inf, 0
     while begin < len(drive) and spread > 0:
         for row, block in side_by_side(drive, starts, begin=begin, first_rows=_FIRST_ROWS):
@@ -88,6 +89,7 @@ def transient_length(
             if len(apart):
                 length = row + int(apart[-1]) + 1
             spread, ends, begin = float(spreads[-1]), block[:, -1], row + block.shape[1]
+            # Equal to rounding: go on with two trajectories only.
             merged = spread <= _MERGED * max(1.0, float(np.abs(ends).max()))
             if spread == 0 or (merged and len(ends) > 2):
                 starts = _farthest_two(ends)
@@ -103,5 +105,6 @@ def transient_length(
 
 
 def _farthest_two(states: Array) -> Array:
+    """Return the two states that differ the most in one unit, of shape (2, n_units)."""
     unit = int(np.argmax(states.max(axis=0) - states.min(axis=0)))
     return states[[int(np.argmin(states[:, unit])), int(np.argmax(states[:, unit]))]]

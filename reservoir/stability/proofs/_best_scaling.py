@@ -1,4 +1,4 @@
-"""The diagonal scaling in which the norm of a matrix is least."""
+"""Search for the diagonal P in which ||P W P^-1||_2 is least."""
 
 from __future__ import annotations
 
@@ -11,21 +11,24 @@ from reservoir._typing import Array, Matrix
 from reservoir.stability.proofs._diagonal_scaling import scaled_matrix
 from reservoir.stability.proofs._two_norm import perron_scaling
 
-_DENSE = 200  # up to here all singular values at once
-_LEADING, _BASIS = 6, 40  # beyond, as many, from a basis of so many vectors
-_FARTHEST = 300.0  # of a logarithm from zero
-_SMOOTHING = 60.0  # sharpness of the maximum over singular values that the search works on
+_DENSE = 200  # up to so many units all singular values are computed
+_LEADING, _BASIS = (
+    6,
+    40,
+)  # for more units so many, by Arnoldi's method with a basis of so many vectors
+_FARTHEST = 300.0  # largest modulus of log P
+_SMOOTHING = 60.0  # the exponent of the smooth maximum of the singular values
 
 
 def leading_singular(B: Matrix) -> tuple[Array, Array, Array]:
-    """Return the leading left vectors, values and right vectors, largest first."""
+    """Return left singular vectors, singular values and right vectors, the largest values first."""
     if B.shape[0] <= _DENSE:
         return _all_singular(B)
     start = np.random.default_rng(0).standard_normal(B.shape[0])
-    for tol in (1e-4, 1e-2):  # of the vectors; the values are right to its square
+    for tol in (1e-4, 1e-2):  # relative error of the vectors; that of the values is its square
         try:
             U, s, Vt = svds(B, k=_LEADING, ncv=_BASIS, v0=start, tol=tol)
-        except ArpackError:  # values that lie too close together, as they do near the optimum
+        except ArpackError:  # values too close together, as they are near the optimum
             continue
         order = np.argsort(-s)
         return U[:, order], s[order], Vt[order].T
@@ -33,15 +36,26 @@ def leading_singular(B: Matrix) -> tuple[Array, Array, Array]:
 
 
 def _all_singular(B: Matrix) -> tuple[Array, Array, Array]:
+    """Return the full decomposition, in the form of `leading_singular`."""
     U, s, Vt = np.linalg.svd(B.toarray() if sp.issparse(B) else B)
     return U, s, Vt.T
 
 
 def best_scaling(W: Matrix, A: Matrix, v: Array, norm: float) -> tuple[Array, float]:
-    """Search the diagonal P of least ||P W P^-1||_2: convex in log P (Sezginer and Overton 1990).
+    """Return the diagonal P of the least ||P W P^-1||_2 that is found, and that norm.
 
-    Starts from the better of P = 1 and Perron's scaling, whose norm is at most rho(|W|), and
-    descends a smooth maximum of the leading singular values.
+    The norm is convex in log P (Sezginer and Overton 1990), but has kinks where singular values
+    meet: a smooth maximum of the leading ones is minimised in its place. The search starts from the
+    better of P = 1 and Perron's scaling, whose norm is at most the spectral radius of |W|.
+
+    Parameters
+    ----------
+    W, A : matrices of shape (n_units, n_units)
+        The weights and their absolute values.
+    v : array of shape (n_units,)
+        The right Perron vector of A.
+    norm : float
+        ||W||_2, which P = 1 has.
     """
     n = W.shape[0]
     if not np.any(v) or norm == 0.0:
@@ -50,6 +64,7 @@ def best_scaling(W: Matrix, A: Matrix, v: Array, norm: float) -> tuple[Array, fl
     best, best_log = float(norm), np.zeros(n)
 
     def smooth_maximum(log_p: Array) -> tuple[float, Array]:
+        """Return its logarithm and the gradient; remember the best norm on the way."""
         nonlocal best, best_log
         with np.errstate(over="ignore", invalid="ignore"):
             B = scaled_matrix(np.ones(n), W, _exponential(log_p))
@@ -75,5 +90,8 @@ def best_scaling(W: Matrix, A: Matrix, v: Array, norm: float) -> tuple[Array, fl
 
 
 def _exponential(log_p: Array) -> Array:
-    """Return P, held to where it and its inverse are floats: units without connections run away."""
+    """Return P, within bounds where it and its inverse do not overflow.
+
+    Without them the entries of units that lack connections would grow for ever.
+    """
     return np.exp(np.clip(log_p, -_FARTHEST, _FARTHEST))

@@ -1,4 +1,4 @@
-"""Biases above which one unit forgets its past: theorems; the same row by row: a heuristic."""
+"""Biases that give one unit the echo state property: theorems. Row by row: a heuristic."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class BiasBounds:
 def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
     """Return what bias plus drive of one tanh unit must exceed for the echo state property.
 
-    The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``; c is bias plus drive, and
-    all of it must lie above the critical value, or all of it below its negative.
+    The unit is ``x[t] = (1 - a) x[t-1] + a tanh(gain x[t-1] + c[t])``, where c is bias plus drive.
+    All values of c must lie above the critical value, or all below its negative.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def critical_bias(gain: ArrayLike, *, leak_rate: ArrayLike = 1.0) -> Any:
 
 
 def _critical(w: Array, a: Array) -> tuple[Array, Array]:
-    """Return the critical bias, and a bound of what rounding has done to it."""
+    """Return the critical bias of gains w and leak rates a, and a bound of its rounding error."""
     g = np.maximum(np.abs(w), 1.0)
     with np.errstate(over="ignore"):
         m = 2 / a - 1
@@ -128,14 +128,15 @@ def _critical(w: Array, a: Array) -> tuple[Array, Array]:
     leaky = np.where(np.abs(w) < m, 0.0, g + _tangent(ratio)[1])
     negative = np.where(a == 1.0, g * q + angle, leaky)
     critical = np.where(np.abs(w) <= 1, 0.0, np.where(w > 0, g * q - angle, negative))
-    # not of their sum, which overflows near the largest float
+    # The two shares are not added first: their sum overflows near the largest float.
     return critical, (8 * EPS * g + 8 * EPS * np.abs(critical)) * (np.abs(w) > 1)
 
 
 def _tangent(g: Array) -> tuple[Array, Array]:
-    """Return q = sqrt(1 - 1/g) and artanh q."""
+    """Return q = sqrt(1 - 1/g), the state at which a map of gain g has slope 1, and artanh q."""
     q = np.sqrt((g - 1) / g)
-    # near q = 1 by 1 - q^2 = 1/g; elsewhere from q itself: g q - artanh q is stationary there
+    # Near q = 1 artanh q loses digits: there it follows from 1 - q^2 = 1/g. Elsewhere the error of
+    # q hardly matters, because g q - artanh q is stationary in q.
     return q, np.where(q < 0.9, np.arctanh(np.minimum(q, 0.9)), np.log1p(q) + 0.5 * np.log(g))
 
 
@@ -190,7 +191,7 @@ def bias_bounds(
 
     Examples
     --------
-    A drive in [0, 2]: the bias must keep clear of the drive's far end, too.
+    A drive in [0, 2], which is not symmetric about 0, and so the bounds are not:
 
     >>> from reservoir.stability import bias_bounds
     >>> bounds = bias_bounds(3.78, 0.0, 2.0)
@@ -217,32 +218,33 @@ def bias_bounds(
     low, high = read_range(drive_min, drive_max, n_units)
     leak = read_leak(leak_rate, n_units)
     scale = 1.0 if activation == "tanh" else 0.25
+    # The gain: the unit's own, or the norm of each row in its place.
     if n_units == 1:
         gain = scale * float(W.toarray()[0, 0] if sp.issparse(W) else W[0, 0])
         gains = np.array([gain])
     else:
-        size = max(abs(W).max(), 1e-300)  # squares of the entries might overflow
+        size = max(abs(W).max(), 1e-300)  # divided out: squares of the entries might overflow
         scaled = W / size
         squares = scaled.multiply(scaled) if sp.issparse(scaled) else scaled * scaled
         with np.errstate(over="ignore"):
             norms = size * np.sqrt(row_sums(squares))
         gains = scale * np.minimum(norms, np.finfo(float).max)
+    # The bounds, rounded outwards: a bias that is allowed is beyond the exact bound.
     critical, error = _critical(gains, leak)
     with np.errstate(over="ignore", invalid="ignore"):  # beyond the largest float: no bias is safe
-        # outwards: a bias that is allowed is beyond the exact bound
         critical = (
             critical + error + 4 * EPS * (np.maximum(np.abs(low), np.abs(high)) + row_sums(abs(W)))
         )
         if activation == "tanh":
             upper, lower = -critical - high, critical - low
-        else:  # b/2 + (W 1)/4 + p/2 must clear the critical value
+        else:  # as a tanh unit: b/2 + (W 1)/4 + p/2 must exceed the critical value
             shift = 0.5 * row_sums(W)
             upper, lower = -2 * critical - shift - high, 2 * critical - shift - low
     upper, lower = (
         np.where(np.isnan(upper), -np.inf, upper),
         np.where(np.isnan(lower), np.inf, lower),
     )
-    # not critical == 0: just above gain 1 it may round to 0
+    # Where no bias is needed. Not where `critical` is 0: just above gain 1 it may round to 0.
     free = (np.abs(gains) <= 1) | ((gains < 0) & (leak < 1) & (np.abs(gains) < 2 / leak - 1))
     upper, lower = np.where(free, np.inf, upper), np.where(free, -np.inf, lower)
     basis = _basis(gains[0], leak, activation) if n_units == 1 else "row norms (heuristic)"

@@ -1,4 +1,8 @@
-"""Boxes that hold every trajectory in the end: for all inputs, and over the period of one."""
+"""Boxes that every trajectory comes into: one for all inputs, or one per step of a periodic drive.
+
+A box is an interval for each unit's state. In it the slopes of the activation are bounded, which is
+what the proofs of contraction start from.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,22 @@ from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import TINY
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-# a box that shrinks by less is left as it is: stopping early is harmless
+# The iterations stop once a box shrinks by less: every box on the way is valid, too.
 _CLOSE = 1e-9
 
 
 class Box(NamedTuple):
-    """Bounds of the states and of the pre-activations, and of the slopes they allow."""
+    """Bounds of states, pre-activations and slopes; each field has shape (n_units,).
+
+    Attributes
+    ----------
+    low, high
+        Bounds of the states.
+    z_low, z_high
+        Bounds of the pre-activations z = W x + p + b for states inside the box.
+    least_slope, largest_slope
+        Bounds of the activation's slope at such z.
+    """
 
     low: Array
     high: Array
@@ -34,12 +48,23 @@ def interval_box(
     pad: Array | float = 0.0,
     margin: Array | float = 0.0,
 ) -> Box:
-    """Iterate the interval image of the activation's range, without leak, intersecting.
+    """Return a box for all inputs that hold the drive between its bounds: theorem C1.
 
-    Whatever the leak, every trajectory's limits inferior and superior lie in every box so computed,
-    and a trajectory that starts inside stays inside (theorem C1). With errors up to `pad` of what
-    the units receive, and up to `margin` of the activation's values, the same is true of them.
+    Starting from the activation's range, the box is intersected again and again with its image
+    under one step, without leak, in interval arithmetic. Whatever the leak, a trajectory that
+    starts inside stays inside, and all others come arbitrarily close to the box.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    tol : float
+        The iteration stops once no bound moves by more.
+    max_iter : int
+    pad, margin : float or array of shape (n_units,)
+        Errors that each step may add: to the pre-activations, and to the activation's values. The
+        box is then one of all trajectories with errors so bounded.
     """
+    # The drive and the bias as a centre and a radius, which covers the rounding of z.
     enclosure, W, A = network.enclosure, network.W, network.A
     p_low, p_high = network.drive_min, network.drive_max
     centre = 0.5 * p_low + 0.5 * p_high + network.bias
@@ -47,6 +72,7 @@ def interval_box(
     radius += network.rounding(np.maximum(np.abs(p_low), np.abs(p_high))) + pad
     low = np.full(network.n_units, enclosure.low) - margin
     high = np.full(network.n_units, enclosure.high) + margin
+    # Image and intersection.
     for _ in range(max_iter):
         z = W @ (0.5 * low + 0.5 * high) + centre
         reach = A @ (0.5 * high - 0.5 * low) + radius
@@ -57,11 +83,12 @@ def interval_box(
         low, high = below, above
         if change < tol:
             break
-    # z is that of the box before the last intersection, which holds the last one
+    # The bounds of z belong to the box before the last intersection, which contains the last one.
     return boxed(network, low, high, z_low, z_high)
 
 
 def boxed(network: IntervalNetwork, low: Array, high: Array, z_low: Array, z_high: Array) -> Box:
+    """Return the box of these bounds, with the bounds of the slopes that they imply."""
     least, largest = network.enclosure.slopes(z_low, z_high)
     return Box(low, high, z_low, z_high, least, largest)
 
@@ -74,20 +101,32 @@ def tube(
     max_periods: int = 1000,
     margin: Array | float = 0.0,
 ) -> list[Box]:
-    """Follow the box over the period of a drive, from the activation's range at its start.
+    """Return a box for each step of a periodic drive: entry t bounds the state before step t.
 
-    The drive is known up to an error, from the product that made it; states may be off by `margin`
-    after each step. Unlike a box for all inputs the boxes depend on the leak. Entry t bounds the
-    state before step t, and z in that step.
+    The boxes follow the drive step by step, period after period, each intersected with the one it
+    had a period before. Unlike the box for all inputs they depend on the leak.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    drives : array of shape (period, n_units)
+        The drive p of each step.
+    error : array of shape (n_units,)
+        By how much the rounding of W_in u may have changed `drives`.
+    max_periods : int
+    margin : float or array of shape (n_units,)
+        Error that each step may add to the states.
     """
+    # Errors of the pre-activations, and boxes that hold every state to begin with.
     enclosure, W, A, leak = network.enclosure, network.W, network.A, network.leak
     padding = network.rounding(np.abs(drives).max(axis=0)) + error
     kept, n_steps = 1 - leak, len(drives)
-    beyond = np.zeros(network.n_units) + margin / leak  # where such errors add up to
+    beyond = np.zeros(network.n_units) + margin / leak  # the sum of such errors over all steps
     low = np.tile(enclosure.low - beyond, (n_steps + 1, 1))
     high = np.tile(enclosure.high + beyond, (n_steps + 1, 1))
     margin = margin + 4 * EPS * max(abs(enclosure.low), abs(enclosure.high)) + TINY
     z_low, z_high = np.empty_like(drives), np.empty_like(drives)
+    # One period after another.
     for _ in range(max_periods):
         change = 0.0
         for t, drive in enumerate(drives):
@@ -99,7 +138,7 @@ def tube(
             above = np.minimum(high[t + 1], kept * high[t] + leak * above + margin)
             change = max(change, np.max(below - low[t + 1]), np.max(high[t + 1] - above))
             low[t + 1], high[t + 1] = below, above
-        # one period on, the box after the last step is that before the first
+        # The box after the last step bounds the state before the first step of the next period.
         low[0], high[0] = np.maximum(low[0], low[-1]), np.minimum(high[0], high[-1])
         if change < _CLOSE:
             break

@@ -1,4 +1,4 @@
-"""What a proof comes back as."""
+"""The result of a proof, from `certify`, `certify_cycle` and `certify_loop`."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class Certificate:
     theorem : str
         Its name in the documentation; "none" where it does not hold.
     box : array of shape (2, n_units), of a cycle (period, 2, n_units)
-        Bounds of every unit's state in the end, lower then upper; for a cycle before each step.
+        Bounds that every unit's state comes to lie in, lower then upper; of a cycle, the bounds
+        before each step of its period.
     gains : array of shape (n_units,), of a cycle (period, n_units)
         Largest slope of the activation inside the box.
     weights : array of shape (n_units,) or None
         The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
         inside the box (of a cycle: over every period that starts before step 0). two_norm:
         ``||weights * e||_2`` does so if all leak rates are equal. None where the proof is of the
-        long run only: by series, or where zonotopes have narrowed the box. The constant that
-        `rate` is up to is the ratio of the largest of them to the smallest.
+        long run only: by series, or where zonotopes have narrowed the box. The constant that goes
+        with `rate` is the ratio of the largest weight to the smallest.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
         is fed back keeps the drive inside.
@@ -48,11 +49,12 @@ class Certificate:
         Whether the proof rests on the units sharing their inputs: then it covers drives that
         inputs of `input_range` make, and no others.
     resolution : float or None
-        The largest difference of any unit's state that rounding may keep up for ever between two
-        trajectories under the same input, run in the reservoir's dtype: `rate` is of the exact map,
-        and floating point follows it down to here. At most the width of the box that errors of
-        rounding widen, which may be far wider than `box`; infinite where a leak rate is so small
-        that rounding stalls the state. None where the proof has no `weights`, and of a closed loop.
+        The largest difference, in any unit, that rounding may sustain for ever between two
+        trajectories under the same input, run in the reservoir's dtype. `rate` is that of the exact
+        map; computed trajectories approach each other at that rate down to this difference. It is
+        at most the width of a box that includes rounding errors, which may be far wider than `box`,
+        and infinite where a leak rate is so small that rounding stalls the state. None where the
+        proof has no `weights`, and for a closed loop.
 
     Examples
     --------
@@ -154,7 +156,7 @@ class Certificate:
 
 
 def no_certificate(network: IntervalNetwork) -> Certificate:
-    """Return what is left to say where sums over the weights overflow."""
+    """Return a certificate that does not hold, for a network whose sums may overflow."""
     ends = np.array([network.enclosure.low, network.enclosure.high])
     box = np.repeat(ends[:, None], network.n_units, axis=1)
     slopes = network.enclosure.slopes(np.full(1, -1e300), np.full(1, 1e300))[1]

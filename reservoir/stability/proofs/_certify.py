@@ -1,15 +1,18 @@
-"""Proofs that a network forgets its start, for all inputs in a range."""
+"""`certify`: prove that a network forgets its start, for all inputs in a range.
+
+First a box is found that every trajectory comes into, then the proofs of `PROOFS` are tried in it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.activations.enclosures import EPS
 from reservoir.stability._arguments import as_reservoir
 from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
 from reservoir.stability.proofs._boxes import Box, interval_box
@@ -20,17 +23,39 @@ from reservoir.stability.proofs._interval_network import (
     is_manageable,
     read_network,
 )
-from reservoir.stability.proofs._max_norm import max_norm_rate
+from reservoir.stability.proofs._max_norm import max_norm_proof
 from reservoir.stability.proofs._resolution import resolution
-from reservoir.stability.proofs._series_rate import series_rate
-from reservoir.stability.proofs._two_norm import two_norm_rate
+from reservoir.stability.proofs._series_rate import series_proof
+from reservoir.stability.proofs._two_norm import two_norm_proof
 from reservoir.stability.proofs._zonotopes import zonotope_box
 
-METHODS = ("auto", "thorough", "max_norm", "two_norm", "series")
-_THEOREMS = {
-    "max_norm": "C2: contraction in a weighted maximum norm",
-    "two_norm": "C3: contraction in a weighted Euclidean norm",
-    "series": "C4: series of the linearisation",
+
+class Proof(NamedTuple):
+    """One way to prove that a network contracts inside a box.
+
+    Attributes
+    ----------
+    theorem : str
+        Its name in the documentation.
+    rate : callable
+        ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
+        if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
+        each step, or None if there is no such norm. (The weights of "two_norm" are those of a
+        Euclidean norm; `resolution` knows it by name.)
+    dense : bool
+        Whether it forms dense n_units x n_units matrices.
+    """
+
+    theorem: str
+    rate: Callable[[IntervalNetwork, Box], tuple[float, Array | None]]
+    dense: bool
+
+
+# In the order in which "auto" and "thorough" try them: the cheapest first.
+PROOFS = {
+    "max_norm": Proof("C2: contraction in a weighted maximum norm", max_norm_proof, dense=False),
+    "two_norm": Proof("C3: contraction in a weighted Euclidean norm", two_norm_proof, dense=True),
+    "series": Proof("C4: series of the linearisation", series_proof, dense=True),
 }
 
 
@@ -117,25 +142,27 @@ def certify(
     >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-0.7, -0.7]), -0.5, 0.5))
     False
     """
-    check_choice("method", method, METHODS)
+    check_method(method)
     network = read_network(reservoir, drive_min, drive_max)
     made = as_reservoir(reservoir)
+    # Only the drive's bounds are known.
     if input_range is None and output_range is None:
         found = certify_network(network, method)
         terms = np.maximum(np.abs(network.drive_min), np.abs(network.drive_max))
         return replace(found, resolution=resolution(found, network, made, terms))
+    # The range of the inputs is known: it must be within the drive's, and may be used in the proof.
     of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
-    network = _reaching(network, reservoir, of_inputs, of_outputs)
+    network = _widened(network, reservoir, of_inputs, of_outputs)
     found = certify_network(network, method, shared)
     terms = drive_terms(made, of_inputs, of_outputs)
     floor = resolution(found, network, made, terms)
     return replace(found, input_range=of_inputs, output_range=of_outputs, resolution=floor)
 
 
-def _reaching(
+def _widened(
     network: IntervalNetwork, reservoir: Any, of_inputs: Array, of_outputs: Array | None
 ) -> IntervalNetwork:
-    """Return the network with a drive that holds all that the inputs make, to the last digit."""
+    """Widen the bounds of the drive by what rounding may keep out of them of the inputs' range."""
     feedback = {}
     if of_outputs is not None:
         feedback = {"feedback_low": of_outputs[0], "feedback_high": of_outputs[1]}
@@ -156,7 +183,10 @@ def _reaching(
 def certify_network(
     network: IntervalNetwork, method: str = "auto", inputs: tuple[Array, Array] | None = None
 ) -> Certificate:
-    """`certify` on what has been checked."""
+    """Certify a network whose arguments have been checked.
+
+    `inputs` is the centre of the drive and the generators that the units share, if they are known.
+    """
     check_size(network, method)
     if not is_manageable(network):
         return no_certificate(network)
@@ -164,14 +194,23 @@ def certify_network(
     best = _attempt(network, box, method)
     if method == "thorough" and not best.holds:
         narrow = _attempt(network, zonotope_box(network, box, inputs), method)
-        if narrow.rate < best.rate:  # narrowed boxes hold trajectories in the end, not all the way
+        # A narrowed box holds every trajectory in the end, but one that starts in it may leave it
+        # for a while: no norm is known to shrink at each step.
+        if narrow.rate < best.rate:
             shared = narrow.holds and inputs is not None
             best = replace(narrow, weights=None, shared=shared)
     return best
 
 
+def check_method(method: str) -> None:
+    """Refuse a method that is not known."""
+    check_choice("method", method, ("auto", "thorough", *PROOFS))
+
+
 def check_size(network: IntervalNetwork, method: str) -> None:
-    if network.n_units > MAX_DENSE_UNITS and method not in ("auto", "max_norm"):
+    """Refuse a method that needs dense matrices of too many units."""
+    dense = method == "thorough" or (method in PROOFS and PROOFS[method].dense)
+    if dense and network.n_units > MAX_DENSE_UNITS:
         raise ValueError(
             f"method={method!r} needs dense matrices of n_units={network.n_units}; it is offered "
             f'up to {MAX_DENSE_UNITS}. Use method="auto" or "max_norm".'
@@ -179,28 +218,13 @@ def check_size(network: IntervalNetwork, method: str) -> None:
 
 
 def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
-    """Try the methods in turn; return the first success, else the failure of least rate."""
-    gains, leak = box.largest_slope, network.leak
-
-    def max_norm() -> tuple[float, Array | None]:
-        r, v = max_norm_rate(network, gains)
-        return leaky_rate(r, leak), v
-
-    def two_norm() -> tuple[float, Array | None]:
-        r, P = two_norm_rate(network, gains)
-        return leaky_rate(r, leak), P
-
-    def series() -> tuple[float, Array | None]:
-        start = max_norm_rate(network, gains)[1]
-        return series_rate(network, box.least_slope, gains, start), None
-
-    ways = {"max_norm": max_norm, "two_norm": two_norm, "series": series}
-    names = [method] if method in ways else list(ways)
+    """Return the certificate of the first proof that succeeds, else of the least rate."""
+    names = [method] if method in PROOFS else list(PROOFS)
     if network.n_units > MAX_DENSE_UNITS:
-        names = ["max_norm"]
+        names = [name for name in names if not PROOFS[name].dense]
     best: Certificate | None = None
     for name in names:
-        rate, weights = ways[name]()
+        rate, weights = PROOFS[name].rate(network, box)
         if best is None or rate < best.rate:
             best = _certificate(network, box, name, rate, weights)
         if best.holds:
@@ -212,20 +236,15 @@ def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
 def _certificate(
     network: IntervalNetwork, box: Box, method: str, rate: float, weights: Array | None
 ) -> Certificate:
+    """Return what a proof has found as a certificate."""
     return Certificate(
         holds=bool(rate < 1),
         rate=float(rate),
         method=method,
-        theorem=_THEOREMS[method] if rate < 1 else "none",
+        theorem=PROOFS[method].theorem if rate < 1 else "none",
         box=np.array([box.low, box.high]),
         gains=box.largest_slope,
         weights=weights if rate < 1 else None,
         drive_min=network.drive_min,
         drive_max=network.drive_max,
     )
-
-
-def leaky_rate(r: float, leak: Array) -> float:
-    """Return 1 - a_min (1 - r), rounded up; with r above 1 the largest leak counts."""
-    a = leak.min() if r < 1 else leak.max()
-    return float(1 - a * (1 - r)) + 4 * EPS if np.isfinite(r) else np.inf

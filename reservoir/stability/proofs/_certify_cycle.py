@@ -1,4 +1,4 @@
-"""Proofs that a periodic input leads to one limit cycle."""
+"""`certify_cycle`: prove that a periodic input leads to one limit cycle, from any start."""
 
 from __future__ import annotations
 
@@ -80,6 +80,7 @@ def certify_cycle(
     >>> certificate.holds, certificate.box.shape
     (True, (5, 2, 1))
     """
+    # The drive of each step, and what rounding may have done to it.
     check_choice("method", method, _METHODS)
     reservoir = as_reservoir(reservoir)
     if method != "max_norm" and method != "auto":
@@ -87,10 +88,10 @@ def certify_cycle(
     drives = periodic_drive(reservoir, inputs, feedback)
     network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
     terms = drive_terms(reservoir, *_as_doubles(inputs, feedback))
-    # what rounding may have done to the drives
     error = (reservoir.n_features + reservoir.n_outputs + 4) * EPS * terms
     if not is_manageable(network):
         return no_certificate(network)
+    # The boxes of the steps, and the contraction over a period by one or several proofs.
     boxes = tube(network, drives, error)
     r, v = cycle_rate(network, boxes)
     weights: Array | None = v
@@ -101,9 +102,10 @@ def certify_cycle(
         boxes, weights = zonotope_tube(network, boxes, drives, error), None
         rates["max_norm"], v = cycle_rate(network, boxes)
         rates["series"] = series_cycle_rate(network, boxes, v)
+    # The best of them, as a rate per step.
     chosen = min(rates, key=lambda name: rates[name])
     rate = rates[chosen]
-    if rate < 1:  # rounded up: a root is not exact
+    if rate < 1:  # the root is rounded up
         rate = min(rate ** (1 / len(drives)) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0)
     found = Certificate(
         holds=bool(rates[chosen] < 1),
@@ -121,11 +123,13 @@ def certify_cycle(
 
 
 def _as_doubles(inputs: ArrayLike, feedback: ArrayLike | None) -> tuple[Array, Array | None]:
+    """Return inputs and feedback, which have been checked, as arrays of doubles."""
     outputs = None if feedback is None else np.asarray(feedback, dtype=float)
     return np.asarray(inputs, dtype=float), outputs
 
 
 def _check_cycle_size(n_units: int, method: str) -> None:
+    """Refuse too many units for the dense products of a window."""
     if n_units > MAX_SERIES_UNITS:
         raise ValueError(
             f"method={method!r} over a cycle forms dense products: n_units={n_units} exceeds "

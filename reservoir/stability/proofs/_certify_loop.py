@@ -1,4 +1,4 @@
-"""Proofs for networks that run on their own outputs."""
+"""`certify_loop`: prove that a network that runs on its own outputs comes to rest."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reservoir._typing import Array, ArrayLike
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import as_limits
-from reservoir.stability._arguments import as_double, as_pair, as_real, as_reservoir, enclosure_of
+from reservoir.stability._arguments import as_double, as_pair, as_real, as_reservoir
 from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._diagonal_scaling import scaled_rows
-from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._interval_network import read_network
 from reservoir.stability.proofs._max_norm import perron_bound
 
 _THEOREM = "C6: contraction of the closed loop"
@@ -32,12 +32,13 @@ def certify_loop(
 ) -> Certificate:
     """Prove that a network that runs on its own outputs comes to rest at one fixed point.
 
-    Not what a generator is to do: one that oscillates **must** fail it. To know that a generator
-    listens well certify the reservoir under the teacher's outputs (`certify`), never its loop.
+    This is not what a generator of oscillations should do: one that works **must** fail it. What a
+    good generator needs is the echo state property under the teacher's outputs: certify its
+    reservoir with `certify`, not its loop.
 
-    The state of the loop is the reservoir's and the last output, for with ``include_input=True``
-    the output that is fed back also enters the next output directly:
-    ``y[t] = C x[t] + D y[t-1] + c``. The matrix W + W_fb C says nothing then.
+    The state of the loop is that of the reservoir together with the last output: with
+    ``include_input=True`` the output that is fed back also enters the next output directly,
+    ``y[t] = C x[t] + D y[t-1] + c``, so that the matrix W + W_fb C does not describe the loop.
 
     Parameters
     ----------
@@ -54,10 +55,10 @@ def certify_loop(
     Returns
     -------
     Certificate
-        The box holds the outputs behind the units: shape (2, n_units + n_outputs); it is the whole
-        line where the outputs cannot be bounded. ``drive_min`` and ``drive_max`` bound what the
-        units receive of them. ``resolution`` is None: what rounding leaves depends on how the
-        readout's terms cancel, of which the proof knows no bound.
+        Its box has shape (2, n_units + n_outputs): bounds of the units, then of the outputs, which
+        are infinite where the outputs cannot be bounded. ``drive_min`` and ``drive_max`` bound what
+        the units receive of the outputs. ``resolution`` is None: what rounding leaves depends on
+        how the readout's terms cancel, of which the proof knows no bound.
 
     Raises
     ------
@@ -87,6 +88,7 @@ def certify_loop(
 
 
 def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, Array, bool]:
+    """Return coefficients, intercept and include_input, from the arguments or a fitted model."""
     if readout is None:
         if not hasattr(model, "coef_"):
             raise TypeError(
@@ -112,7 +114,12 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
 
 
 class _Loop:
-    """x' = (1 - a) x + a f(W x + V y + b), y' = C x' + D y + c, with y held to the clip in V y."""
+    """The loop x' = (1 - a) x + a f(W x + V y + b), y' = C x' + D y + c, in double precision.
+
+    V holds the columns of W_in or W_fb that the outputs enter through. C, D and c are the readout's
+    weights of states and of outputs, and its constant. Outputs are clipped before they are fed
+    back, if there is a clip.
+    """
 
     def __init__(
         self,
@@ -123,6 +130,7 @@ class _Loop:
         exog: Any,
         clip: Any,
     ) -> None:
+        # Which inputs the outputs are, and which are exogenous.
         n, q = reservoir.n_units, len(coef)
         n_columns = n + (reservoir.n_features if include_input else 0)
         if coef.shape[1] != n_columns:
@@ -135,32 +143,16 @@ class _Loop:
             raise ValueError(f"coef has {q} rows; W_fb has {reservoir.n_outputs} columns.")
         if n_fed > reservoir.n_features:
             raise ValueError(f"coef has {q} rows; W_in has {reservoir.n_features} columns.")
-        given = np.zeros(reservoir.n_features - n_fed)
-        if exog is not None:
-            given = as_real("exog", exog)
-            if given.shape != (reservoir.n_features - n_fed,) or not np.isfinite(given).all():
-                raise ValueError(
-                    f"exog must be finite, of shape ({reservoir.n_features - n_fed},); got "
-                    f"{given.shape}."
-                )
+        given = _read_exog(exog, reservoir.n_features - n_fed)
+        # The matrices of the loop. Exogenous inputs are constant: they go into b and c.
         self.V = reservoir.W_fb.astype(float) if through_weights else W_in[:, :q]  # type: ignore[union-attr]
         self.C, tail = coef[:, :n], coef[:, n:]
         self.D = tail[:, :n_fed] if include_input and n_fed else np.zeros((q, q))
         offset = W_in[:, n_fed:] @ given
         self.c = intercept + (tail[:, n_fed:] @ given if include_input else 0.0)
-        W = as_double(reservoir.W)
-        leak = np.broadcast_to(np.asarray(reservoir.leak_rate, dtype=float), (n,))
-        zero = np.zeros(n)
-        self.network = IntervalNetwork(
-            W,
-            abs(W),
-            zero,
-            zero,
-            reservoir.bias.astype(float) + offset,
-            leak,
-            enclosure_of(reservoir.activation),
-        )
-        # what the sums above lose: added to every pre-activation and to every output
+        network = read_network(reservoir, 0.0, 0.0)
+        self.network = network.biased(network.bias + offset)
+        # Rounding errors of b and c, which every pre-activation and every output is off by.
         sums = np.abs(W_in[:, n_fed:]) @ np.abs(given) + np.abs(reservoir.bias)
         self.z_error = (len(given) + 4) * EPS * sums + TINY
         tails = np.abs(tail[:, n_fed:]) @ np.abs(given) if include_input else 0.0
@@ -168,6 +160,8 @@ class _Loop:
         self.clip = _read_clip(clip, q)
 
     def certificate(self) -> Certificate:
+        """Return what is proved: a box for states and outputs, and the contraction inside it."""
+        # What is known before any iteration: the activation's range, and a bound of the outputs.
         net, n = self.network, self.network.n_units
         reach = max(abs(net.enclosure.low), abs(net.enclosure.high))
         limit = self._largest_outputs(reach)
@@ -177,6 +171,7 @@ class _Loop:
         rate, weights = np.inf, None
         p_low = p_high = np.full(n, np.inf)
         if np.isfinite(limit).all() and self._is_manageable(limit):
+            # Intersect the box of states and outputs with its image until it shrinks no more.
             for _ in range(_MAX_ITER):
                 z_low, z_high, p_low, p_high = self._preactivation(low, high, y_low, y_high)
                 below, above = net.enclosure.values(z_low, z_high)
@@ -187,6 +182,7 @@ class _Loop:
                 y_low, y_high = np.maximum(y_low, least), np.minimum(y_high, largest)
                 if change < 1e-9:
                     break
+            # Contraction in a weighted maximum norm of states and outputs together.
             gains = net.enclosure.slopes(z_low, z_high)[1]
             rate, weights = perron_bound(self._comparison(gains), decide=None)
         holds = bool(rate < 1)
@@ -203,7 +199,7 @@ class _Loop:
         )
 
     def _is_manageable(self, limit: Array) -> bool:
-        """Whether no sum comes near to where it overflows."""
+        """Whether weights and outputs are so small that no sum or product overflows."""
         parts = self.network.A, abs(self.V), abs(self.C), abs(self.D)
         return (
             all(is_small(part) for part in parts)
@@ -211,25 +207,27 @@ class _Loop:
         )
 
     def _largest_outputs(self, reach: float) -> Array:
-        """Return a bound of |y| in the end, infinite if there is none."""
+        """Return a bound of |y| in the end, infinite if none is found, for |x| <= `reach`."""
         q = len(self.C)
         forced = reach * np.abs(self.C).sum(axis=1) + np.abs(self.c) + self.y_error
         slack = 1 + (self.C.shape[1] + 2 * q + 20) * EPS
         clipped = self.clip is not None and np.isfinite(self.clip).all()
-        if clipped:  # D multiplies what is fed back, clipped
+        # Clipped on both sides: D multiplies outputs within the clip.
+        if clipped:
             assert self.clip is not None
             fed = np.maximum(np.abs(self.clip[0]), np.abs(self.clip[1]))
             return (forced + np.abs(self.D) @ fed) * slack
+        # Else |y| <= |D| |y| + forced, which bounds y if |D| has spectral radius below 1.
         radius, _ = perron_bound(np.abs(self.D))
         if radius >= 1:
             return np.full(q, np.inf)
         bound = np.linalg.solve(np.eye(q) - np.abs(self.D), forced) * (1 + 1e-6)
-        # verified, not trusted: the image of the bound lies inside it
+        # The solution is rounded: that it is a bound is verified.
         inside = ((forced + np.abs(self.D) @ bound) * slack <= bound).all() and (bound > 0).all()
         return bound if inside else np.full(q, np.inf)
 
     def _fed(self, low: Array, high: Array) -> tuple[Array, Array]:
-        """Return bounds of what is fed back."""
+        """Return bounds of what is fed back, from bounds of the outputs."""
         if self.clip is None:
             return low, high
         return np.clip(low, *self.clip), np.clip(high, *self.clip)
@@ -237,6 +235,7 @@ class _Loop:
     def _preactivation(
         self, low: Array, high: Array, y_low: Array, y_high: Array
     ) -> tuple[Array, Array, Array, Array]:
+        """Return bounds of the pre-activations, and of the part V y of them that is fed back."""
         net = self.network
         fed_low, fed_high = self._fed(y_low, y_high)
         p_low, p_high = image_of_box(self.V, fed_low, fed_high)
@@ -246,6 +245,7 @@ class _Loop:
         return z - radius + p_low, z + radius + p_high, p_low, p_high
 
     def _outputs(self, low: Array, high: Array, y_low: Array, y_high: Array) -> tuple[Array, Array]:
+        """Return bounds of the next outputs, from bounds of the states and of the last outputs."""
         by_state = image_of_box(self.C, low, high)
         by_output = image_of_box(self.D, *self._fed(y_low, y_high))
         least, largest = by_state[0] + by_output[0] + self.c, by_state[1] + by_output[1] + self.c
@@ -253,7 +253,7 @@ class _Loop:
         return least - error, largest + error
 
     def _comparison(self, gains: Array) -> Array:
-        """Return L with (|e'|, |g'|) <= L (|e|, |g|) for differences of states and outputs."""
+        """Return L with (|e'|, |g'|) <= L (|e|, |g|), e differences of states and g of outputs."""
         net, (q, n) = self.network, self.C.shape
         L = np.zeros((n + q, n + q))
         A = net.A.toarray() if sp.issparse(net.A) else net.A
@@ -265,7 +265,18 @@ class _Loop:
         return L * (1 + (n + 12) * EPS)
 
 
+def _read_exog(exog: Any, n_exog: int) -> Array:
+    """Return the checked constant exogenous inputs, of shape (n_exog,); zeros for None."""
+    if exog is None:
+        return np.zeros(n_exog)
+    given = as_real("exog", exog)
+    if given.shape != (n_exog,) or not np.isfinite(given).all():
+        raise ValueError(f"exog must be finite, of shape ({n_exog},); got {given.shape}.")
+    return given
+
+
 def _read_clip(clip: Any, q: int) -> tuple[Array, Array] | None:
+    """Return the checked bounds of the clip, each of shape (n_outputs,), or None."""
     limits = as_limits(clip, q, np.float64)
     if limits is None:
         return None

@@ -40,7 +40,7 @@ class EchoStateConditions:
     necessary : bool
         Whether the first is at most 1. Without bias and input a reservoir that fails it has no
         echo state property [1]_; with a bias, or with inputs that keep away from zero, it may. At
-        exactly 1 it says nothing: one tanh unit of gain 1 has the property.
+        exactly 1 it decides nothing: one tanh unit of gain 1 has the property.
 
     References
     ----------
@@ -65,7 +65,7 @@ class EchoStateConditions:
 
     @property
     def margins(self) -> dict[str, float]:
-        """What each number has left to 1; negative where its condition fails."""
+        """By how much each number is below 1; negative where its condition fails."""
         names = ("spectral_radius", "spectral_norm", "abs_radius", "diagonal_schur")
         return {name: 1.0 - getattr(self, name) for name in names}
 
@@ -85,7 +85,10 @@ class EchoStateConditions:
 
 
 def _compared(kind: str, value: float) -> str:
-    """Return the sign that says whether a condition holds: a radius of 1 is not ruled out."""
+    """Return how a condition's number compares with 1, as a sign.
+
+    The necessary condition allows a spectral radius of exactly 1; the sufficient ones do not.
+    """
     if kind == "necessary":
         return "<=" if value <= 1 else ">"
     return "<" if value < 1 else ">="
@@ -94,8 +97,8 @@ def _compared(kind: str, value: float) -> str:
 def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateConditions:
     """Check the known necessary and sufficient conditions for the echo state property.
 
-    They look at the weights alone: at no bias and at no range of the inputs. `certify` does, and
-    proves more.
+    They depend on the weights alone. `certify` takes the bias and the range of the inputs into
+    account, and proves more.
 
     Parameters
     ----------
@@ -140,6 +143,7 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
             f"W must be a matrix; got {type(W).__name__}. Pass its W, for instance "
             "echo_state_conditions(model.reservoir_.W, model.reservoir_.leak_rate)."
         )
+    # The four numbers.
     W = read_matrix(W)
     leak = read_leak(leak_rate, W.shape[0])
     A = abs(W)
@@ -148,6 +152,7 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     leaky = scaled_rows(leak, sp.csr_array(W)) + scaled_rows(1 - leak, identity)
     norm = float(leading_singular(W)[1][0])
     P, schur = best_scaling(W, A, v, norm)
+    # What is below 1 is proved, not only computed.
     proved = abs_bound < 1 or _proved_below_one(W, np.ones(len(leak)), norm)
     proved = proved or _proved_below_one(W, P, schur)
     abs_radius = spectral_radius(A)
@@ -158,15 +163,15 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
 
 
 def _proved_below_one(W: Matrix, P: Array, value: float) -> bool:
-    """Whether ||P W P^-1|| < 1 is proved."""
+    """Whether ||P W P^-1||_2 < 1 is proved; `value` is the norm as computed."""
     if value >= 1:
         return False
     B = scaled_matrix(np.ones(len(P)), W, P)
     values = B.data if sp.issparse(B) else B
-    rounding = 8 * EPS * float(np.sqrt((values * values).sum()))  # of the entries of B
+    rounding = 8 * EPS * float(np.sqrt((values * values).sum()))  # in the entries of B
     if W.shape[0] <= MAX_DENSE_UNITS:
         return norm_bound(B, below=1.0) + rounding < 1
-    # ||B||^2 = rho(B'B) <= rho(|B'B|), with what the rounding of the product may have lost
+    # Too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|), the rounding of the product added.
     gram = B.T @ B
     error = (float(np.diff(sp.csc_array(B).indptr).max()) + 8) * EPS
     size = abs(B).T @ abs(B) * error

@@ -1,4 +1,7 @@
-"""How fast differences shrink over the tube of a periodic drive."""
+"""How fast differences of states shrink over one period of a drive: theorem C5.
+
+Each step t has a box of its own, from `tube`, with bounds of the slopes in it.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,18 @@ from reservoir.stability._rounding import FLOOR, OVERFLOWS, SMALL, TINY
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
-MAX_SERIES_UNITS = 500
-_WINDOW = 8  # steps whose products are formed; windows follow one another
-_ITERATIONS = 60
+MAX_SERIES_UNITS = 500  # the series holds some _WINDOW^2 / 2 dense matrices for each window
+_WINDOW = 8  # steps over which products of Jacobians are formed
+_ITERATIONS = 60  # of the power iteration
 
 
 @OVERFLOWS
 def cycle_rate(network: IntervalNetwork, boxes: list[Box]) -> tuple[float, Array]:
-    """Return r and v > 0 with (prod_t M_t) v <= r v over a period, M_t = (1-a) I + a diag(d)|W|."""
+    """Return r and v > 0 such that ``max_i |e_i| / v_i`` is multiplied by at most r in a period.
+
+    That is M_T ... M_1 v <= r v with M_t = (1 - a) I + a diag(d_t)|W|, where d_t are the largest
+    slopes of step t and a the leak rates.
+    """
     leak, A = network.leak, network.A
     kept = 1 - leak
     slack = (1 + (float(network.row_sizes.max()) + 10) * EPS) ** len(boxes)
@@ -35,6 +42,10 @@ def cycle_rate(network: IntervalNetwork, boxes: list[Box]) -> tuple[float, Array
 def _best_ratio(
     over_period: Callable[[Array], Array], v: Array, slack: float
 ) -> tuple[float, Array]:
+    """Return the least r that a power iteration finds, and its v > 0, with over_period(v) <= r v.
+
+    `slack` is the factor that covers the rounding of `over_period`.
+    """
     best, best_v = np.inf, v
     for _ in range(_ITERATIONS):
         u = over_period(v)
@@ -53,10 +64,20 @@ def _best_ratio(
 
 @OVERFLOWS
 def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) -> float:
-    """Return a bound of the contraction over a period by mean slopes and their radii.
+    """Return a bound of the contraction over a period by a series about the mean slopes.
 
-    e[t+1] = C_t e[t] + q_t with C_t = (1-a) I + a D_c W and |q_t| <= a D_r |W e[t]|; within a
-    window products of the C_t are formed, so that their signs count.
+    With the middle D_c of the slopes of step t, and their largest distance D_r from it, the
+    difference e of two states becomes C_t e + q_t with C_t = (1 - a) I + a D_c W and
+    ``|q_t| <= a D_r |W e|``. Within a window of steps the products of the C_t are formed, which
+    keeps the signs of the weights; from window to window only bounds of ``|e|`` are passed on.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    boxes : list of Box
+        One for each step of the period.
+    start : array of shape (n_units,)
+        A positive vector to begin with, such as the weights of `cycle_rate`.
     """
     if network.n_units > MAX_SERIES_UNITS:
         raise ValueError(
@@ -76,9 +97,10 @@ def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) 
 
 
 class _Window:
-    """Bounds of |e| at the end of a few steps from bounds at their start."""
+    """Passes bounds of |e| through a few steps, whose products of C_t are formed once."""
 
     def __init__(self, network: IntervalNetwork, boxes: list[Box]) -> None:
+        # C_t of each step as `centres`, |C_t| without cancellation as `sizes`, a D_r as `radii`.
         leak, n = network.leak, network.n_units
         W = network.W.toarray() if not isinstance(network.W, np.ndarray) else network.W
         A, identity = np.abs(W), np.eye(n)
@@ -91,7 +113,8 @@ class _Window:
             centres.append((1 - leak)[:, None] * identity + (leak * centre)[:, None] * W)
             sizes.append((1 - leak)[:, None] * identity + (leak * centre)[:, None] * A)
             radii.append(leak * radius * (1 + 8 * EPS) + TINY)
-        # reach[j][t]: bound of |W Q(j, t)|, ends[j]: of |Q(j, T)|, Q(j, t) = C_{t-1} ... C_j
+        # With Q(j, t) = C_{t-1} ... C_j, which carries a difference from step j to step t:
+        # reach[j][t - j] bounds |W Q(j, t)|, and ends[j] bounds |Q(j, T)|, T the window's length.
         self.reach: list[list[Array]] = []
         self.ends: list[Array] = []
         self.radii = radii
@@ -106,16 +129,19 @@ class _Window:
             self.ends.append(self._padded(product, error))
 
     def _padded(self, product: Array, error: Array) -> Array:
+        """Return a bound of the exact product's absolute values."""
         return (np.abs(product) + error) * self.slack
 
     def advance(self, v: Array) -> Array:
-        """Return bounds of |e| at the end from bounds v at the start."""
-        pushes: list[Array] = []  # bounds of |q_t|
+        """Return bounds of |e| after the window from bounds v before it."""
+        # Bounds of |q_t|, step by step: q_t depends on e, which earlier ones have contributed to.
+        pushes: list[Array] = []
         for t, radius in enumerate(self.radii):
             z = self.reach[0][t] @ v
             for j, push in enumerate(pushes):
                 z = z + self.reach[j + 1][t - j - 1] @ push
             pushes.append(radius * z * self.slack)
+        # What is left of v and of each q_t at the end.
         out = self.ends[0] @ v
         for j, push in enumerate(pushes):
             out = out + self.ends[j + 1] @ push

@@ -1,4 +1,4 @@
-"""Products of diagonal matrices with sparse or dense ones."""
+"""Diagonal matrices, given by their diagonals, times sparse or dense ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def scaled_rows(d: Array, M: Matrix) -> Matrix:
 
 
 def scaled_matrix(d: Array, W: Matrix, P: Array) -> Matrix:
-    """Return P diag(d) W P^-1 for a diagonal P."""
+    """Return diag(P) diag(d) W diag(P)^-1, whose Euclidean norm is a weighted norm of diag(d) W."""
     rows = scaled_rows(P * d, W)
     if sp.issparse(rows):
         data = rows.data / P[rows.indices]

@@ -1,4 +1,10 @@
-"""Contraction by the series about the mean slopes: theorem C4."""
+"""Contraction by a series about the mean slopes: theorem C4.
+
+Two states under the same input differ by e, and after a step by (1 - a) e + a D W e, where a is the
+leak rate and D a diagonal of slopes. Let D_c be the middle of the slopes that the box allows, and
+D_r their largest distance from it. Then the step is J e + q with J = (1 - a) I + a D_c W and
+``|q| <= a D_r |W e|``. Powers of J keep the signs of the weights, which theorem C2 discards.
+"""
 
 from __future__ import annotations
 
@@ -10,31 +16,44 @@ import scipy.sparse as sp
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import OVERFLOWS, TINY
+from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import IntervalNetwork
-from reservoir.stability.proofs._max_norm import perron_bound
+from reservoir.stability.proofs._max_norm import max_norm_rate, perron_bound
+
+
+def series_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
+    """Return the proved rate per step, infinity if there is none; no norm shrinks at each step."""
+    start = max_norm_rate(network, box.largest_slope)[1]
+    return series_rate(network, box.least_slope, box.largest_slope, start), None
 
 
 @OVERFLOWS
 def series_rate(network: IntervalNetwork, least: Array, largest: Array, start: Array) -> float:
-    """Return a rate below 1 at which differences decay by the series of theorem C4, or inf.
+    """Return a proved rate below 1 at which differences decay, or infinity.
 
-    With the slopes' middle in J = (1-a) I + a D_c W and their radius in S_j = a D_r W J^j, the
-    proof is a vector v > 0 with (sum_{j<n} |S_j| + |J^n|) v < v. Weighting the j-th term by
-    s^-(j+1) and the last by s^-n gives the rate s.
+    With S_j = a D_r W J^j the proof is a vector v > 0 with (sum_{j<n} |S_j| + |J^n|) v < v. If that
+    still holds with the j-th term multiplied by s^-(j+1), and the last by s^-n, the rate is s.
+
+    Parameters
+    ----------
+    least, largest : arrays of shape (n_units,)
+        Bounds of the slopes.
+    start : array of shape (n_units,)
+        A positive vector to try first, such as the weights of theorem C2.
     """
     series = _Series(network, least, largest)
     v = np.maximum(start / start.max(), 1e-100)
     terms, total = series.terms(v)
     if terms is not None and not (terms.sum(axis=0) < v).all():
-        # worth a second pass only if other weights can succeed
+        # The sum may have a spectral radius below 1 all the same: then its own vector is the proof.
         bound, v = perron_bound(total + TINY, start=v, decide=1.0)
         terms = series.terms(v, len(terms) - 1)[0] if bound < 1 else None
     return np.inf if terms is None else _weighted_rate(terms / v)
 
 
 class _Series:
-    """J and S_0 = a D_r W of a box, with bounds of what rounding does to their products."""
+    """J and S_0 = a D_r W of theorem C4, and bounds of the rounding in products of them."""
 
     def __init__(self, network: IntervalNetwork, least: Array, largest: Array) -> None:
         leak, W = network.leak, network.W
@@ -46,29 +65,33 @@ class _Series:
         kept = scaled_rows(1 - leak, identity)
         self.J: Any = kept + scaled_rows(leak * centre, W)
         self.S: Any = scaled_rows(leak * radius, W)
-        # |J| without cancellation on the diagonal: what errors are relative to
+        # Errors are relative to these: |J|, without cancellation on its diagonal, and a D_r |W|.
         self.K: Any = kept + scaled_rows(leak * centre, network.A)
         self.B: Any = scaled_rows(leak * radius * (1 + 8 * EPS), network.A)
-        # relative error of an entry of a product, sums and the making of J and S included
+        # Relative error of an entry of a product, the rounding of J and S included.
         self.unit = (float(network.row_sizes.max()) + 13) * EPS
         self.n_units = network.n_units
         self.longest = int(np.clip(12 / max(leak.min(), 0.1), 16, 120))
 
     def terms(self, v: Array, n_terms: int | None = None) -> tuple[Array | None, Array]:
-        """Return the bounds of |S_j| v, then of |J^n| v, and the sum of the matrices.
+        """Return bounds of |S_0| v, ..., |S_{n-1}| v and |J^n| v as rows, and the sum of matrices.
 
-        Without `n_terms` it ends when the powers of J have faded; None if they do not.
+        The sum is that of all |S_j| and |J^n|. Without `n_terms` it ends once the powers of J are
+        small, or do not decay any more. None in place of the rows if they grow beyond all bounds.
         """
         power = np.eye(self.n_units)
         total, rows = np.zeros_like(power), []
         slack = 1 + (self.n_units + 8) * EPS
-        lost, bound = np.zeros(self.n_units), v  # what the power times v is off; K^j v
+        # The error of the computed J^j v, and K^j v with K = |J|, which bounds |J^j| v.
+        lost, bound = np.zeros(self.n_units), v
         sizes = [1.0]
         for n in range(1, (n_terms or self.longest) + 1):
+            # The next term.
             product = np.abs(self.S @ power)
             total += product
             off = lost + self.unit * (bound + lost)
             rows.append((product @ v + self.B @ off) * slack + TINY)
+            # The next power of J, and its error.
             power = self.J @ power
             lost, bound = (self.K @ off) * slack, (self.K @ bound) * slack
             size = float(np.abs(power).sum(axis=1).max())
@@ -83,7 +106,10 @@ class _Series:
 
 
 def _weighted_rate(ratios: Array) -> float:
-    """Return the least rate s that the series proves, by bisection; inf if none below 1."""
+    """Return the least rate s that the series proves, by bisection; infinity if it proves none.
+
+    `ratios` are the rows of `_Series.terms`, divided by v.
+    """
     n = len(ratios) - 1
     exponents = -np.append(np.arange(1.0, n + 1), n)
     slack = 1 + (6 * n + 20) * EPS
