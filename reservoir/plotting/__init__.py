@@ -1,8 +1,8 @@
 """Pictures: arrays in, matplotlib `Axes` out.
 
-Nothing in the package imports this module, and matplotlib is imported inside its functions: without
-it each raises an ImportError that says what to install. Every picture reads in black and white:
-what differs, differs by line style, marker or grey.
+Nothing else in the package imports this one, and matplotlib is imported inside its functions: where
+it is missing each raises an ImportError that says what to install. Every picture can be read in
+black and white: what differs in colour also differs in line style, marker or grey.
 """
 
 from reservoir.plotting._bias_region import bias_region

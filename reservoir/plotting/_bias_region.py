@@ -30,10 +30,9 @@ def bias_region(
 ) -> Axes:
     """Draw, over the gain of one tanh unit, the biases that give it the echo state property.
 
-    In the hatched region it is proved for every drive in the range: theorems T0 to T3 of
-    `reservoir.stability.bias_bounds`. In the white one it fails for some constant drive if the
-    gain is positive, or if it is negative and there is no leak; with a leak and a negative gain it
-    is open there.
+    In the hatched region the property is proved for every drive in the range, by theorems T0 to T3
+    of `reservoir.stability.bias_bounds`. In the white region some constant drive violates it, if
+    the gain is positive or there is no leak; for a negative gain with a leak it is not known.
 
     Parameters
     ----------
@@ -44,8 +43,8 @@ def bias_region(
     leak_rate : float in (0, 1], per step, default=1.0
         Matters for negative gains only.
     printed : bool, default=False
-        Whether to draw the bounds as they are printed in [1]_, too, for gains above 1. They take
-        the wrong end of the drive: right only if it is symmetric about 0.
+        Whether to draw also the bounds as printed in [1]_, for gains above 1. They take the wrong
+        end of the drive, and are right only if its range is symmetric about 0.
     ax : matplotlib Axes, default=None
         Where to draw; by default a new figure of 7 x 3 inches.
 
@@ -79,6 +78,7 @@ def bias_region(
         raise ValueError(f"drive_min={low:g} must not exceed drive_max={high:g}. Swap them.")
     if len(grid) == 1:
         raise ValueError(f"gains holds only {grid[0]:g}; a picture takes two different ones.")
+    # The bounds over the gains; infinite where every bias is safe.
     grid = _with_jumps(grid, leak)
     bounds = [bias_bounds(float(g), low, high, leak_rate=leak) for g in grid]
     lower, upper = np.array([(b.lower[0], b.upper[0]) for b in bounds]).T
@@ -86,9 +86,11 @@ def bias_region(
     steep = grid[grid > 1] if printed else grid[:0]
     critical = critical_bias(steep)
     wrong = np.array([low - critical, high + critical])
+    # The range of biases to show: around all finite bounds.
     ends = np.concatenate([lower[known], upper[known], [-low, -high], wrong.ravel()])
     margin = 0.25 * (np.ptp(ends) or 1.0)
     bottom, top = ends.min() - margin, ends.max() + margin
+    # The proved region, its edges, and the printed ones.
     ax = new_axes(ax)
     ax.fill_between(grid, np.maximum(lower, bottom), top, **HATCHED, label="proved")
     ax.fill_between(grid, bottom, np.where(known, upper, bottom), **HATCHED)
@@ -105,9 +107,9 @@ def bias_region(
 
 
 def _with_jumps(gains: Array, leak: float) -> Array:
-    """Add the gains between which the bounds begin, so that no strip is left out of a picture."""
+    """Add the gains at which the bounds set in: the region is drawn right up to them."""
     edges = [1.0, np.nextafter(1.0, 2.0)]
-    m = 1.0 - 2.0 / leak  # at and below it a negative gain needs a bias
+    m = 1.0 - 2.0 / leak  # with a leak a negative gain at or below it needs a bias
     edges += [-1.0, np.nextafter(-1.0, -2.0)] if leak == 1 else [m, np.nextafter(m, 0.0)]
     inside = [edge for edge in edges if gains[0] < edge < gains[-1]]
     return np.unique(np.concatenate([gains, inside]))

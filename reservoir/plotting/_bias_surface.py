@@ -20,12 +20,13 @@ _PLANE_LINES = 9  # per axis
 
 
 def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
-    """Draw what one of two units does next, with the tangent planes behind the row-norm heuristic.
+    """Draw the next state of one of two units, and the tangent planes of the row-norm heuristic.
 
-    The surface is ``z = tanh(w1 x + w2 y + b)``, and ``s = w1^2 + w2^2``. Two planes of slope 1,
-    ``1 / sqrt(s)`` times (w1, w2), touch it, if s > 1. They meet the axis of z at
-    ``(b - k) / sqrt(s)`` and ``(b + k) / sqrt(s)`` with ``k = critical_bias(sqrt(s))``: the bias is
-    beyond the row-norm bound if both pass the origin on the same side.
+    The surface is ``z = tanh(w1 x + w2 y + b)``, where x and y are the states. Let
+    ``s = w1^2 + w2^2``. If s > 1, two planes of slope 1, that is of gradient
+    ``(w1, w2) / sqrt(s)``, touch the surface. They meet the z axis at ``(b - k) / sqrt(s)`` and
+    ``(b + k) / sqrt(s)`` with ``k = critical_bias(sqrt(s))``. The bias is beyond the row-norm bound
+    if both planes pass the origin on the same side.
 
     The bound is a **heuristic**: for more than one unit it does not give the echo state property
     (`reservoir.stability.bias_bounds` has the counterexample).
@@ -70,6 +71,7 @@ def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
             f"ax={ax!r} must be a three-dimensional Axes; make it with "
             'fig.add_subplot(projection="3d").'
         )
+    # The surface over both units' range, and the planes.
     norm = float(np.hypot(*row))
     ax = new_axes(ax, projection="3d")
     side = np.linspace(-1, 1, _SURFACE_POINTS)
@@ -80,14 +82,14 @@ def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
     if norm > 1:
         _draw_planes(ax, row / norm, b / norm, critical_bias(norm) / norm)
     ax.scatter([0], [0], [0], color="black", marker="x", s=36, depthshade=False, label="origin")
-    # across the slope and from low down: the surface is seen as a curve between two lines
+    # Seen from low down and along the planes, the surface is a curve between two lines.
     ax.view_init(elev=12, azim=np.degrees(np.arctan2(row[1], row[0])) - 75)
     _frame(ax)
     return legend_outside(ax, gap=0.1)
 
 
 def _frame(ax: Any) -> None:
-    """Label three axes so that nothing of them is cut off, on a small figure neither."""
+    """Label the three axes so that nothing is cut off even on a small figure."""
     for name, label in (("x", "unit 0"), ("y", "unit 1"), ("z", "next state")):
         getattr(ax, f"set_{name}label")(label, labelpad=-4 if name != "z" else -6)
         getattr(ax, f"set_{name}ticks")([-1, 0, 1])
@@ -96,7 +98,7 @@ def _frame(ax: Any) -> None:
 
 
 def _draw_planes(ax: Any, slope: Array, middle: float, half: float) -> None:
-    """Draw the planes ``z = slope . (x, y) + middle -+ half`` as nets of two line styles."""
+    """Draw the planes ``z = slope . (x, y) + middle -+ half`` as nets in two line styles."""
     side = np.linspace(-1, 1, _PLANE_LINES)
     x, y = np.meshgrid(side, side)
     for height, color, dash in ((middle - half, "firebrick", "-"), (middle + half, "navy", ":")):

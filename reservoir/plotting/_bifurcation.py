@@ -1,4 +1,4 @@
-"""Attractors over one parameter."""
+"""A bifurcation diagram: the attractors of a network over one parameter."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def bifurcation(
     values : array of shape (n_values,)
         Values of the parameter, increasing.
     points : sequence of n_values arrays of shape (n_points,)
-        At each value the states of one unit on all the attractors that were found; their numbers
-        may differ.
+        For each value, the states of one unit on all attractors that were found; their number may
+        differ from value to value.
     certified : bool array of shape (n_values,), default=None
-        Where a certificate holds: hatched.
+        Where a certificate holds; this is hatched.
     label : str, default="bias"
         The parameter's name.
     ax : matplotlib Axes, default=None
@@ -60,6 +60,7 @@ def bifurcation(
     >>> ax.get_legend_handles_labels()[1]
     ['certified', 'attractors']
     """
+    # Check the parameter and the states at each of its values.
     row = increasing("values", values)
     if len(points) != len(row):
         raise ValueError(f"points has {len(points)} entries for {len(row)} values: one array each.")
@@ -72,6 +73,7 @@ def bifurcation(
             )
         refuse_nonfinite(f"points[{i}]", cloud)
     mask = None if certified is None else read_mask(certified, row.shape)
+    # Certified intervals, then the states.
     ax = new_axes(ax)
     edges = cell_edges(row)
     if mask is not None:

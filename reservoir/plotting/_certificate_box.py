@@ -1,4 +1,4 @@
-"""A certificate's box against the states that were seen."""
+"""The box of a certificate, with states of the network."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 _BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0.9, "width": 0.7}
 _DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
-_NUMBER = 0.3  # inches that a unit's number takes
-_VISIBLE = 1e-3  # of a difference of states
-_MOST_ROWS = 200  # of the states, spread evenly: more marks would run together
+_NUMBER = 0.3  # width of a unit's number on the axis, in inches
+_VISIBLE = 1e-3  # differences of states below this cannot be seen
+_MOST_ROWS = 200  # at most so many states of a unit are marked: more would run together
 
 
 def certificate(
@@ -28,12 +28,13 @@ def certificate(
     units: int | Sequence[int] = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the box that a certificate encloses the states in, and states that were seen.
+    """Draw the box of a certificate, which holds all states in the end, and states of a run.
 
-    A bar for each unit: the interval that holds its state in the end, of a cycle's certificate the
-    union over the period. Dashes are sampled states, and a line joins the least and the largest.
-    The title says the certified rate, rounded up, or that nothing is certified; and what rounding
-    may leave of a difference (`Certificate.resolution`) where it could be seen.
+    Each unit has a bar: the interval that its state comes to lie in; for a cycle's certificate the
+    union over the period. Dashes are states of the run, and a line joins the least and the largest.
+    The title gives the certified rate, rounded up, or says that nothing is certified. It also gives
+    the difference that rounding may sustain (`Certificate.resolution`), if it is large enough to be
+    seen.
 
     Parameters
     ----------
@@ -71,6 +72,7 @@ def certificate(
     >>> ax.get_title(loc="left"), ax.get_legend_handles_labels()[1]
     ('certified rate 0.5001 per step', ['states', 'certified box'])
     """
+    # The interval of each unit, over all steps of a cycle.
     if not hasattr(certificate, "box"):
         raise TypeError(f"certificate={certificate!r} has no box; give the result of `certify`.")
     box = np.asarray(certificate.box, dtype=float)
@@ -85,6 +87,7 @@ def certificate(
     H = None if states is None else finite("states", states, "n_samples", "n_units")
     if H is not None and H.shape[1] != len(low):
         raise ValueError(f"states has {H.shape[1]} columns; the box has n_units={len(low)}.")
+    # Bars, then states over them.
     ax = new_axes(ax)
     places = np.arange(len(chosen))
     name = "certified box" if certificate else "box, not certified"
@@ -100,7 +103,7 @@ def certificate(
 
 
 def _draw_states(ax: Axes, places: Array, H: Array) -> None:
-    """Draw a dash for each of some rows, and a line over the range of all of them."""
+    """Draw dashes for some of the states, and a line over the range of all of them."""
     rows = np.unique(np.linspace(0, len(H) - 1, _MOST_ROWS).round().astype(int))
     at = np.broadcast_to(places, (len(rows), len(places)))
     size = float(np.clip(60 / len(places), 3, 12))
@@ -111,7 +114,7 @@ def _draw_states(ax: Axes, places: Array, H: Array) -> None:
 
 
 def _verdict(certificate: Any) -> str:
-    """Return the title. The rate is rounded up, with as many digits as keep it below 1."""
+    """Return the title; the rate is rounded up, with as many digits as it needs to stay below 1."""
     if not certificate:
         return "not certified"
     rate = float(certificate.rate)
@@ -124,7 +127,7 @@ def _verdict(certificate: Any) -> str:
 
 
 def _name_units(ax: Axes, places: Array, chosen: Array) -> None:
-    """Write the numbers of the units, of many only some."""
+    """Label the horizontal axis with the units' numbers, or with some of them if they are many."""
     every = int(np.ceil(len(places) * _NUMBER / inches(ax)[0]))
     ax.set_xticks(places[::every], labels=[str(unit) for unit in chosen[::every]])
     ax.set_xlim(-0.7, len(places) - 0.3)

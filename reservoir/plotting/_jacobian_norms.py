@@ -1,4 +1,4 @@
-"""How far a gradient reaches: the product of Jacobians over its depth."""
+"""The norm of the product of step Jacobians over its depth: how far gradients reach."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def jacobian_norms(
 ) -> Axes:
     """Draw the norm of the product of step Jacobians over its depth, on a logarithmic axis.
 
-    At 1, a dotted line, the gradient keeps its size; below it vanishes, above it explodes.
+    The dotted line is a norm of 1, where gradients keep their size: below it they vanish, above it
+    they explode.
 
     Parameters
     ----------
@@ -64,6 +65,7 @@ def jacobian_norms(
     n = table.shape[1]
     if labels is not None and (isinstance(labels, str) or len(labels) != n):
         raise ValueError(f"labels={labels!r} must be a list of {n} names, one per network.")
+    # Decimal logarithms; a curve ends where the product is zero.
     ax = new_axes(ax)
     ax.axhline(0, **MARK)
     depth = np.arange(1, len(table) + 1)

@@ -1,4 +1,4 @@
-"""What the states remember of past inputs."""
+"""The memory of a reservoir: how well its states reproduce past inputs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def memory_profile(profile: ArrayLike, *, ax: Axes | None = None) -> Axes:
-    """Draw how much of the input of each lag the states remember; the area is the capacity.
+    """Draw how well the states reproduce the input of each lag; the area is the memory capacity.
 
     Parameters
     ----------

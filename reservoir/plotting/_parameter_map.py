@@ -1,4 +1,4 @@
-"""A quantity over two parameters: exponents or numbers of attractors."""
+"""A map of exponents, or of numbers of attractors, over two parameters."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def parameter_map(
 ) -> Axes:
     """Draw a quantity over two parameters, with the region that is certified.
 
-    Exponents are blue below 0 and red above, darker the larger they are, with a broken line where
-    they change sign; counts are steps of grey. The certified region is hatched, in a bold
-    outline along the edges of its cells.
+    Exponents are blue below 0 and red above, the darker the larger they are, with a dashed line
+    where they change sign. Counts are steps of grey. The certified region is hatched and has a bold
+    outline.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def parameter_map(
     y : array of shape (n_y,)
         Values of the vertical parameter, increasing.
     values : array of shape (n_y, n_x)
-        The quantity: rows belong to `y`. Of a sweep over (x, y) it is the transpose.
+        The quantity; row i belongs to ``y[i]``. An array of `Sweep` over (x, y) must be transposed.
     certified : bool array of shape (n_y, n_x), default=None
         Where a certificate holds.
     labels : pair of str, default=("spectral radius", "bias factor")
@@ -88,6 +88,7 @@ default="largest Lyapunov exponent"
     mask = None if certified is None else read_mask(certified, table.shape)
     if isinstance(labels, str) or len(labels) != 2:
         raise ValueError(f"labels={labels!r} must be two names, of x and of y.")
+    # Draw the quantity, then the certified region over it.
     ax = new_axes(ax)
     edges = cell_edges(columns), cell_edges(rows)
     if quantity == COUNT:
@@ -99,7 +100,7 @@ default="largest Lyapunov exponent"
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     if ax.get_legend_handles_labels()[0]:
-        # above the map: every cell of it is wanted. Side by side only where the map is as wide.
+        # Above the map, because no cell of it may be hidden; in one column if the map is narrow.
         place: dict[str, Any] = {
             "loc": "lower left",
             "bbox_to_anchor": (0, 1.0),
@@ -111,17 +112,18 @@ default="largest Lyapunov exponent"
 
 
 def _not_a_count(table: Array) -> float:
+    """Return the first value that is no whole number, or negative."""
     bad = (np.mod(table, 1) != 0) | (table < 0)
     return float(table[bad][0])
 
 
 def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, table: Array) -> None:
+    """Draw exponents in two hues, their colour bar, and the line where they change sign."""
     low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
     if low == high:
         low, high = -1.0, 1.0
-    elif (
-        low < 0 < high
-    ):  # a speck beyond 0 is pale: neither side is scaled below a tenth of the other
+    elif low < 0 < high:
+        # Each side's scale is at least a tenth of the other's, so that values near 0 stay pale.
         low, high = min(low, -0.1 * high), max(high, -0.1 * low)
     shades = _shades(-low / (high - low))
     mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=low, vmax=high, rasterized=True)
@@ -133,9 +135,9 @@ def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, ta
 
 
 def _shades(zero: float) -> Any:
-    """Return a colour map whose hue changes at `zero`, in [0, 1]; each side takes all its shades.
+    """Return a colour map whose hue changes at `zero`, a number in [0, 1].
 
-    From light to dark throughout: the sign reads in colour, the order in print too.
+    It goes from light to dark throughout, so that the order can be read in black and white, too.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -145,6 +147,7 @@ def _shades(zero: float) -> Any:
 
 
 def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
+    """Draw counts in steps of grey, and their colour bar."""
     from matplotlib import colormaps
     from matplotlib.colors import BoundaryNorm, ListedColormap
 
@@ -159,7 +162,7 @@ def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
 
 
 def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
-    """Hatch the cells and draw the edges between one of them and one that is none."""
+    """Hatch the certified cells, and outline them where they border on others."""
     from matplotlib.collections import LineCollection
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
@@ -171,6 +174,7 @@ def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
     ]
     style = {"facecolor": "none", "edgecolor": "0.35", "hatch": "///", "linewidth": 0}
     ax.add_patch(PathPatch(Path.make_compound_path(*cells), **style, label="certified"))
+    # Edges between a cell inside and one outside, vertical then horizontal.
     padded = np.pad(mask, 1)
     across = np.argwhere(padded[1:-1, 1:] != padded[1:-1, :-1])
     along = np.argwhere(padded[1:, 1:-1] != padded[:-1, 1:-1])

@@ -1,4 +1,4 @@
-"""The score of each penalty that was tried."""
+"""The scores of the ridge penalties that were tried."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def penalty_path(
     Parameters
     ----------
     alphas : array of shape (n_alphas,)
-        Penalties, none negative, in any order. The axis is logarithmic; a penalty of 0 is drawn
-        at its left end, on grey.
+        Penalties, none negative, in any order. The axis is logarithmic; a penalty of 0 is drawn at
+        its left end, on a grey background.
     scores : array of shape (n_alphas,) or (n_alphas, n_outputs)
         The score of each penalty, an error: less is better.
     selected : float or array of shape (n_outputs,), default=None
@@ -59,9 +59,11 @@ def penalty_path(
         raise ValueError(f"alphas has the penalty {np.min(penalties)}; give none below 0, no NaN.")
     if selected is None:
         selected = penalties[np.argmin(errors.mean(axis=1))]
+    # Where penalties are drawn: 0 has no place on a logarithmic axis.
     zero = np.min(penalties, where=penalties > 0, initial=1.0) / 10
     places = np.where(penalties > 0, penalties, zero)
     order = np.argsort(places)
+    # The scores of each output, and the chosen penalties.
     ax = new_axes(ax)
     for j, column in enumerate(errors.T):
         style = LINE | {"linestyle": ("-", "--", "-.", ":")[j % 4]}
@@ -73,7 +75,7 @@ def penalty_path(
         ax.axvspan(zero / 2, zero * 2, color="0.9", label="penalty 0")
     ax.set_xscale("log")
     if np.all(errors > 0) and errors.max() > 10 * errors.min():
-        ax.set_yscale("log")  # below a decade a log axis has no round numbers to show
+        ax.set_yscale("log")  # over less than a decade a logarithmic axis would show no labels
     ax.set_xlabel("penalty alpha")
     ax.set_ylabel("score (less is better)")
     ax.legend(frameon=False, fontsize="small")

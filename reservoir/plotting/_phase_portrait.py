@@ -1,4 +1,4 @@
-"""Trajectories in the plane of two units: where they start, how they go, where they end."""
+"""A phase portrait: trajectories and cycles in the plane of two units or components."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CYCLE_COLORS = ("tab:blue", "black", "tab:green", "tab:purple")
 _CYCLE_MARKERS = ("o", "s", "^", "D")
 _FIELD_POINTS = 17  # per axis: dense enough to see a saddle, thin enough to see the trajectories
 _ARROWS = 6  # per trajectory and cycle
-_LATE_ROWS = 12  # of a trajectory's late part, that goes round and round, get arrows
+_LATE_ROWS = 12  # the late part of a trajectory repeats itself: only so many rows get arrows
 
 
 def phase_portrait(
@@ -36,28 +36,30 @@ def phase_portrait(
     inputs: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw trajectories from several initial states, and the cycle that they end in.
+    """Draw trajectories from several initial states, and the cycles that they lead to.
 
-    Transients are thin, broken and red, with a cross where they start; cycles are solid, blue and
-    black, with a marker at each state. Arrows point forwards in time. States are those of a map:
-    the lines between them only show the order.
+    Transients are thin, dashed and red, with a cross at the initial state. Cycles are solid, with a
+    marker at each state. Arrows point forwards in time. Time is discrete: the lines between states
+    only show their order.
 
     Parameters
     ----------
     trajectories : array of shape (n_samples, n_units), or a sequence of such arrays
         One trajectory or several, of one or of different lengths. Row 0 is the initial state.
     cycle : array of shape (period, n_units), a sequence of such arrays, or object, default=None
-        The cycle or the cycles; of an object its `states`, as a `LimitCycle` or `Attractors` has
-        them. By default the rows of each trajectory from `n_transient` on stand for it.
+        One cycle or several, as arrays or as an object that has them as `states`, such as a
+        `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
+        `n_transient` on, is drawn in place of a cycle.
     units : pair of int or "pca", default=(0, 1)
-        The two units to draw, or the two leading principal components of the cycles (of all rows
-        if the cycles lie on one line); their labels say which share of the variance they hold.
+        The two units to draw, or "pca" for the two leading principal components of the cycles (of
+        all states if the cycles lie on one line); their labels give their shares of the variance.
     n_transient : int, default=None
-        How many rows of each trajectory are drawn as transient. By default, if `cycle` is given,
-        those before it stays within 1 % of the range of the cycles' states, else the first half.
+        How many rows of each trajectory are drawn as transient. By default the first half; if
+        `cycle` is given, the rows before the trajectory stays near the cycles, within 1 % of the
+        range of all states.
     field : Reservoir, default=None
-        A network of two units: a grey arrow at each point shows the direction of the next step,
-        its length nothing. Output feedback, if there is any, is 0.
+        A network of two units. Grey arrows on a grid show the direction of its next step from
+        there, all of one length. Output feedback, if there is any, is 0.
     inputs : array of shape (n_features,), default=None
         The input row of the step that `field` shows.
     ax : matplotlib Axes, default=None
@@ -70,8 +72,8 @@ def phase_portrait(
     Raises
     ------
     ValueError
-        If shapes disagree, a state is NaN or infinite, a unit does not exist, or a field is asked
-        for that is not one of two units.
+        If shapes disagree, a state is NaN or infinite, a unit does not exist, or `field` is not a
+        network of two units or not drawn in the plane of these.
 
     References
     ----------
@@ -89,18 +91,21 @@ def phase_portrait(
     >>> ax.get_legend_handles_labels()[1]
     ['initial state', 'transient', 'fixed point']
     """
+    # Lists of arrays of equal width.
     paths = _tables("trajectories", trajectories)
     n_units = paths[0].shape[1]
     cycles = None if cycle is None else _tables("cycle", cycle)
     for name, tables in (("trajectories", paths), ("cycle", cycles or [])):
         if any(table.shape[1] != n_units for table in tables):
             raise ValueError(f"{name}: every array must have n_units={n_units} columns.")
+    # Divide the trajectories into transients and late parts, and project all onto the plane.
     cuts = _cuts(paths, cycles, n_transient)
     ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
     if field is not None or inputs is not None:
         row = _field_input(field, inputs, units)
     project, names = _projection(units, ends, paths)
     paths, ends = [project(path) for path in paths], [project(end) for end in ends]
+    # Transients, cycles over them, and the field in the limits that these give the axes.
     ax = new_axes(ax)
     for path, cut in zip(paths, cuts, strict=True):
         _draw_path(ax, path[: cut + 1] if cycles is None else path[:cut])
@@ -119,7 +124,7 @@ def phase_portrait(
 
 
 def _tables(name: str, holder: Any) -> list[Array]:
-    """Return one array, a sequence of arrays or an object's `states` as a list of arrays."""
+    """Return the arrays of one array, of a sequence of arrays, or of an object's `states`."""
     given: Any = getattr(holder, "states", holder)
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype != object:
         return [finite(name, given, "n_samples", "n_units")]
@@ -151,14 +156,14 @@ def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | Non
 
 
 def _arrival(path: Array, targets: Array) -> int:
-    """Return after which row the trajectory stays close to the states of the cycles."""
+    """Return the number of rows before the trajectory stays close to the states of the cycles."""
     distance, _ = KDTree(targets).query(path, p=np.inf)
     reach = 0.01 * max(np.ptp(np.vstack([path, targets]), axis=0).max(), 1e-12)
     return int(np.flatnonzero(distance > reach).max(initial=-1)) + 2
 
 
 def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
-    """Return the map from states to the plane, and the names of its axes."""
+    """Return the function that projects states onto the plane, and the names of its axes."""
     n_units = paths[0].shape[1]
     if isinstance(units, str) and units == "pca":
         return _components(ends, paths)
@@ -173,6 +178,7 @@ def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any,
 
 
 def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
+    """Return the projection onto the principal components, and their names with their shares."""
     from sklearn.decomposition import PCA  # slow to import, and seldom wanted
 
     rows = np.concatenate(ends)
@@ -189,7 +195,7 @@ def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
 
 
 def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
-    """Return the input row of the field, if there is a field of two units to draw."""
+    """Check `field` and `inputs`, and return the input row of the field's step."""
     if not isinstance(field, Reservoir):
         raise TypeError(
             f"field={field!r} must be a Reservoir; inputs= is the row that its step receives."
@@ -208,6 +214,7 @@ def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
 
 
 def _draw_path(ax: Axes, path: Array) -> None:
+    """Draw a transient: a cross at its start, a dashed line, arrows."""
     if len(path):
         ax.plot(*path[0], **START, zorder=4, label="initial state")
     if len(path) > 1:
@@ -216,6 +223,7 @@ def _draw_path(ax: Axes, path: Array) -> None:
 
 
 def _draw_cycle(ax: Axes, states: Array, k: int, label: str | None, closed: bool = False) -> None:
+    """Draw a cycle in the k-th colour and marker, or, if not `closed`, a trajectory's late part."""
     loop = np.vstack([states, states[:1]]) if closed and len(states) > 1 else states
     color = _CYCLE_COLORS[k % 4]
     filled: dict[str, Any] = {"markersize": 4, "markerfacecolor": color if k % 2 == 0 else "white"}
@@ -226,9 +234,13 @@ def _draw_cycle(ax: Axes, states: Array, k: int, label: str | None, closed: bool
 
 
 def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
-    """Put heads of one size on some steps: evenly along the way, or more of them at its start."""
+    """Draw arrowheads of one size on some steps of a path.
+
+    They are spread evenly over its length; with `power` above 1 there are more of them near the
+    start, where transients take long steps.
+    """
     steps = np.diff(path, axis=0)
-    # Along the way as it is seen: in shares of the range of each axis, not in units of state.
+    # The length as it is seen: in shares of the range of each axis, not in units of the states.
     way = np.cumsum(np.hypot(*(steps / np.maximum(np.ptp(path, axis=0), 1e-12)).T))
     if way[-1] == 0:
         return
@@ -252,6 +264,7 @@ def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
 
 
 def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
+    """Return the legend's name of the k-th cycle; more than four share one."""
     if n_cycles > 4:
         return f"{n_cycles} cycles" if k == 0 else None
     what = "fixed point" if period == 1 else f"cycle of period {period}"
@@ -259,11 +272,12 @@ def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
 
 
 def _late_label(cuts: list[int], n_transient: int | None) -> str:
+    """Return the legend's name of the late parts of trajectories."""
     return f"from step {cuts[0]} on" if len(set(cuts)) == 1 else "second half"
 
 
 def _once_each(ax: Axes) -> None:
-    """Keep the first of equal labels, so that the legend names each thing once."""
+    """Hide all but the first of equal labels, so that the legend names each thing once."""
     seen: set[str] = set()
     for line in ax.get_lines():
         name = str(line.get_label())
@@ -272,7 +286,10 @@ def _once_each(ax: Axes) -> None:
 
 
 def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
-    """Draw the direction of the next step on a grid over the axes, all arrows of one length."""
+    """Draw the direction of the network's next step as arrows on a grid over the axes.
+
+    `row` is its input; `swapped` says that unit 1 is on the horizontal axis.
+    """
     sides = [np.linspace(*limits, _FIELD_POINTS) for limits in (ax.get_xlim(), ax.get_ylim())]
     grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
     order = [1, 0] if swapped else [0, 1]
@@ -281,7 +298,7 @@ def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
     silent = None if field.W_fb is None else [np.zeros((1, field.n_outputs))] * len(starts)
     new = run_many(field, one, initial_states=starts, feedback=silent)
     steps = np.concatenate(new)[:, order] - grid
-    # Directions only: steps of a map are long, and would cross each other. Lengths as seen.
+    # All arrows have one length on the screen: whole steps are long and would cross each other.
     seen = np.hypot(*(steps / np.ptp(grid, axis=0)).T)
     steps = np.divide(steps, seen[:, None], out=np.zeros_like(steps), where=seen[:, None] > 0)
     ax.quiver(

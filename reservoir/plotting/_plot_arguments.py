@@ -1,4 +1,4 @@
-"""What the pictures accept: arrays of numbers, units, times and names, checked."""
+"""Check the arguments that several pictures share: arrays of numbers, units, times and names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reservoir._validation import check_count
 
 
 def columns(name: str, values: ArrayLike) -> Array:
-    """Return a series as (n_samples, n_columns) floats."""
+    """Return a series of one or more columns as floats of shape (n_samples, n_columns)."""
     table = np.asarray(values, dtype=float)
     if table.ndim not in (1, 2) or table.size == 0:
         raise ValueError(
@@ -23,7 +23,7 @@ def columns(name: str, values: ArrayLike) -> Array:
 
 
 def finite(name: str, values: Any, *axes: str) -> Array:
-    """Return `values` as floats with one axis for each name in `axes`, not empty, all finite."""
+    """Return `values` as finite floats, not empty, with one axis for each name in `axes`."""
     shape = f"({', '.join(axes)}{',' * (len(axes) == 1)})"
     if np.iscomplexobj(values):
         raise TypeError(f"{name} is complex; it must be real, of shape {shape}.")
@@ -39,7 +39,7 @@ def finite(name: str, values: Any, *axes: str) -> Array:
 
 
 def refuse_nonfinite(name: str, table: Array) -> Array:
-    """Return `table`, or name its first entry that is NaN or infinite."""
+    """Return `table` if it is finite; the error names the first entry that is not."""
     bad = ~np.isfinite(table)
     if bad.any():
         place = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -51,6 +51,7 @@ def refuse_nonfinite(name: str, table: Array) -> Array:
 
 
 def increasing(name: str, values: ArrayLike) -> Array:
+    """Return the values of a parameter as floats that increase strictly."""
     row = finite(name, values, f"n_{name}")
     if not (np.diff(row) > 0).all():
         raise ValueError(f"{name} must increase strictly; sort it, and the values with it.")
@@ -58,6 +59,7 @@ def increasing(name: str, values: ArrayLike) -> Array:
 
 
 def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return where a certificate holds, as a bool array of the shape of what is drawn."""
     mask = np.asarray(certified)
     if mask.dtype != bool or mask.shape != shape:
         raise ValueError(
@@ -68,7 +70,7 @@ def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def choose_units(units: int | Sequence[int], n_units: int) -> Array:
-    """Return the indices of the units to draw: those named, or so many spread evenly."""
+    """Return the indices of the units to draw: those that are named, or a number spread evenly."""
     if isinstance(units, (int, np.integer)):
         count = min(check_count("units", units), n_units)
         return np.linspace(0, n_units - 1, count).round().astype(int)

@@ -1,4 +1,4 @@
-"""Series over time: a forecast against the truth, the states of some units."""
+"""Series over time: a forecast with the truth, the states of some units."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def forecast(
 ) -> Axes:
     """Draw a forecast against the truth, and mark where the forecast starts.
 
-    The truth is a broad grey line, the forecast a thin broken one, the start a dotted vertical.
-    Several outputs are stacked, each in a band of its own, scaled to the range of its truth.
+    The truth is a broad grey line, the forecast a thin dashed one, its start a dotted vertical one.
+    Several outputs are stacked in bands, each scaled to the range of its truth.
 
     Parameters
     ----------
     y_true : array of shape (n_samples,) or (n_samples, n_outputs)
-        The truth, with as many rows from before the forecast as are worth showing.
+        The truth, with as many rows from before the forecast as should be shown.
     y_pred : array of shape (n_steps,) or (n_steps, n_outputs)
         The forecast. It may go on after the truth has ended.
     start : int, default=None
@@ -75,6 +75,7 @@ def forecast(
             f"start={start} puts the forecast's first row at row {first} of y_true; it must be in "
             f"[0, {len(truth)}]. Give start= the row of y_true that y_pred[0] is a forecast of."
         )
+    # One output has its own scale; several are scaled into bands.
     times = times_of(index, max(len(truth), first + len(guess)))
     names = names_of(labels, truth.shape[1])
     ax = new_axes(ax)
@@ -86,6 +87,7 @@ def forecast(
         label_bands(ax, names)
     elif labels is not None:
         ax.set_ylabel(names[0])
+    # Truth, forecast, and the start.
     ends = times[first : first + len(guess)]
     for j in range(len(names)):
         ax.plot(times[: len(truth)], truth[:, j], label="truth" if j == 0 else None, **TRUTH)
@@ -102,7 +104,7 @@ def states(
     index: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the states of some units over time, one band for each, all to one scale.
+    """Draw the states of some units over time, each in a band of its own, all on one scale.
 
     Parameters
     ----------
