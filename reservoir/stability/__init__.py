@@ -1,7 +1,9 @@
 """Stability: what is proved of a network, and what is measured.
 
-Theorems, computed for the network at hand with rounding included: `certify`, `certify_cycle`,
-`bias_bounds` of one unit. Heuristics and measurements say so.
+`proofs` holds theorems, computed for the network at hand with rounding included, such as `certify`;
+`measures` holds what is computed or sampled along trajectories, such as `lyapunov_exponents`, which
+proves nothing about other trajectories. Above both, `design` searches what can be certified, and
+`sweep` measures and certifies over a grid of parameters. Docstrings say what is a heuristic.
 """
 
 from reservoir.stability._arguments import UnboundedActivationError

@@ -81,11 +81,11 @@ class BiasSearch:
     def start(self, reinforcing: bool) -> Array:
         """Return the smallest certified bias on a ray.
 
-        The ray are the biases with which the units would receive t s if all states were in the
-        middle of their range, t > 0; s holds the row sums of |W| with signs. A unit with a positive
-        sign saturates near the upper end of its range, one with a negative sign near the lower, and
-        so each drives the others. If `reinforcing`, signs are sought for which what a unit receives
-        from the others adds to its bias, else signs for which it works against the bias.
+        The ray consists of the biases with which the units would receive t s, t > 0, if all states
+        were in the middle of their range; s holds the row sums of |W| with signs. A unit with a
+        positive sign saturates near the upper end of its range, one with a negative sign near the
+        lower, and so each drives the others. If `reinforcing`, signs are sought for which what a
+        unit receives from the others adds to its bias, else signs for which it works against it.
         """
         # Random signs, except where the drive alone decides.
         net = self.network

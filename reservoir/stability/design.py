@@ -71,7 +71,7 @@ def stable_bias(
     Raises
     ------
     UnboundedActivationError
-        If nothing is known of the activation on intervals; a subclass of ValueError.
+        If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
     TypeError, ValueError
         As `certify`; if W is so large that sums overflow.
 
@@ -125,7 +125,7 @@ def stable_bias(
 
 
 def _smallest_multiple(network: IntervalNetwork, bias: Array, method: str) -> Array:
-    """Return the smallest multiple of a certified bias that the given method still certifies."""
+    """Return the smallest multiple of a bias that the given method certifies."""
     target = network.leaky_rate(RATE)
 
     def holds(factor: float) -> bool:

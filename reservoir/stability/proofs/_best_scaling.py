@@ -12,10 +12,8 @@ from reservoir.stability.proofs._diagonal_scaling import scaled_matrix
 from reservoir.stability.proofs._two_norm import perron_scaling
 
 _DENSE = 200  # up to so many units all singular values are computed
-_LEADING, _BASIS = (
-    6,
-    40,
-)  # for more units so many, by Arnoldi's method with a basis of so many vectors
+_LEADING = 6  # for more units only the largest ones, so many
+_BASIS = 40  # vectors in the basis of Arnoldi's method, which finds them
 _FARTHEST = 300.0  # largest modulus of log P
 _SMOOTHING = 60.0  # the exponent of the smooth maximum of the singular values
 

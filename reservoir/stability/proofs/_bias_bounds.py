@@ -17,13 +17,13 @@ from reservoir.stability._rounding import row_sums
 
 @dataclass(frozen=True, eq=False)
 class BiasBounds:
-    """Biases beyond which a unit is safe: ``b < upper`` or ``b > lower``.
+    """Biases that give a unit the echo state property: ``b < upper`` or ``b > lower``.
 
     Attributes
     ----------
     upper, lower : arrays of shape (n_units,)
-        ``upper = -critical - drive_max`` and ``lower = critical - drive_min``; where every bias is
-        safe, plus and minus infinity.
+        ``upper = -critical - drive_max`` and ``lower = critical - drive_min``; plus and minus
+        infinity for a unit that has the property with every bias.
     guaranteed : bool
         True for one unit (theorems), False for more (a heuristic).
     basis : str
@@ -44,7 +44,7 @@ class BiasBounds:
 
     @property
     def unrestricted(self) -> bool:
-        """Whether every bias is safe."""
+        """Whether every bias of every unit is allowed."""
         return bool(np.isinf(self.upper).all())
 
     def allow(self, bias: ArrayLike) -> bool:
@@ -151,13 +151,12 @@ def bias_bounds(
 ) -> BiasBounds:
     """Biases for the echo state property above gain 1: a theorem for one unit, else a heuristic.
 
-    For one unit every drive in the range, periodic or not, meets a unit that forgets its start if
-    the bias is beyond the bounds; a periodic drive then leads to one globally attracting limit
-    cycle of its period.
+    One unit whose bias is beyond the bounds forgets its start under every drive in the range,
+    periodic or not; a periodic drive leads to one globally attracting limit cycle of its period.
 
-    For more units the source asks the same of each row with the gain ``||W_i||_2``. That is
-    **not sufficient**: most random matrices of norm 3.78 that meet it keep several responses. Use
-    `certify` to prove a bias and `stable_bias` to find one.
+    For more units [1]_ asks the same of each row, with the gain ``||W_i||_2``. That is
+    **not sufficient**: with most random matrices of norm 3.78 a network that meets it still has
+    several responses. Use `certify` to prove a bias and `stable_bias` to find one.
 
     Parameters
     ----------
@@ -186,8 +185,8 @@ def bias_bounds(
 
     References
     ----------
-    .. [1] Bay (2017), propositions 3.4 and 3.5, the first with the sign corrected: as printed, the
-       bound of a drive that is not symmetric takes its wrong end.
+    .. [1] Bay (2017), propositions 3.4 and 3.5, the first with the sign corrected: as printed, it
+       takes the wrong end of a drive whose range is not symmetric about 0.
 
     Examples
     --------

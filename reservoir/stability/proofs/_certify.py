@@ -82,14 +82,15 @@ def certify(
         from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
         (teacher forcing); a loop on own outputs is another network: see `certify_loop`.
     method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
-        "auto" takes the first that succeeds of a weighted maximum norm, a weighted Euclidean norm
-        and the series of the linearisation, the last two up to 3000 units. "thorough" follows
-        zonotopes for a tighter box, also up to 3000 units: some twelve matrices of memory, and
-        several times as long.
+        "auto" tries a weighted maximum norm, a weighted Euclidean norm and the series of the
+        linearisation, the last two up to 3000 units, and takes the first that succeeds. "thorough"
+        also follows zonotopes for a tighter box, up to 3000 units: it takes several times as long,
+        and memory for some twelve matrices.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
-        back through W_fb: those that the drive's bounds come from. With them "thorough" knows that
-        the units share their inputs, and may prove more, of such inputs only (``shared``).
+        back through W_fb: those that the drive's bounds come from. With them "thorough" uses that
+        the units share their inputs. It may then prove more, but of such inputs only: the
+        certificate's ``shared`` says so.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def certify(
     Raises
     ------
     UnboundedActivationError
-        If nothing is known of the activation on intervals; a subclass of ValueError.
+        If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
     TypeError, ValueError
         If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
         inputs of `input_range` leave the bounds of the drive; if "thorough", "two_norm" or "series"
@@ -106,21 +107,22 @@ def certify(
 
     Notes
     -----
-    Theorems C1 to C4 of the page on stability. In short: a box that every trajectory enters bounds
-    the slopes d of the activation, and the network contracts if ``diag(d)|W|`` has spectral radius
-    below 1, if ``P diag(d) W P^-1`` has norm below 1 for a diagonal P, or if the series about the
-    mean slopes converges. With slopes of 1 these are the known conditions on W alone [1]_, [2]_.
-    Where two_norm proves it for unequal leak rates, differences need not shrink at each step. For
-    one unit `bias_bounds` knows more: gains of 1 and below -1.
+    Theorems C1 to C4 of the page on stability. In short: a box that every trajectory comes into
+    bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a spectral
+    radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, or if the series
+    about the mean slopes converges. With slopes of 1 the first two are the known conditions on W
+    alone [1]_, [2]_. If "two_norm" proves it for unequal leak rates, differences need not shrink at
+    each step. For one unit `bias_bounds` proves more: gains of 1 and below -1.
 
-    The theorems are of the exact map. What a run in floating point makes of them is
-    `Certificate.resolution`: steep chains of units carry rounding errors on, and trajectories may
-    stay far apart for ever where a proof holds. It takes the terms of the drive to be no larger
-    than its bounds; where large inputs cancel in W_in u, give `input_range`.
+    The theorems are about the exact map. How close trajectories come to each other in floating
+    point is `Certificate.resolution`: chains of units with steep slopes amplify rounding errors, so
+    that trajectories may stay far apart for ever although a proof holds. It assumes that the
+    terms of W_in u are no larger than the drive's bounds; if large terms cancel in that sum, give
+    `input_range`.
 
-    A network that is not certified may be by ``method="thorough"`` with `input_range`, for one
-    periodic input (`certify_cycle`), with another bias (`stable_bias`), or for a smaller radius or
-    range (`largest_certified`).
+    A network that is not certified may be certified by ``method="thorough"`` with `input_range`,
+    for one periodic input (`certify_cycle`), with another bias (`stable_bias`), or for a smaller
+    radius or range (`largest_certified`).
 
     References
     ----------
@@ -162,7 +164,10 @@ def certify(
 def _widened(
     network: IntervalNetwork, reservoir: Any, of_inputs: Array, of_outputs: Array | None
 ) -> IntervalNetwork:
-    """Widen the bounds of the drive by what rounding may keep out of them of the inputs' range."""
+    """Return the network with its drive's bounds moved outwards to those of the inputs' range.
+
+    They may exceed the given bounds by rounding; more is refused.
+    """
     feedback = {}
     if of_outputs is not None:
         feedback = {"feedback_low": of_outputs[0], "feedback_high": of_outputs[1]}

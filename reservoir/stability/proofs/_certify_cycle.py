@@ -35,8 +35,8 @@ def certify_cycle(
 ) -> Certificate:
     """Prove that a periodic input leads to one limit cycle of its period, from any start.
 
-    Weaker than `certify`, which covers every input in a range, and therefore possible with smaller
-    biases: the box follows the drive through its period.
+    It covers this one input, where `certify` covers every input in a range. The box follows the
+    drive through its period, so that smaller biases are enough.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ def certify_cycle(
     feedback : array of shape (period, n_outputs), optional
         What each step receives as previous output; required with feedback weights.
     method : {"auto", "thorough", "max_norm", "series"}, default="auto"
-        "auto" multiplies bounds of the Jacobians' moduli over the period; "thorough" also follows
-        zonotopes and tries the series about the mean slopes, within windows of a few steps, up to
-        500 units.
+        "auto" multiplies bounds of the Jacobians' absolute values over the period, as "max_norm"
+        does. "series" is the series about the mean slopes, within windows of a few steps.
+        "thorough" also follows zonotopes, and tries both. The last two take up to 500 units.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def certify_cycle(
 
     Notes
     -----
-    Theorem C5 of the page on stability. A contraction of the map composed over the period has one
-    fixed point by Banach's theorem, which is the cycle (Bay 2017, prop. 3.3, says so of each phase
-    alone, which is not enough).
+    Theorem C5 of the page on stability. If the map composed over the period contracts, it has one
+    fixed point by Banach's theorem, and the cycle goes through it. (Bay 2017, prop. 3.3, asks for a
+    contraction at each phase alone, which is not enough.)
 
     Examples
     --------
