@@ -96,7 +96,8 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
                 "Reservoir, or a fitted ESNRegressor without readout=."
             )
         readout = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
-        include_input = model._include_input
+        # behind the weights of the states stand those of the inputs, if there are any
+        include_input = readout[0].shape[1] > as_reservoir(model).n_units
     if include_input is None:
         raise ValueError("include_input must say whether coef holds weights of the input.")
     if callable(readout):
