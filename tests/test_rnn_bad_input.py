@@ -307,7 +307,7 @@ def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
         ("fit", "reservoir.estimators.rnn._training_run.train"),
         ("fit", "reservoir.estimators.rnn._trained_network.starting_weights"),
         ("fit", "reservoir.estimators.rnn._trained_network.BaseRNN._run"),
-        ("partial_fit", "reservoir.training.online.OnlineLearner._descend"),
+        ("partial_fit", "reservoir.training.online._learner.Descent.step"),
         ("partial_fit", "reservoir.estimators._progress.Pairing.add"),
     ):
         with monkeypatch.context() as patch:

@@ -14,29 +14,14 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
-from reservoir._saving import SAVED, saved
+from reservoir._saving import SAVED
 from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.dynamics import Reservoir
-from reservoir.stability import Certificate
-from reservoir.training.bptt import Network
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
-from reservoir.training.gradient_control import GradientControl
-from reservoir.training.online import OnlineLearner
 
 __all__ = ["load", "save"]
 
 _VERSION = 1
-for _part in (
-    Certificate,
-    GradientControl,
-    GRUCell,
-    LSTMCell,
-    Network,
-    OnlineLearner,
-    SimpleCell,
-):
-    saved(_part)
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:

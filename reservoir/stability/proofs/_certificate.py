@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir.stability._arguments import as_real
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
 
+@saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """What was proved of a network, and for which inputs; true if it holds.

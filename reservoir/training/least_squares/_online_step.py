@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from reservoir._typing import Array, RandomState
 from reservoir._validation import check_number
 from reservoir.training.cells import Cell
+from reservoir.training.least_squares._cell_as_layer import gates_stand_open, layer_of
 from reservoir.training.least_squares._credit import CreditSteps
-from reservoir.training.least_squares._fit import layer_step
-from reservoir.training.least_squares._layer import gates_stand_open, layer_of
-from reservoir.training.least_squares._state import measure, simulate, with_readout
+from reservoir.training.least_squares._iterate import measure, simulate, with_readout
+from reservoir.training.least_squares._ls_fit import layer_step
 from reservoir.training.least_squares._task import make_task
 from reservoir.training.params import Params
 

@@ -8,18 +8,18 @@ from reservoir._typing import RandomState
 from reservoir._validation import check_choice, check_count, check_number
 from reservoir.training.cells import Cell
 from reservoir.training.least_squares._bay import bay_fit
+from reservoir.training.least_squares._cell_as_layer import Layer, layer_of, open_gates
 from reservoir.training.least_squares._credit import CreditSteps
-from reservoir.training.least_squares._layer import Layer, layer_of, open_gates
-from reservoir.training.least_squares._ridge import choose_ridge
-from reservoir.training.least_squares._state import (
+from reservoir.training.least_squares._iterate import (
+    Iterate,
     LeastSquaresResult,
-    State,
     begin,
     better,
     conclude,
     with_readout,
 )
-from reservoir.training.least_squares._targets import (
+from reservoir.training.least_squares._regression import choose_ridge
+from reservoir.training.least_squares._state_targets import (
     layer_weights,
     mixed_targets,
     recurrent_gram,
@@ -38,19 +38,19 @@ _TOL = 1e-3
 def layer_step(
     task: Task,
     layer: Layer,
-    state: State,
+    iterate: Iterate,
     *,
     tau: float,
     delta: float,
     steps: tuple[float, ...] = _STEPS,
-) -> State | None:
-    """Return the state after one layer-wise step that lowers the error; None if none does."""
-    targets = mixed_targets(task, layer, state, delta)
-    coef, intercept, _ = choose_ridge(recurrent_gram(task, state, targets), tau)
+) -> Iterate | None:
+    """Return the iterate after one layer-wise step that lowers the error; None if none does."""
+    targets = mixed_targets(task, layer, iterate, delta)
+    coef, intercept, _ = choose_ridge(recurrent_gram(task, iterate, targets), tau)
     goal = layer_weights(task, layer, coef, intercept)
     for step in steps:
-        candidate = with_readout(task, toward(state.params, layer, goal, step), tau)
-        if candidate is not None and better(task, candidate, state):
+        candidate = with_readout(task, toward(iterate.params, layer, goal, step), tau)
+        if candidate is not None and better(task, candidate, iterate):
             return candidate
     return None
 
@@ -60,23 +60,23 @@ def mixed_fit(
 ) -> LeastSquaresResult:
     """Iterate on a task; weights and rows are known to be sound."""
     layer = layer_of(task.cell)
-    state = begin(task, params if layer is None else open_gates(task.cell, params), tau)
-    errors = [state.mse]
+    iterate = begin(task, params if layer is None else open_gates(task.cell, params), tau)
+    errors = [iterate.mse]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
         by_layer = layer is not None
-        new = None if layer is None else layer_step(task, layer, state, tau=tau, delta=delta)
-        if credit and (new is None or new.error > (1 - _WORTH) * state.error):
+        new = None if layer is None else layer_step(task, layer, iterate, tau=tau, delta=delta)
+        if credit and (new is None or new.error > (1 - _WORTH) * iterate.error):
             layer = None
         if new is None and credit:
-            new, by_layer = credit_steps.step(state), False
+            new, by_layer = credit_steps.step(iterate), False
         if new is None:
             break
-        before, state = state.error, new
+        before, iterate = iterate.error, new
         errors.append(new.mse)
-        if state.error > (1 - _TOL) * before and not (by_layer and credit):
+        if iterate.error > (1 - _TOL) * before and not (by_layer and credit):
             break
-    return conclude(task, params, state, errors, tau)
+    return conclude(task, params, iterate, errors, tau)
 
 
 def ls_fit(

@@ -10,9 +10,10 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
+from reservoir.training._cell_parts import as_rows
 from reservoir.training.cells import LSTMCell, SimpleCell, Trace
-from reservoir.training.least_squares._ridge import choose_ridge, sum_rows
-from reservoir.training.least_squares._task import Task, blocks, flat
+from reservoir.training.least_squares._regression import choose_ridge, sum_rows
+from reservoir.training.least_squares._task import Task, blocks
 from reservoir.training.losses import apply_output
 from reservoir.training.params import Params
 
@@ -29,7 +30,7 @@ class LeastSquaresResult(NamedTuple):
     Attributes
     ----------
     params : dict of arrays
-        The best weights seen, by the error on the rows that judge.
+        The best weights seen, by the error on the scored rows.
     history : array of shape (n_accepted + 1,)
         Mean squared error on those rows: with the readout alone fitted, then after each accepted
         iteration ("bay2017": after each iteration, the given weights first).
@@ -49,7 +50,7 @@ class LeastSquaresResult(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class State:
+class Iterate:
     """Weights, the run over the task, and the error there.
 
     Parameters
@@ -57,7 +58,7 @@ class State:
     params : dict of arrays
     trace : Trace
     error : float
-        Mean squared error over the rows that judge, in units of `Task.scale`.
+        Mean squared error over the scored rows, in units of `Task.scale`.
     mse : float
         The same in the units of the targets.
     """
@@ -75,7 +76,7 @@ def simulate(task: Task, params: Params) -> Trace | None:
         return trace if float(np.vdot(trace.states, trace.states)) < _TOO_LARGE else None
 
 
-def with_readout(task: Task, params: Params, tau: float) -> State | None:
+def with_readout(task: Task, params: Params, tau: float) -> Iterate | None:
     """Run, fit the readout exactly, measure; None if the run diverges."""
     trace = simulate(task, params)
     if trace is None:
@@ -96,13 +97,13 @@ def readout_gram(task: Task, trace: Trace) -> GramAccumulator:
     return sum_rows(parts, task.network.shapes()["coef"][1], task.network.n_outputs)
 
 
-def measure(task: Task, params: Params, trace: Trace | None) -> State | None:
+def measure(task: Task, params: Params, trace: Trace | None) -> Iterate | None:
     """Return the errors of weights as they are."""
     if trace is None:
         return None
     squares, total = np.zeros(task.network.n_outputs), 0.0
     with np.errstate(over="ignore", invalid="ignore"):
-        for places, seen in _seen(task, trace, judge=True):
+        for places, seen in _seen(task, trace, scored=True):
             z = scores(params, seen)
             residual = apply_output(z, task.network.output) - task.batch.targets[places]
             residual *= residual
@@ -112,7 +113,7 @@ def measure(task: Task, params: Params, trace: Trace | None) -> State | None:
         error = float(np.mean(squares / task.scale**2) / total)
         if not np.isfinite(error):
             return None
-        return State(params, trace, error, float(squares.mean() / total))
+        return Iterate(params, trace, error, float(squares.mean() / total))
 
 
 def scores(params: Params, seen: tuple[Array, ...]) -> Array:
@@ -126,22 +127,22 @@ def scores(params: Params, seen: tuple[Array, ...]) -> Array:
 
 
 def _seen(
-    task: Task, trace: Trace, judge: bool = False
+    task: Task, trace: Trace, scored: bool = False
 ) -> Iterator[tuple[Array, tuple[Array, ...]]]:
     """Yield places in the targets, and what the readout sees there."""
-    places = task.judge if judge else task.fit
+    places = task.scored if scored else task.fit
     for where, take in blocks(task.steps(places)):
         yield places[where], look(task, trace, take)
 
 
 def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
-    states = flat(trace.states[1:])[take]
+    states = as_rows(trace.states[1:])[take]
     if task.network.include_input:
-        return states, flat(task.batch.inputs)[take]
+        return states, as_rows(task.batch.inputs)[take]
     return (states,)
 
 
-def echo_gap(task: Task, state: State) -> float:
+def echo_gap(task: Task, iterate: Iterate) -> float:
     """Mean squared gap between the scores of runs from different states, after many inputs.
 
     From zeros and seven random states, over ``max(washout, 100)`` inputs at three places of the
@@ -159,7 +160,7 @@ def echo_gap(task: Task, state: State) -> float:
     last = int(lengths[longest]) - n_steps
     places = sorted({round(k * last / (_GAP_PLACES - 1)) for k in range(_GAP_PLACES)})
     pieces = np.stack([inputs[a : a + n_steps, longest] for a in places], axis=1)
-    params, starts = state.params, _start_states(task, state.trace)
+    params, starts = iterate.params, _start_states(task, iterate.trace)
     with np.errstate(over="ignore", invalid="ignore"):
         end = task.cell.forward(
             params,
@@ -172,19 +173,19 @@ def echo_gap(task: Task, state: State) -> float:
     return gap if np.isfinite(gap) else np.inf
 
 
-def begin(task: Task, params: Params, tau: float) -> State:
-    """Return the first state, the readout fitted."""
-    state = with_readout(task, params, tau)
-    if state is None:
+def begin(task: Task, params: Params, tau: float) -> Iterate:
+    """Return the first iterate, the readout fitted."""
+    iterate = with_readout(task, params, tau)
+    if iterate is None:
         raise ValueError(
             "The states that params produce on X diverge. Scale X or W down, or use a bounded "
             'activation such as "tanh".'
         )
-    return state
+    return iterate
 
 
 def conclude(
-    task: Task, given: Params, best: State, errors: list[float], tau: float
+    task: Task, given: Params, best: Iterate, errors: list[float], tau: float
 ) -> LeastSquaresResult:
     """Return the last of states that got better, unless the given weights are better still."""
     history = np.array(errors)
@@ -193,7 +194,7 @@ def conclude(
         if own is not None and own.mse < best.mse:
             return LeastSquaresResult(given, np.array([own.mse]), 0)
     params = best.params
-    if task.fit is not task.judge:  # what was held out has done its work
+    if task.fit is not task.scored:  # what was held out has done its work
         every = replace(task, fit=np.arange(len(task.batch.targets)))
         refitted = with_readout(every, params, tau)
         params = params if refitted is None else refitted.params
@@ -214,7 +215,7 @@ def _start_states(task: Task, trace: Trace) -> Array:
     return np.vstack([zeros, draw]).astype(trace.states.dtype)
 
 
-def better(task: Task, candidate: State, current: State) -> bool:
+def better(task: Task, candidate: Iterate, current: Iterate) -> bool:
     """Return whether a candidate has the smaller error, in both units, and forgets its start."""
     if not candidate.error < current.error or candidate.mse > current.mse:
         return False

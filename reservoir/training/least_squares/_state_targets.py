@@ -9,10 +9,11 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.training.least_squares._layer import Layer
-from reservoir.training.least_squares._ridge import sum_rows
-from reservoir.training.least_squares._state import State
-from reservoir.training.least_squares._task import Task, blocks, flat, take_of
+from reservoir.training._cell_parts import as_rows
+from reservoir.training.least_squares._cell_as_layer import Layer
+from reservoir.training.least_squares._iterate import Iterate
+from reservoir.training.least_squares._regression import sum_rows
+from reservoir.training.least_squares._task import Task, blocks, take_of
 from reservoir.training.params import Params
 
 _GAUGE = 0.7  # share of the half width that 99 % of the targets may fill
@@ -42,17 +43,24 @@ def inverse_readout(C: Array, penalty: float) -> Array:
     return np.linalg.solve(small, C.T)
 
 
-class _Targets:
+class _StateTargets:
     """``H* = H S + (Z - c - D x) C+'``, then pulled into the range of f, then f^-1."""
 
     def __init__(
-        self, task: Task, layer: Layer, state: State, *, penalty: float, delta: float, clip: float
+        self,
+        task: Task,
+        layer: Layer,
+        iterate: Iterate,
+        *,
+        penalty: float,
+        delta: float,
+        clip: float,
     ) -> None:
-        self.task, self.layer, self.trace, self.clip = task, layer, state.trace, clip
+        self.task, self.layer, self.trace, self.clip = task, layer, iterate.trace, clip
         width = task.cell.width
-        coef = state.params["coef"].astype(np.float64) / task.scale[:, None]
+        coef = iterate.params["coef"].astype(np.float64) / task.scale[:, None]
         C, self.D = coef[:, :width], coef[:, width:]
-        self.offset = state.params["intercept"] / task.scale + C.sum(axis=1) * layer.centre
+        self.offset = iterate.params["intercept"] / task.scale + C.sum(axis=1) * layer.centre
         self.back = inverse_readout(C, penalty).T
         self.stay = (1 - delta) * (np.eye(width) - C.T @ self.back)
         self.shrink = 1.0
@@ -61,17 +69,17 @@ class _Targets:
         """Return targets for f(z), counted from the middle of its range."""
         task, layer = self.task, self.layer
         take = take_of(task.steps(places))
-        after = flat(self.trace.states[1:])[take] - layer.centre
+        after = as_rows(self.trace.states[1:])[take] - layer.centre
         wanted = task.latent[places] - self.offset
         if task.network.include_input:
-            wanted -= flat(task.batch.inputs)[take] @ self.D.T
+            wanted -= as_rows(task.batch.inputs)[take] @ self.D.T
         target = after @ self.stay
         target += wanted @ self.back
         if layer.leak is None:
             return target
         # a change of f(z) that lasts moves the state by as much: dividing by the leak, to have it
         # at once, gained nothing (measured at .1, .3 and .7)
-        before = flat(self.trace.states[:-1])[take] - layer.centre
+        before = as_rows(self.trace.states[:-1])[take] - layer.centre
         target += layer.values(after, before)
         target -= after
         return target
@@ -85,7 +93,7 @@ class _Targets:
         return self.layer.inverse(values + self.layer.centre)
 
 
-def mixed_targets(task: Task, layer: Layer, state: State, delta: float) -> Targets:
+def mixed_targets(task: Task, layer: Layer, iterate: Iterate, delta: float) -> Targets:
     """Targets between minimum change and minimum norm.
 
     ``H* = (1 - d) H + (Z - c - (1 - d) H C') C+'``: with d = 0 states move as little as the outputs
@@ -93,7 +101,7 @@ def mixed_targets(task: Task, layer: Layer, state: State, delta: float) -> Targe
     by d. If 99 % of the targets need more than .7 of the half width of f's range, all are made
     smaller, so that f^-1 stays far from its poles; what is left beyond .9 is cut off.
     """
-    targets = _Targets(task, layer, state, penalty=_INVERSE_PENALTY, delta=delta, clip=_CLIP)
+    targets = _StateTargets(task, layer, iterate, penalty=_INVERSE_PENALTY, delta=delta, clip=_CLIP)
     if np.isfinite(layer.radius):
         sample = task.fit[:: max(1, len(task.fit) // _SAMPLE)]
         reach = float(np.quantile(np.abs(targets.values(sample)), 0.99))
@@ -101,14 +109,14 @@ def mixed_targets(task: Task, layer: Layer, state: State, delta: float) -> Targe
     return targets
 
 
-def backward_states(task: Task, layer: Layer, state: State) -> Targets:
+def backward_states(task: Task, layer: Layer, iterate: Iterate) -> Targets:
     """Targets of least norm, ``C+ (Z - c)``: Bay 2017, eq. (5.1)."""
-    return _Targets(task, layer, state, penalty=0.0, delta=1.0, clip=_LITERAL_CLIP)
+    return _StateTargets(task, layer, iterate, penalty=0.0, delta=1.0, clip=_LITERAL_CLIP)
 
 
-def recurrent_gram(task: Task, state: State, targets: Targets) -> GramAccumulator:
+def recurrent_gram(task: Task, iterate: Iterate, targets: Targets) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets."""
-    before, inputs = flat(state.trace.states[:-1]), flat(task.batch.inputs)
+    before, inputs = as_rows(iterate.trace.states[:-1]), as_rows(task.batch.inputs)
 
     def part(where: slice, take: Any) -> tuple[tuple[Array, ...], Array, Array | None]:
         places = task.fit[where]

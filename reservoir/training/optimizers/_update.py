@@ -1,4 +1,4 @@
-"""What all optimizers share: the state, and one update."""
+"""What all optimizers share: an `Optimizer` is a rule with its numbers, and applies it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from reservoir.training.params import Params, flatten, unflatten
 _PART = 2**14
 
 LearningRate: TypeAlias = "float | Callable[[int], float]"
+Step: TypeAlias = tuple[Array, tuple[Any, ...]]  # what a rule returns
 
 
 class OptimizerState(NamedTuple):
@@ -172,3 +173,28 @@ class Optimizer:
                 else:
                     after[k] = new
         return tuple(after)
+
+
+def no_slots(weights: Array) -> tuple[Array, ...]:
+    """Return what a rule without memory starts from."""
+    return ()
+
+
+def one_slot(weights: Array) -> tuple[Array, ...]:
+    """Return one vector of zeros."""
+    return (np.zeros_like(weights),)
+
+
+def two_slots(weights: Array) -> tuple[Array, ...]:
+    """Return two vectors of zeros."""
+    return np.zeros_like(weights), np.zeros_like(weights)
+
+
+def fractions(**numbers: Any) -> dict[str, float]:
+    """Return numbers that must be in [0, 1)."""
+    return {k: check_number(k, v, low=0.0, high=1.0, high_open=True) for k, v in numbers.items()}
+
+
+def positives(**numbers: Any) -> dict[str, float]:
+    """Return numbers that must be above 0."""
+    return {k: check_number(k, v, low=0.0, low_open=True) for k, v in numbers.items()}
