@@ -179,25 +179,20 @@ class Recipe:
         """Return a reservoir of these sizes; `n_outputs` outputs are fed back.
 
         Four generators are spawned from `generator`, which the caller may go on to use.
-        `repeatable` says that it comes from an integer seed: the same W may be wanted again, and
-        is kept.
+        `repeatable` says that it comes from an integer seed: W may be wanted again, and is kept.
         """
         # what can be refused before W is generated, which may take long
         n_units = check_count("n_units", n_units)
         n_features = check_count("n_features", n_features)
         n_outputs = check_count("n_outputs", n_outputs, minimum=0)
         dtype = _dtype_name(self.dtype)
-        input_factors = check_scaling("input_scaling", self.input_scaling, n_features)
+        factors = check_scaling("input_scaling", self.input_scaling, n_features)
         bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
         # one generator per matrix: another input scaling, say, leaves W as it is
         of_W, of_input, of_bias, of_feedback = generator.spawn(4)
         W = _scaled_weights(self, n_units, of_W, repeatable)
         W_in = make_input_weights(
-            n_units,
-            n_features,
-            law=self.input_weights,
-            scaling=input_factors,
-            random_state=of_input,
+            n_units, n_features, law=self.input_weights, scaling=factors, random_state=of_input
         )
         bias_law, stable = _bias_law(self)
         b = make_bias(n_units, law=bias_law, scaling=bias_factor, random_state=of_bias)
