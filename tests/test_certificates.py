@@ -28,6 +28,8 @@ from reservoir.stability._network import read_network
 from reservoir.stability._rates import _Series, norm_bound, perron_bound, series_rate
 from reservoir.stability._zonotopes import zonotope_box
 
+pytestmark = pytest.mark.one_engine
+
 
 def network(seed, n=30, radius=1.2, scaling=0.3, **params):
     """A reservoir with a designed bias, certified for inputs within 1 by the maximum norm."""

@@ -2,15 +2,21 @@
 
 import ast
 import importlib.util
+import os
+import re
+import subprocess
+import sys
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
+import conftest
 import pytest
 
 import reservoir
 
 PACKAGE = Path(reservoir.__file__).parent
+TESTS = Path(__file__).parent
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -145,3 +151,53 @@ def test_files_and_functions_can_be_read(path):
     functions = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.FunctionDef)]
     lengths = {f"{f.name} (line {f.lineno})": lines_of_code(path, f) for f in functions}
     assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_CODE} == {}
+
+
+# --- marks --------------------------------------------------------------------------------------
+
+RUNS = """
+from reservoir import ESNRegressor
+def test_that_runs():
+    ESNRegressor(5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 3])
+"""
+MARK = "import pytest\npytestmark = pytest.mark.{}\n"
+TOYS = {
+    "test_forgotten.py": RUNS,
+    "test_rests.py": "def test_that_rests():\n    pass\n",
+    "test_one.py": MARK.format("one_engine") + RUNS,
+    "test_both.py": MARK.format("both_engines") + RUNS,
+    "test_idle.py": MARK.format("both_engines") + "def test_that_is_idle():\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
+    """In one process where a mark is forgotten, and under xdist where one is idle."""
+    if not forgotten:
+        pytest.importorskip("xdist")
+    for name in TOYS:
+        if forgotten or name != "test_forgotten.py":
+            (tmp_path / name).write_text(TOYS[name])
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -q -W ignore -p conftest\n")
+    command = [sys.executable, "-m", "pytest", *([] if forgotten else ["-n", "1"])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    counts = "1 failed, 4 passed" if forgotten else "4 passed"
+    assert re.search(f"^{counts} in", run.stdout, re.MULTILINE), run.stdout + run.stderr
+    assert ("FAILED test_forgotten.py::test_that_runs" in run.stdout) == forgotten
+    assert "FAILED test_idle.py: no test" in run.stdout
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.glob("test_*.py")), ids=lambda path: path.name)
+def test_partners_come_as_fixtures(path):
+    """So each test that needs one is marked, and run by .ci/partners."""
+    skips = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call) and n.args]
+    asked = {
+        node.args[0].value.partition(".")[0]
+        for node in skips
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr == "importorskip"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert asked.isdisjoint(conftest.PARTNERS)

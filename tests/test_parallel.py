@@ -8,6 +8,8 @@ from sklearn.linear_model import Ridge
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
 from reservoir.estimators import _engine
 
+pytestmark = pytest.mark.both_engines
+
 
 def sequences(lengths, seed=0):
     rng = np.random.default_rng(seed)
