@@ -13,6 +13,8 @@ from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.exchange import from_torch, to_torch
 from reservoir.training.initializers import initialize
 
+pytestmark = pytest.mark.one_engine
+
 CELLS = {
     "tanh": (lambda n: SimpleCell(n), 1),
     "relu": (lambda n: SimpleCell(n, "relu"), 1),
