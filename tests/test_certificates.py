@@ -30,6 +30,8 @@ from reservoir.stability.proofs._series_rate import _Series, series_rate
 from reservoir.stability.proofs._two_norm import norm_bound
 from reservoir.stability.proofs._zonotopes import zonotope_box
 
+pytestmark = pytest.mark.one_engine
+
 
 def network(seed, n=30, radius=1.2, scaling=0.3, **params):
     """A reservoir with a designed bias, certified for inputs within 1 by the maximum norm."""

@@ -21,6 +21,8 @@ from reservoir.training.least_squares import ls_fit
 from reservoir.training.loop_engines import loops_for, using
 from reservoir.training.rtrl import rtrl_gradient
 
+pytestmark = pytest.mark.both_engines
+
 SERIES = mackey_glass(500, random_state=0)
 X, Y = SERIES[:400], SERIES[1:401]
 FAST = {"n_units": 6, "max_iter": 8, "learning_rate_init": 0.01, "random_state": 0}

@@ -36,6 +36,8 @@ from reservoir import (  # noqa: E402
 from reservoir.datasets import mackey_glass  # noqa: E402
 from reservoir.model_selection import ContextSplit, stack_sequences, washout_scorer  # noqa: E402
 
+pytestmark = pytest.mark.both_engines
+
 SEEDS = range(3)
 N, LATER = 300, 200
 DOES_NOT_FOLLOW = "does not follow"
@@ -921,8 +923,7 @@ def test_stacked_sequences_keep_their_scores():
     assert score == r2_score(ys[kept], esn.predict(Xs)[kept])
 
 
-def test_dates_in_polars_columns_are_refused():
-    polars = pytest.importorskip("polars")
+def test_dates_in_polars_columns_are_refused(polars):
     dates = pd.date_range("2020-01-01", periods=40).to_pydatetime()
     values = np.random.default_rng(0).normal(size=40)
     y = values[::-1].copy()

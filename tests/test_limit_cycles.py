@@ -20,6 +20,8 @@ from reservoir.stability import (
 )
 from reservoir.topologies import random_sparse
 
+pytestmark = pytest.mark.both_engines
+
 
 def network(n_units, seed, *, radius=0.9, leak=1.0, n_features=1, bias=0.2, **options):
     rng = np.random.default_rng(seed)

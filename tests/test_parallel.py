@@ -10,6 +10,8 @@ from reservoir.dynamics import features, iter_states
 from reservoir.estimators.esn import _learning
 from reservoir.readouts.selection import SELECTIONS
 
+pytestmark = pytest.mark.both_engines
+
 
 def sequences(lengths, seed=0):
     rng = np.random.default_rng(seed)

@@ -10,6 +10,8 @@ from sklearn.exceptions import NotFittedError
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.training.cells import LSTMCell
 
+pytestmark = pytest.mark.both_engines
+
 X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
 y = X[:, 0] * 0.5 + np.append(0, X[:-1, 1])
 CELLS = ("rnn", "leaky", "lstm", "gru")

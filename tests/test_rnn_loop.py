@@ -13,6 +13,8 @@ from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.starts import start
 from reservoir.training.trainer import Data, Training
 
+pytestmark = pytest.mark.both_engines
+
 SERIES = mackey_glass(2100, random_state=0).reshape(-1, 1)
 X, Y = make_forecast_pairs(SERIES[:2000])
 CELLS = {"rnn": SimpleCell, "lstm": LSTMCell, "gru": GRUCell}

@@ -13,6 +13,8 @@ from reservoir.dynamics import Reservoir, run
 from reservoir.dynamics.saturation import Activity, at_bounds
 from reservoir.model_selection import make_forecast_pairs
 
+pytestmark = pytest.mark.both_engines
+
 STILL = r"units stand still at the bounds of (tanh|logistic).*StandardScaler.*input_scaling"
 
 

@@ -19,6 +19,8 @@ from reservoir.stability import (
 )
 from reservoir.topologies import random_sparse
 
+pytestmark = pytest.mark.both_engines
+
 
 def network(n_units, seed, *, radius=0.9, leak=1.0, activation="tanh", bias=0.2, W_fb=None):
     rng = np.random.default_rng(seed)

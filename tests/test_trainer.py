@@ -17,6 +17,8 @@ from reservoir.training.schedules import SCHEDULES
 from reservoir.training.solvers import train_lbfgs
 from reservoir.training.trainer import Data, data_loss, refit_readout, train
 
+pytestmark = pytest.mark.both_engines
+
 CELLS = {
     "rnn": SimpleCell(6),
     "leaky": SimpleCell(6, leak_rate=0.4),
