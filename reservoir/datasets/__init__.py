@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from math import log
 
+from reservoir.datasets._chaotic_maps import henon, logistic_map
 from reservoir.datasets._flows import lorenz, lorenz96, roessler
 from reservoir.datasets._mackey_glass import mackey_glass
-from reservoir.datasets._maps import henon, logistic_map
 from reservoir.datasets._narma import narma
 from reservoir.datasets._real import load_co2, load_el_nino, load_sunspots
 from reservoir.datasets._signals import (

@@ -9,10 +9,10 @@ goes through Pipeline, cross-validation and search with every scorer.
 
 from __future__ import annotations
 
+from reservoir.model_selection._containers import make_forecast_pairs, stack_sequences
 from reservoir.model_selection._context import ContextSplit
 from reservoir.model_selection._per_step import PerStep
 from reservoir.model_selection._scoring import washout_scorer
-from reservoir.model_selection._sequences import make_forecast_pairs, stack_sequences
 
 __all__ = [
     "ContextSplit",
