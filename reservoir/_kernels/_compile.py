@@ -82,7 +82,8 @@ def inner(function: Callable[..., Any]) -> Any:
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function that Python calls (a decorator).
 
-    It is compiled at its first call, runs without the GIL, and its code is kept on disk if possible.
+    It is compiled at its first call, and its code is kept on disk if possible. It runs without the
+    GIL.
     """
     dispatcher = njit(nogil=True, **OPTIONS)(named(function))
     with contextlib.suppress(RuntimeError):  # no directory that may be written

@@ -1,4 +1,4 @@
-"""Chaotic maps: discrete time, no integration error."""
+"""Chaotic maps, which are iterated in discrete time and so have no integration error."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ def logistic_map(
     Raises
     ------
     ValueError
-        If a parameter is outside its range, or if for r > 1 rounding puts the orbit onto the
-        fixed point 0, where it would stay. At r = 4 every start within 1e-8 of 1/2 ends there,
-        about one orbit in 100 of a million steps.
+        If a parameter is outside its range, or if for r > 1 rounding moves the orbit onto the
+        fixed point 0, where it would stay. At r = 4 every value within 1e-8 of 1/2 leads there,
+        which happens in about one of 100 orbits of a million steps.
 
     Notes
     -----

@@ -1,6 +1,6 @@
-"""Topologies without chance: rings, delay lines and bands of constant weights.
+"""Deterministic topologies: rings, delay lines and bands of constant weights.
 
-They accept `random_state` like every topology, and do not use it.
+They accept `random_state`, as every topology does, and ignore it.
 """
 
 from __future__ import annotations
@@ -263,11 +263,12 @@ def double_cycle(
     Parameters
     ----------
     n_units : int
-        Number of units. With two or one the cycles fall together and their weights add up.
+        Number of units. With one or two units the cycles coincide and their weights add up.
     weight : float, default=1.0
         Weight of the forward cycle: unit i receives from unit i - 1.
     backward_weight : float, default=0.5
-        Weight of the backward cycle. Unequal to `weight`, so that information has a direction.
+        Weight of the backward cycle. The default differs from that of `weight`, so that information
+        travels in one direction rather than the other.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 

@@ -1,4 +1,4 @@
-"""Random topologies without further structure."""
+"""Random topologies without clusters, hubs or other structure of a network."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def random_sparse(
 ) -> sp.csr_array:
     """Every unit receives from `in_degree` different units, chosen at random.
 
-    The number of connections per row is exact, so that all units are driven alike and the
-    matrix-vector product has rows of one length. A unit may receive from itself.
+    The number of connections per row is exact, so that all units receive equally many inputs and
+    all rows of W are equally long. A unit may receive from itself.
 
     Parameters
     ----------
