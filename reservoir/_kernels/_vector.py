@@ -27,17 +27,10 @@ LONG = ir.IntType(64)
 
 
 class Vectors:
-    """Emits arithmetic on vectors of eight numbers, of the precision of a given array.
+    """Emits arithmetic on vectors of eight numbers; `array_type` decides their precision.
 
     Every method appends LLVM instructions to the function under construction (`builder`) and
     returns the LLVM value of their result. Each intrinsic makes an object of its own.
-
-    Parameters
-    ----------
-    context, builder
-        numba's typing context and llvmlite's instruction builder, as an intrinsic receives them.
-    array_type : numba.types.Array
-        Its dtype, float32 or float64, is the precision of all vectors.
     """
 
     def __init__(self, context: Any, builder: Any, array_type: Any) -> None:
@@ -49,10 +42,7 @@ class Vectors:
         self.undefined = ir.Constant(self.vector, ir.Undefined)
 
     def data(self, array_type: Any, value: Any) -> Any:
-        """Return the pointer to an array's first number; other precisions and orders are refused.
-
-        A float array of another precision, or one that is not in C order, would be read wrongly.
-        """
+        """Return the pointer to an array's first number; refuse other precisions and orders."""
         number = array_type.dtype
         other = isinstance(number, types.Float) and number.bitwidth != self.bits
         if other or array_type.layout != "C":
@@ -60,11 +50,9 @@ class Vectors:
         return make_array(array_type)(self.context, self.builder, value).data
 
     def const(self, value: float) -> Any:
-        """Return a vector of eight equal numbers."""
         return ir.Constant(self.vector, [value] * LANES)
 
     def const_int(self, value: int) -> Any:
-        """Return a vector of eight equal integers, as wide as the numbers."""
         return ir.Constant(self.integers, [value] * LANES)
 
     def add(self, x: Any, y: Any) -> Any:
@@ -83,11 +71,9 @@ class Vectors:
         return self.add(self.mul(x, y), z)
 
     def as_int(self, x: Any) -> Any:
-        """Return the bits of eight numbers as integers."""
         return self.builder.bitcast(x, self.integers)
 
     def as_float(self, x: Any) -> Any:
-        """Return the numbers that eight integers are the bits of."""
         return self.builder.bitcast(x, self.vector)
 
     def choose(self, sign: str, x: Any, y: Any, yes: Any, no: Any) -> Any:
@@ -113,10 +99,7 @@ class Vectors:
         self.builder.store(x, self.pointer(base, index), align=self.bits // 8)
 
     def sums(self, n: int) -> list[Any]:
-        """Return pointers to n vector accumulators, set to zero.
-
-        Additions to one accumulator wait for each other; several hide that latency.
-        """
+        """Return pointers to n accumulators, set to zero: several hide the latency of additions."""
         places = [cgutils.alloca_once(self.builder, self.vector) for _ in range(n)]
         for place in places:
             self.builder.store(self.const(0.0), place)
@@ -159,27 +142,15 @@ def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, i
 
 
 class _Format(NamedTuple):
-    """Constants of a floating-point format (IEEE double or single) for the exponential.
+    """Constants of a floating-point format, IEEE double or single, for the exponential.
 
-    Attributes
-    ----------
-    mantissa : int
-        Number of stored mantissa bits.
-    bias : int
-        Bias of the exponent.
-    magic : float
-        1.5 * 2^mantissa: adding it to a number rounds that to an integer, in the low bits.
-    ln2 : (high, low)
-        ln(2) in two parts, the first with trailing zeros, so that its multiples are exact.
-    tanh_is_one : float
-        From here on tanh rounds to 1.
-    exp_is_zero : float
-        exp(-x) rounds to zero from here on.
-    exp_is_normal : float
-        exp(-x) is a normal number up to here.
-    series : tuple of float
-        Polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first, close
-        to the best approximation in the maximum norm.
+    mantissa, bias: the number of mantissa bits that are stored, and the bias of the exponent.
+    magic: 1.5 * 2^mantissa; adding it to a number rounds that to an integer, in the low bits.
+    ln2: ln(2) in two parts, the first with trailing zeros, so that its multiples are exact.
+    tanh_is_one, exp_is_zero: from there on tanh(x) rounds to 1, and exp(-x) to 0.
+    exp_is_normal: up to there exp(-x) is a normal number.
+    series: polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first,
+    close to the best approximation in the maximum norm.
     """
 
     mantissa: int
@@ -275,10 +246,7 @@ def sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
 
 
 def tanh(v: Vectors, x: Any) -> Any:
-    """Return tanh(x), from tanh|x| = e / (e + 2) with e = exp(2|x|) - 1.
-
-    One Newton step takes the rounding errors of e + 2 and of the quotient back out.
-    """
+    """Return tanh(x), from tanh|x| = e / (e + 2), e = exp(2|x|) - 1; quotient corrected once."""
     sign, size = sign_and_size(v, x, FORMATS[v.bits].tanh_is_one)
     k, m = expm1_parts(v, v.add(size, size))
     power = power_of_two(v, k)
@@ -294,10 +262,7 @@ def tanh(v: Vectors, x: Any) -> Any:
 
 
 def logistic(v: Vectors, x: Any) -> Any:
-    """Return the logistic function: with t = exp(-|x|), 1 / (1 + t) for x >= 0, else t / (1 + t).
-
-    One Newton step takes the rounding errors of t, of 1 + t and of the quotient back out.
-    """
+    """Return the logistic function, 1 / (1 + t) or t / (1 + t), t = exp(-|x|); corrected once."""
     one, zero = v.const(1.0), v.const(0.0)
     # t, and what rounding left out of it
     _, size = sign_and_size(v, x, FORMATS[v.bits].exp_is_zero)
@@ -349,9 +314,8 @@ logistic8 = _elementwise(logistic)
 def gathers_fast(triple: str, cpu: str, features: str) -> bool:
     """Whether the processor's gather instruction is faster than eight single loads.
 
-    A gather loads eight numbers from eight addresses. It is faster on Intel processors with
-    AVX-512, unless the operating system or the firmware has slowed it down to close the security
-    hole "gather data sampling" (2022); on AMD processors it is not.
+    A gather loads eight numbers from eight addresses. It is faster on Intel's with AVX-512, unless
+    slowed down to close the security hole "gather data sampling" (2022); on AMD's it is not.
     """
     if "+avx512f" not in features.split(",") or cpu.startswith("znver"):
         return False
@@ -390,21 +354,10 @@ def gather_dot8(
     typingctx: Any, z: Any, rows: Any, data: Any, indices: Any, start: Any, stop: Any, slice_: Any,
     x: Any,
 ) -> Any:  # fmt: skip
-    """Write eight entries of W x into z, for one slice of a W in the layout `Sell`.
+    """Write the eight entries of W x that belong to one slice into z, for a W in layout `Sell`.
 
-    Parameters
-    ----------
-    typingctx
-        numba's; every intrinsic takes it first.
-    z : array of shape (padded n_units,)
-        Written, at the rows of the slice.
-    rows, data, indices : arrays
-        As in `Sell`.
-    start, stop : int
-        Which rows of `data` belong to the slice: each holds one entry of all eight rows of W.
-    slice_ : int
-        Number of the slice.
-    x : array of shape (padded n_units,)
+    `rows`, `data` and `indices` are the layout's; the rows ``start : stop`` of `data` belong to the
+    slice and hold one entry of each of its rows of W. `x` and `z` are padded to whole vectors.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -521,10 +474,9 @@ def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
 def store_transposed(
     typingctx: Any, block: Any, start: Any, stride: Any, x: Any, first: Any
 ) -> Any:
-    """Write the transpose of an 8 x 8 tile: eight units of eight sequences.
+    """Write ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight.
 
-    ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight: in `x` the
-    sequences (l) lie next to each other, in `block` the units (i).
+    That transposes the states of eight units (i) of eight sequences (l).
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
