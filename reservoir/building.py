@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import threading
 from collections import OrderedDict
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -121,9 +121,7 @@ def build_reservoir(
     >>> round(spectral_radius(res.W), 6)
     0.8
     """
-    return assemble_reservoir(
-        n_units,
-        n_features,
+    recipe = Recipe(
         topology=topology,
         in_degree=in_degree,
         weights=weights,
@@ -135,72 +133,98 @@ def build_reservoir(
         bias=bias,
         bias_scaling=bias_scaling,
         drive_bounds=drive_bounds,
-        n_outputs=n_outputs,
         feedback_scaling=feedback_scaling,
         dtype=dtype,
-        generator=as_generator(random_state),
-        repeatable=isinstance(random_state, Integral),
     )
+    generator, repeatable = as_generator(random_state), isinstance(random_state, Integral)
+    return recipe.build(n_units, n_features, n_outputs, generator, repeatable=repeatable)
 
 
-def assemble_reservoir(
-    n_units: int,
-    n_features: int,
-    *,
-    topology: Any,
-    in_degree: Any,
-    weights: Any,
-    input_weights: Any,
-    spectral_radius: Any,
-    leak_rate: Any,
-    activation: Any,
-    input_scaling: Any,
-    bias: Any,
-    bias_scaling: Any,
-    drive_bounds: Any,
-    n_outputs: int,
-    feedback_scaling: Any,
-    dtype: Any,
-    generator: np.random.Generator,
-    repeatable: bool,
-) -> Reservoir:
-    """`build_reservoir` from a generator that the caller goes on to use: four are spawned.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Recipe:
+    """All that describes a reservoir, apart from its sizes and its seed.
 
-    `repeatable` says that it comes from an integer seed, so that W may be wanted again.
+    The fields are the parameters of `build_reservoir` of the same names; `build` checks them.
     """
-    n_units = check_count("n_units", n_units)
-    n_features = check_count("n_features", n_features)
-    n_outputs = check_count("n_outputs", n_outputs, minimum=0)
+
+    topology: Any
+    in_degree: Any
+    weights: Any
+    input_weights: Any
+    spectral_radius: Any
+    leak_rate: Any
+    activation: Any
+    input_scaling: Any
+    bias: Any
+    bias_scaling: Any
+    drive_bounds: Any
+    feedback_scaling: Any
+    dtype: Any
+
+    @classmethod
+    def from_attributes(cls, owner: Any, **others: Any) -> Recipe:
+        """Return the recipe whose fields are the `others`, and attributes of `owner`."""
+        names = [field.name for field in fields(cls) if field.name not in others]
+        return cls(**{name: getattr(owner, name) for name in names}, **others)
+
+    def build(
+        self,
+        n_units: int,
+        n_features: int,
+        n_outputs: int,
+        generator: np.random.Generator,
+        *,
+        repeatable: bool,
+    ) -> Reservoir:
+        """Return a reservoir of these sizes; `n_outputs` outputs are fed back.
+
+        Four generators are spawned from `generator`, which the caller may go on to use.
+        `repeatable` says that it comes from an integer seed: W may be wanted again, and is kept.
+        """
+        # what can be refused before W is generated, which may take long
+        n_units = check_count("n_units", n_units)
+        n_features = check_count("n_features", n_features)
+        n_outputs = check_count("n_outputs", n_outputs, minimum=0)
+        dtype = _dtype_name(self.dtype)
+        factors = check_scaling("input_scaling", self.input_scaling, n_features)
+        bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
+        # one generator per matrix: another input scaling, say, leaves W as it is
+        of_W, of_input, of_bias, of_feedback = generator.spawn(4)
+        W = _scaled_weights(self, n_units, of_W, repeatable)
+        W_in = make_input_weights(
+            n_units, n_features, law=self.input_weights, scaling=factors, random_state=of_input
+        )
+        bias_law, stable = _bias_law(self)
+        b = make_bias(n_units, law=bias_law, scaling=bias_factor, random_state=of_bias)
+        W_fb = None
+        if n_outputs:
+            factors = check_scaling("feedback_scaling", self.feedback_scaling, n_outputs, "output")
+            W_fb = feedback_weights(n_units, n_outputs, scaling=factors, random_state=of_feedback)
+        # a certificate, where one is wanted, holds for the rounded weights
+        reservoir = Reservoir(
+            W, W_in, b, leak_rate=self.leak_rate, activation=self.activation, W_fb=W_fb
+        )
+        reservoir = reservoir if reservoir.dtype == dtype else reservoir.astype(dtype)
+        return _stabilised(reservoir, self.drive_bounds, of_bias) if stable else reservoir
+
+
+def _dtype_name(dtype: Any) -> str:
     if not isinstance(dtype, str):
         with contextlib.suppress(TypeError):  # no dtype at all: refused by name
             dtype = np.dtype(dtype).name
-    check_choice("dtype", dtype, ("float64", "float32"))
-    input_factors = check_scaling("input_scaling", input_scaling, n_features)
-    bias_factor = check_number("bias_scaling", bias_scaling, low=0.0)
-    of_W, of_input, of_bias, of_feedback = generator.spawn(4)
-    key = _key(n_units, topology, in_degree, weights, of_W) if repeatable else None
-    W = scaled_weights(n_units, topology, in_degree, weights, spectral_radius, of_W, key)
-    W_in = make_input_weights(
-        n_units, n_features, law=input_weights, scaling=input_factors, random_state=of_input
-    )
-    stable = isinstance(bias, str) and bias == "stable"
-    if drive_bounds is not None and not stable:
+    return check_choice("dtype", dtype, ("float64", "float32"))
+
+
+def _bias_law(recipe: Recipe) -> tuple[Any, bool]:
+    """Return the law that the bias is drawn from, and whether it is to be certified."""
+    law = recipe.bias
+    if isinstance(law, str) and law == "stable":
+        return "uniform", True
+    if recipe.drive_bounds is not None:
         raise ValueError('drive_bounds is for bias="stable" alone; leave one of them out.')
-    law = "uniform" if stable else _named_law("bias", bias)
-    b = make_bias(n_units, law=law, scaling=bias_factor, random_state=of_bias)
-    W_fb = None
-    if n_outputs:
-        factors = check_scaling("feedback_scaling", feedback_scaling, n_outputs, "output")
-        W_fb = feedback_weights(n_units, n_outputs, scaling=factors, random_state=of_feedback)
-    reservoir = Reservoir(W, W_in, b, leak_rate=leak_rate, activation=activation, W_fb=W_fb)
-    reservoir = reservoir if reservoir.dtype == np.dtype(dtype) else reservoir.astype(dtype)
-    return _stabilised(reservoir, drive_bounds, of_bias) if stable else reservoir
-
-
-def _named_law(name: str, law: Any) -> Any:
     if isinstance(law, str):
-        check_choice(name, law, ("uniform", "normal", "bernoulli", "stable"))
-    return law
+        check_choice("bias", law, ("uniform", "normal", "bernoulli", "stable"))
+    return law, False
 
 
 def _stabilised(
@@ -232,26 +256,20 @@ def _stabilised(
     return found
 
 
-def scaled_weights(
-    n_units: int,
-    topology: Any,
-    in_degree: Any,
-    weights: Any,
-    spectral_radius: Any,
-    generator: np.random.Generator,
-    key: Any,
+def _scaled_weights(
+    recipe: Recipe, n_units: int, generator: np.random.Generator, repeatable: bool
 ) -> Matrix:
-    """Return W; at radius 1 it is kept under the key, and another radius is one product away."""
-    if spectral_radius is None:
-        return recurrent_weights(n_units, topology, in_degree, weights, generator)
-    radius = check_number("spectral_radius", spectral_radius, low=0.0)
+    """Return W; a repeatable one is kept at radius 1, and another radius is one product away."""
+    if recipe.spectral_radius is None:
+        return _recurrent_weights(recipe, n_units, generator)
+    radius = check_number("spectral_radius", recipe.spectral_radius, low=0.0)
     if radius == 0.0:  # no radius need be known
-        W = recurrent_weights(n_units, topology, in_degree, weights, generator)
-        return scale_to_spectral_radius(W, 0.0)
+        return scale_to_spectral_radius(_recurrent_weights(recipe, n_units, generator), 0.0)
+    key = _cache_key(recipe, n_units, generator) if repeatable else None
     unit = None if key is None else _unit_radius.get(key)
     if unit is None:
-        W = recurrent_weights(n_units, topology, in_degree, weights, generator)
-        unit = _to_unit_radius(W, topology, radius)
+        W = _recurrent_weights(recipe, n_units, generator)
+        unit = _to_unit_radius(W, recipe.topology, radius)
         if key is not None:
             _unit_radius.put(key, unit)
     with np.errstate(over="ignore"):  # what overflows is refused by name
@@ -275,10 +293,9 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
     )
 
 
-def _key(
-    n_units: int, topology: Any, in_degree: Any, weights: Any, generator: np.random.Generator
-) -> Any:
+def _cache_key(recipe: Recipe, n_units: int, generator: np.random.Generator) -> Any:
     """Return all that shapes W at radius 1; None where it is not all names and numbers."""
+    topology, weights, in_degree = recipe.topology, recipe.weights, recipe.in_degree
     plain = isinstance(topology, str) and isinstance(weights, str) and isinstance(in_degree, Real)
     if not plain:
         return None
@@ -288,8 +305,8 @@ def _key(
     return n_units, generate, weights, in_degree, fraction, seed.entropy, seed.spawn_key
 
 
-class _Kept:
-    """The matrices used last, as many as fit a bound on their memory."""
+class _MatrixCache:
+    """Matrices by key: those used last, as many as fit a bound on their memory."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -324,7 +341,7 @@ def _n_bytes(W: Matrix) -> int:
     return W.nbytes
 
 
-_unit_radius = _Kept(2**27)
+_unit_radius = _MatrixCache(2**27)  # each W at spectral radius 1
 
 
 def clear_cache() -> None:
@@ -343,15 +360,14 @@ def clear_cache() -> None:
     _unit_radius.clear()
 
 
-def recurrent_weights(
-    n_units: int, topology: Any, in_degree: Any, weights: Any, generator: np.random.Generator
-) -> Matrix:
+def _recurrent_weights(recipe: Recipe, n_units: int, generator: np.random.Generator) -> Matrix:
     """Return the unscaled W of a topology: a name, a callable or W itself."""
+    topology = recipe.topology
     if isinstance(topology, str):
         topology = TOPOLOGIES[check_choice("topology", topology, TOPOLOGIES)]
     if not callable(topology):
         return _given_weights("topology", topology, n_units)
-    offered = {"in_degree": in_degree, "weights": weights}
+    offered = {"in_degree": recipe.in_degree, "weights": recipe.weights}
     wanted = inspect.signature(topology).parameters
     known = {name: value for name, value in offered.items() if name in wanted}
     W = topology(n_units, random_state=generator, **known)

@@ -293,13 +293,13 @@ def kept():
 def generated(monkeypatch):
     """How often W was generated."""
     calls = []
-    original = building.recurrent_weights
+    original = building._recurrent_weights
 
     def counted(*args):
         calls.append(args)
         return original(*args)
 
-    monkeypatch.setattr(building, "recurrent_weights", counted)
+    monkeypatch.setattr(building, "_recurrent_weights", counted)
     return calls
 
 

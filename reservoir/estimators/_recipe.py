@@ -10,23 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.building import assemble_reservoir
+from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
 from reservoir.stability import Certificate, certify, drive_range
-
-_NAMES = (
-    "topology",
-    "in_degree",
-    "weights",
-    "input_weights",
-    "spectral_radius",
-    "leak_rate",
-    "activation",
-    "input_scaling",
-    "bias",
-    "bias_scaling",
-)
-
 
 _MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
 
@@ -79,17 +65,14 @@ def build(
     ranges: Ranges | None = None,
 ) -> Reservoir:
     """Return the reservoir that an estimator's parameters describe; n_outputs are fed back."""
-    return assemble_reservoir(
-        estimator.n_units,
-        n_features,
-        n_outputs=n_outputs,
+    recipe = Recipe.from_attributes(
+        estimator,
+        drive_bounds=None if ranges is None else ranges.drive,
         feedback_scaling=estimator.feedback_scaling if n_outputs else 1.0,
         dtype=estimator_dtype(estimator.dtype),
-        drive_bounds=None if ranges is None else ranges.drive,
-        generator=generator,
-        repeatable=isinstance(estimator.random_state, Integral),
-        **{name: getattr(estimator, name) for name in _NAMES},
     )
+    repeatable = isinstance(estimator.random_state, Integral)
+    return recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
 
 
 def estimator_dtype(dtype: Any) -> Any:

@@ -1,11 +1,28 @@
-"""Ridge readouts from sums over rows: the state matrix is never stored.
+"""Readouts: from features of rows to outputs, by sums over rows wherever that is possible.
 
 A `GramAccumulator` takes states and targets block by block and keeps their means and centred
-products. From it come the ridge coefficients for one penalty (Cholesky), or for a whole path of
-penalties, with the score that chooses among them (one eigendecomposition).
+products: the state matrix is never stored. From it come the ridge coefficients for one penalty
+(Cholesky), or for a whole path of penalties, with the score that chooses among them (one
+eigendecomposition).
+
+Inside the house: `contract` says what a readout is to an estimator, `ridge` and `stored` are the
+kinds there are, `READOUTS` lists them, and `selection` holds the rules that choose a penalty.
 """
 
+from typing import Any
+
+from reservoir.readouts.contract import Readout
 from reservoir.readouts.gram import GramAccumulator, RidgeSolution
-from reservoir.readouts.ridge import ridge_path
+from reservoir.readouts.ridge import RidgeReadout, ridge_path
+from reservoir.readouts.stored import StoredReadout
 
 __all__ = ["GramAccumulator", "RidgeSolution", "ridge_path"]
+
+#: Kinds of readouts, by name. The last one that takes an estimator's parameter `readout` is used.
+READOUTS: dict[str, type[Readout]] = {"stored": StoredReadout, "ridge": RidgeReadout}
+
+
+def kind_of(readout: Any) -> type[Readout] | None:
+    """Return the kind that an estimator's parameter `readout` asks for; None if there is none."""
+    kinds = [kind for kind in READOUTS.values() if kind.takes(readout)]
+    return kinds[-1] if kinds else None

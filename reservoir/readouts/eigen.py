@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import copy
 
 import numpy as np
 from scipy import linalg
 
 from reservoir._typing import Array, ArrayLike
-
-if TYPE_CHECKING:
-    from reservoir.readouts.gram import GramAccumulator
 
 EPS = np.finfo(np.float64).eps
 # Rounding errors of an eigenvalue of a Gram matrix, relative to the largest one: measured on
@@ -19,10 +16,25 @@ NOISE = 8 * EPS
 
 
 class Eigenbasis:
-    """The eigenbasis of a Gram matrix: ridge solutions for any penalty at little cost."""
+    """The eigenbasis of a Gram matrix: ridge solutions for any penalty at little cost.
 
-    def __init__(self, gram: GramAccumulator, fit_intercept: bool) -> None:
-        matrix, cross = gram._normal_equations(fit_intercept)
+    Parameters
+    ----------
+    matrix : array of shape (n_features, n_features)
+        The Gram matrix of the features, without penalty; its memory is used up.
+    cross : array of shape (n_features, n_outputs)
+        Products of features and targets.
+    sum_y2 : array of shape (n_outputs,)
+        Sums of the squared targets.
+    n_samples : int
+        Rows that the sums are over.
+    n_free : int
+        Directions of that many rows that are left to features: one fewer with an intercept.
+    """
+
+    def __init__(
+        self, matrix: Array, cross: Array, sum_y2: Array, *, n_samples: int, n_free: int
+    ) -> None:
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
             matrix, driver=driver, overwrite_a=True, check_finite=False
@@ -30,10 +42,21 @@ class Eigenbasis:
         self.values = np.maximum(values, 0.0)
         self.noise = NOISE * self.values[-1]
         self.projected = self.vectors.T @ cross
-        self.n_samples, self.n_free = gram.n_samples, gram.n_samples - int(fit_intercept)
-        self.sum_y2 = gram.sum_y2
-        if not fit_intercept:
-            self.sum_y2 = self.sum_y2 + gram.weight * gram.mean_y**2
+        self.sum_y2, self.n_samples, self.n_free = sum_y2, n_samples, n_free
+
+    def pooled(self) -> Eigenbasis:
+        """Return the basis with all outputs in one, whose score is the sum of theirs.
+
+        The score is linear in squares, so these may be summed before it is computed.
+        """
+        one = copy.copy(self)
+        one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
+        one.sum_y2 = self.sum_y2.sum(keepdims=True)
+        return one
+
+    def freedom(self, alphas: ArrayLike) -> Array:
+        """Return the effective degrees of freedom under each penalty, the intercept's aside."""
+        return self.values @ self._gain(alphas)
 
     def _gain(self, alpha: ArrayLike) -> Array:
         """1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""

@@ -228,13 +228,34 @@ class GramAccumulator:
                     f"alpha must be a number or have shape (n_outputs={self.n_outputs},); "
                     f"got shape {alphas.shape}."
                 )
-            return self._solution(
-                Eigenbasis(self, fit_intercept).coef(alphas), alphas, fit_intercept
-            )
+            each = self.eigenbasis(fit_intercept).coef(alphas)
+            return self._solution(each, alphas, fit_intercept)
         coef = self._cholesky_coef(float(alphas), fit_intercept)
         if coef is None:
-            coef = Eigenbasis(self, fit_intercept).coef(alphas)
+            coef = self.eigenbasis(fit_intercept).coef(alphas)
         return self._solution(coef, float(alphas), fit_intercept)
+
+    def eigenbasis(self, fit_intercept: bool = True) -> Eigenbasis:
+        """Return the eigenbasis of the Gram matrix, for a path of penalties.
+
+        Parameters
+        ----------
+        fit_intercept : bool, default=True
+
+        Returns
+        -------
+        reservoir.readouts.eigen.Eigenbasis
+
+        Raises
+        ------
+        ValueError
+            If there are no rows.
+        """
+        matrix, cross = self._normal_equations(fit_intercept)
+        sum_y2, n = self.sum_y2, self.n_samples
+        if not fit_intercept:
+            sum_y2 = sum_y2 + self.weight * self.mean_y**2
+        return Eigenbasis(matrix, cross, sum_y2, n_samples=n, n_free=n - int(fit_intercept))
 
     def _cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
         """Coefficients by Cholesky; None where neither data nor penalty fix all of them."""

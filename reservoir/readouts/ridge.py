@@ -1,4 +1,4 @@
-"""Choosing a penalty from a path."""
+"""The ridge: its penalty chosen from a path, and the readout that sums rows for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
-from reservoir.readouts.eigen import Eigenbasis
+from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.gram import GramAccumulator, RidgeSolution
+from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule
 
 
 def ridge_path(
@@ -68,15 +69,14 @@ def ridge_path(
     >>> solution.alpha, solution.scores.shape
     (100.0, (3, 1))
     """
-    check_choice("selection", selection, ("gcv", "blocked", "holdout"))
+    check_choice("selection", selection, SELECTIONS)
+    rule = SELECTIONS[selection]
+    rule.check(selection, blocks)
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
-    path = Eigenbasis(gram, fit_intercept)
-    if selection == "gcv":
-        scores = np.array([path.gcv(alpha) for alpha in alphas])
-    else:
-        scores = _block_scores(gram, alphas, _check_blocks(selection, blocks), fit_intercept)
+    path = gram.eigenbasis(fit_intercept)
+    scores = rule.scores(gram, path, alphas, blocks or (), fit_intercept)
     order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
     if per_target:
         best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
@@ -88,32 +88,115 @@ def ridge_path(
     return gram._solution(coef, best, fit_intercept, scores)
 
 
-def _check_blocks(selection: str, blocks: Any) -> Sequence[GramAccumulator]:
-    n_blocks = 0 if blocks is None else len(blocks)
-    if selection == "holdout" and n_blocks != 1:
-        raise ValueError(f"selection='holdout' needs blocks=[held_out]; got {n_blocks} blocks.")
-    if selection == "blocked" and n_blocks < 2:
-        raise ValueError(f"selection='blocked' needs two blocks or more; got {n_blocks}.")
-    return blocks
+class RidgeReadout(Readout):
+    """The ridge: sums over rows, one Gram matrix for each part that the selection asks for."""
 
+    fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_")
 
-def _block_scores(
-    gram: GramAccumulator, alphas: Array, blocks: Sequence[GramAccumulator], fit_intercept: bool
-) -> Array:
-    """Mean squared error on each block of a fit on the rest, shape (n_alphas, n_outputs)."""
-    squared_error = np.zeros((len(alphas), gram.n_outputs))
-    for block in blocks:
-        rest = gram.copy().subtract(block)
-        if rest.n_samples == 0 or block.n_samples == 0:
+    def __init__(self, settings: ReadoutSettings) -> None:
+        super().__init__(settings)
+        self.parts: dict[int, GramAccumulator] = {}
+
+    @classmethod
+    def takes(cls, readout: Any) -> bool:
+        """Whether there is no readout of the user's own."""
+        return readout is None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows seen."""
+        return sum(gram.n_samples for gram in self.parts.values())
+
+    @property
+    def rule(self) -> SelectionRule | None:
+        """How the penalty is chosen; None if it is given."""
+        return SELECTIONS[self.settings.selection] if np.ndim(self.settings.alpha) else None
+
+    def edges(self, lengths: list[int], skips: list[int]) -> Edges:
+        """Return where the parts of each sequence end, as the selection wants them."""
+        return (self.rule or SelectionRule()).edges(lengths, skips)
+
+    def check_partial(self) -> None:
+        """Refuse a selection that needs more than one sum over all rows."""
+        if self.rule is not None and self.rule.fewest:
             raise ValueError(
-                f"A block of {block.n_samples} rows leaves {rest.n_samples} of "
-                f"{gram.n_samples} to fit; both must be at least 1. Use fewer blocks."
+                f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}: "
+                'it keeps one sum over all rows. Use alpha_selection="gcv" or a number.'
             )
-        path = Eigenbasis(rest, fit_intercept)
-        block_gram = block.gram
-        for score, alpha in zip(squared_error, alphas, strict=True):
-            coef, intercept, _, _ = rest._solution(path.coef(alpha), alpha, fit_intercept)
-            inside = np.einsum("ij,ij->i", coef, coef @ block_gram - 2 * block.cross.T)
-            offset = block.mean_y - coef @ block.mean_h - intercept
-            score += np.maximum(block.sum_y2 + inside, 0.0) + block.weight * offset**2
-    return squared_error / sum(block.weight for block in blocks)
+
+    def update(
+        self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
+    ) -> None:
+        """Add rows to the sums of a part; the memory of the features is used up."""
+        if part not in self.parts:
+            self.parts[part] = GramAccumulator(self.width, self.n_outputs)
+        missing = "skip" if self.settings.skip_missing else "raise"
+        self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
+
+    def merge(self, other: RidgeReadout) -> None:
+        """Add what another one has seen; its sums may become this one's."""
+        for part, gram in other.parts.items():
+            # never into sums that somebody else may hold
+            mine = self.parts.get(part)
+            self.parts[part] = gram if mine is None else mine.copy().merge(gram)
+        self.parts = dict(sorted(self.parts.items()))
+
+    def solve(self) -> dict[str, Any]:
+        """Return coefficients and penalty; the parts become one sum."""
+        if self.n_rows == 0:
+            raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
+        settings, rule = self.settings, self.rule
+        total, *others = self.parts.values()
+        for k, gram in enumerate(others):
+            total = (total.copy() if k == 0 else total).merge(gram)
+        if rule is None:
+            solution = total.solve(settings.alpha, fit_intercept=settings.fit_intercept)
+        else:
+            blocks = rule.blocks(self.parts)
+            self._check_blocks(blocks, rule.fewest, total.n_samples)
+            solution = ridge_path(
+                total,
+                settings.alpha,
+                selection=settings.selection,
+                blocks=blocks,
+                fit_intercept=settings.fit_intercept,
+                per_target=settings.alpha_per_target,
+            )
+        self.parts = {0: total}
+        found = self._rounded(solution) | {"alpha_": solution.alpha}
+        return found if rule is None else found | {"alpha_scores_": solution.scores}
+
+    def _check_blocks(self, blocks: list[GramAccumulator], fewest: int, n_rows: int) -> None:
+        sizes = [block.n_samples for block in blocks]
+        if fewest and (len(sizes) < fewest or min(sizes) < 1 or max(sizes) >= n_rows):
+            raise ValueError(
+                f"alpha_selection={self.settings.selection!r} has too few rows to choose from: "
+                f"{n_rows} behind the washout, in parts of {sizes}. Give a longer series, a "
+                'smaller washout, or alpha_selection="gcv".'
+            )
+
+    def _rounded(self, solution: RidgeSolution) -> dict[str, Any]:
+        """Return coefficients and intercept in the dtype and the shape of the outputs."""
+        dtype, one = self.settings.dtype, self.settings.one_dimensional
+        with np.errstate(over="ignore", invalid="ignore"):
+            coef, intercept = solution.coef.astype(dtype), solution.intercept.astype(dtype)
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            raise ValueError(
+                f"The readout's coefficients overflow {dtype}: the targets are near the largest "
+                "float. Scale y, for instance with TransformedTargetRegressor."
+            )
+        return {
+            "coef_": coef[0] if one else coef,
+            "intercept_": intercept[0] if one else intercept,
+        }
+
+    @staticmethod
+    def linear(model: Any) -> tuple[Array, Array]:
+        """Return what a compiled loop takes: coefficients and intercept."""
+        return np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+
+    @classmethod
+    def outputs(cls, model: Any) -> Outputs:
+        """Return the function from features to outputs."""
+        coef, intercept = cls.linear(model)
+        return lambda features: features @ coef.T + intercept

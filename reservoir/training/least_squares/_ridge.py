@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.readouts.eigen import Eigenbasis
 
 # In units of the mean eigenvalue of the Gram matrix: half decades. Series without noise would ask
 # for less still, and get readouts that multiply what a wrong state says by hundreds.
@@ -23,13 +21,11 @@ def choose_ridge(gram: GramAccumulator, tau: float) -> tuple[Array, Array, float
     "Nearly" is a score of generalised cross-validation within 1 + `tau` of the least one: the
     regressions of one iteration feed the next, and smaller weights cost little and break nothing.
     """
-    basis = Eigenbasis(gram, fit_intercept=True)
+    basis = gram.eigenbasis()
     penalties = PENALTIES * basis.values.mean()
-    pooled = copy.copy(basis)  # the score is linear in squares: outputs may be summed beforehand
-    pooled.projected = np.sqrt((basis.projected**2).sum(axis=1, keepdims=True))
-    pooled.sum_y2 = basis.sum_y2.sum(keepdims=True)
+    pooled = basis.pooled()
     scores = np.array([pooled.gcv(alpha)[0] for alpha in penalties])
-    freedom = 1 + basis.values @ basis._gain(penalties)
+    freedom = 1 + basis.freedom(penalties)
     scores[freedom > _MOST_FREEDOM * gram.n_samples] = np.inf
     near = np.flatnonzero(scores <= (1 + tau) * scores.min())
     alpha = float(penalties[near[-1]])

@@ -1,0 +1,137 @@
+"""What a readout is to an estimator: an object that takes rows, is solved, and says outputs."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from reservoir._typing import Array
+
+Outputs = Callable[[Array], Array]
+_Self = TypeVar("_Self", bound="Readout")
+
+
+class ReadoutSettings(NamedTuple):
+    """An estimator's parameters, as far as readouts ask for them, and what its targets are.
+
+    Attributes
+    ----------
+    estimator : object
+        The parameter `readout`: None, or what the user wants instead of the ridge.
+    alpha, selection, alpha_per_target, fit_intercept
+        The ridge's parameters.
+    skip_missing : bool
+        Whether rows with a target that is NaN are left out; else they are refused.
+    dtype : numpy.dtype
+        Of outputs and coefficients.
+    one_dimensional : bool
+        Whether outputs, and with them coefficients, have no column axis.
+    decode : callable, optional
+        Turns targets, (n_rows, n_outputs), into what the user's own readout is fitted on.
+    classes : array of shape (n_classes,), optional
+        All labels that will ever come, for a classifier.
+    """
+
+    estimator: Any = None
+    alpha: Any = 1e-6
+    selection: str = "gcv"
+    alpha_per_target: bool = False
+    fit_intercept: bool = True
+    skip_missing: bool = False
+    dtype: Any = "float64"
+    one_dimensional: bool = False
+    decode: Callable[[Array], Any] | None = None
+    classes: Array | None = None
+
+
+class Readout(ABC):
+    """A readout on its way from rows to outputs.
+
+    An estimator calls `begin` for each batch of sequences, `update` for each block of rows,
+    `merge` with the batches in order, and `solve`, whose result it keeps as fitted attributes;
+    `outputs` and `linear` read those back. Between two calls of partial_fit the estimator keeps the
+    readout, which must hold arrays and plain objects only, so that it can be saved.
+
+    A new kind is a subclass in a file of its own and a line in `reservoir.readouts.READOUTS`.
+
+    Parameters
+    ----------
+    settings : ReadoutSettings
+
+    Attributes
+    ----------
+    fitted : tuple of str
+        Names of the fitted attributes that `solve` may return; a new fit forgets them.
+    ordered : bool
+        Whether rows must come in the order of the data; sequences are then run one by one.
+    n_rows : int
+        Rows seen so far, without those of the washout.
+    """
+
+    fitted: tuple[str, ...] = ()
+    ordered = False
+    n_rows: Any
+
+    def __init__(self, settings: ReadoutSettings) -> None:
+        self.settings = settings
+        self.width = self.n_outputs = 0
+
+    @classmethod
+    @abstractmethod
+    def takes(cls, readout: Any) -> bool:
+        """Whether this is the kind that an estimator's parameter `readout` asks for."""
+
+    def begin(self: _Self, width: int, n_outputs: int) -> _Self:
+        """Return an empty readout of the same settings for rows of `width` features."""
+        empty = type(self)(self.settings)
+        empty.width, empty.n_outputs = width, n_outputs
+        return empty
+
+    def renewed(self: _Self, settings: ReadoutSettings) -> _Self:
+        """Return the readout as it is under settings that may have changed since."""
+        one = copy.copy(self)
+        one.settings = settings
+        return one
+
+    def edges(self, lengths: list[int], skips: list[int]) -> list[tuple[int, ...]]:
+        """Return where the parts of each sequence end that `update` is to be told of: one part."""
+        return [(length,) for length in lengths]
+
+    @abstractmethod
+    def check_partial(self) -> None:
+        """Refuse settings that partial_fit cannot serve."""
+
+    @abstractmethod
+    def update(
+        self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
+    ) -> None:
+        """Take rows, (n_rows, width) and (n_rows, n_outputs); the features' memory is used again.
+
+        Whatever is kept of the features must be copied; they may be changed.
+        """
+
+    @abstractmethod
+    def merge(self: _Self, other: _Self) -> None:
+        """Take what another one, begun from this one, has seen after it."""
+
+    @abstractmethod
+    def solve(self) -> dict[str, Any]:
+        """Return the fitted attributes, by name, that all rows so far lead to."""
+
+    @classmethod
+    @abstractmethod
+    def outputs(cls, model: Any) -> Outputs:
+        """Return the function from features, (n_rows, width), to outputs, (n_rows, n_outputs).
+
+        Parameters
+        ----------
+        model : object
+            Has what `solve` returned as attributes.
+        """
+
+    @staticmethod
+    def linear(model: Any) -> tuple[Array, Array] | None:
+        """Return coefficients and intercept, for compiled loops; None if outputs are not linear."""
+        return None

@@ -1,0 +1,97 @@
+"""A scikit-learn estimator as readout: the features of all rows are stored for it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from reservoir._typing import Array
+from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+
+
+class StoredReadout(Readout):
+    """Any estimator with `fit` and `predict` on the stored features of all rows."""
+
+    fitted = ("readout_",)
+    ordered = True
+
+    def __init__(self, settings: ReadoutSettings) -> None:
+        super().__init__(settings)
+        self.rows: list[tuple[Array, Array, Array | None]] = []
+        self.learned: Any = None  # the estimator that goes on learning in partial_fit
+        self.partial = False
+
+    @classmethod
+    def takes(cls, readout: Any) -> bool:
+        """Whether it is an estimator in scikit-learn's sense."""
+        return hasattr(readout, "fit") and hasattr(readout, "predict")
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that wait for `solve`."""
+        return sum(len(features) for features, _, _ in self.rows)
+
+    def check_partial(self) -> None:
+        """Refuse an estimator that cannot go on learning."""
+        if not hasattr(self.settings.estimator, "partial_fit"):
+            raise TypeError(
+                f"{type(self.settings.estimator).__name__} has no partial_fit. Use a readout that "
+                "has one, such as SGDRegressor, or the built-in ridge (readout=None)."
+            )
+        self.partial = True
+
+    def update(
+        self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
+    ) -> None:
+        """Store rows."""
+        keep: Array = np.ones(len(features), bool)
+        if self.settings.skip_missing:
+            keep = np.logical_not(np.isnan(targets).any(axis=1))
+        # taking rows by a mask copies them
+        self.rows.append(
+            (features[keep], targets[keep], None if weights is None else weights[keep])
+        )
+
+    def merge(self, other: StoredReadout) -> None:
+        """Add the rows of another one."""
+        self.rows = self.rows + other.rows
+
+    def solve(self) -> dict[str, Any]:
+        """Fit the estimator, or go on with it, and let go of the rows."""
+        if self.n_rows == 0:
+            raise ValueError("No rows to fit: every row has a missing target.")
+        features, targets, weights = zip(*self.rows, strict=True)
+        self.rows = []
+        if self.learned is None or not self.partial:
+            self.learned = clone(self.settings.estimator)
+        fit = self.learned.partial_fit if self.partial else self.learned.fit
+        known: dict[str, Any] = {}
+        if weights[0] is not None:
+            self._check_takes_weights(fit)
+            known["sample_weight"] = np.concatenate(weights)
+        if self.partial and self.settings.classes is not None:
+            known["classes"] = self.settings.classes
+        Y, decode = np.concatenate(targets), self.settings.decode
+        fit(np.concatenate(features), Y if decode is None else decode(Y), **known)
+        return {"readout_": self.learned}
+
+    def _check_takes_weights(self, fit: Any) -> None:
+        takes = inspect.signature(fit).parameters.values()
+        if not any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes):
+            raise TypeError(
+                f"{type(self.settings.estimator).__name__} does not take the sample_weight that "
+                "was given, or that class_weight makes."
+            )
+
+    @classmethod
+    def outputs(cls, model: Any) -> Outputs:
+        """Return the estimator's predictions, in the dtype of the features."""
+        predict = model.readout_.predict
+
+        def say(features: Array) -> Array:
+            return np.reshape(predict(features), (len(features), -1)).astype(features.dtype)
+
+        return say
