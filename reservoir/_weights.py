@@ -98,6 +98,7 @@ def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
         )
     if isinstance(degree, numbers.Integral):
         return min(check_count(name, degree), n_columns)
+    # a density; above 1 a number of connections was probably meant
     density = float(degree)
     if 1.0 < density < np.inf:
         raise ValueError(

@@ -108,6 +108,7 @@ def input_weights(
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
     else:
+        # two streams of random numbers, so that the choice of connections does not change weights
         places, values = as_generator(random_state).spawn(2)
         W_in = _drawn(law, n_units, n_features, values, name) * factors
         if connections is not None:
@@ -354,6 +355,7 @@ def _drawn(
     law: Any, n_units: int, n_features: int, generator: np.random.Generator, name: str
 ) -> Array:
     """Return unscaled weights, (n_units, n_features), from a law that is not an array."""
+    # a name and a callable give a function, whose result is checked; a distribution draws itself
     shape = (n_units, n_features)
     if isinstance(law, str):
         function = INPUT_WEIGHTS[check_choice(name, law, INPUT_WEIGHTS)]

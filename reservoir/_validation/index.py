@@ -113,6 +113,7 @@ class Stamps:
         if before is not None and before.kind == self.kind:
             widest = before.widest
             recent = before.recent if self.follows(before) else ()
+        # a frequency from this sequence alone if it is long enough, else with the rows before
         joined = _joined(recent, self.index)
         known = [step for step in (_widest(joined), widest) if step is not None]
         told = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
@@ -204,6 +205,7 @@ def check_order(name: str, index: Any, starts: Array) -> None:
     if index.hasnans:
         row = int(np.argmax(index.isna()))
         raise ValueError(f"The index of {name} has no date in row {row} (NaT). Drop or fill it.")
+    # from one sequence to the next dates may go back
     backwards = np.diff(numbers_of(index)) <= 0
     backwards[starts[1:] - 1] = False
     if not backwards.any():
@@ -231,6 +233,7 @@ def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
     turns = np.flatnonzero(np.diff(numbers_of(index), n=2))
     before, behind = (np.searchsorted(starts, turns + k, side="right") - 1 for k in (0, 2))
     ends = np.append(starts[1:], len(index))
+    # of these, the first without a frequency is named
     for i in np.unique(before[before == behind]):
         part = index[starts[i] : ends[i]]
         if len(part) < 3 or _frequency(part) is not None:

@@ -110,6 +110,7 @@ def _read_arrays(
         )
     if len(X) == 0:
         raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+    # the first item decides the number and the names of the features
     items = enumerate(X)
     arrays = tuple(_read_item(estimator, i, item, reset and i == 0, dtype) for i, item in items)
     return Sequences(arrays, container)
@@ -258,6 +259,7 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
 
     Parameters as in `read_series`. The ids need not be numbers.
     """
+    # two sources of ids would have to agree
     levels = getattr(getattr(X, "index", None), "nlevels", 1)
     if levels > 1 and sequence_column is not None:
         raise ValueError(
@@ -269,6 +271,8 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
         refuse_dates("X", X)
         table = as_finite("X", _validate(estimator, X, reset), dtype, _names(estimator))
     else:
+        # ids may be texts: they are taken out before the table is checked as numbers; scikit-learn
+        # counts the id column among the features, so it is deleted afterwards
         _check_dimensions(estimator, X)
         names = list(X.columns) if hasattr(X, "columns") else None
         X, ids, column = _take_ids(X, sequence_column, names)
@@ -325,6 +329,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
         )
     else:
         column = int(sequence_column)
+    # which must be one of X
     n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
     if n_columns and not -n_columns <= column < n_columns:
         raise ValueError(
@@ -344,6 +349,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
         ids = X[:, column].copy()
         missing = ids != ids
         X[:, column] = 0
+    # NaN differs from itself, so that every such row would begin a sequence
     if missing.any():
         raise ValueError(
             f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}."

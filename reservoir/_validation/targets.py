@@ -71,6 +71,7 @@ def read_targets(
     _refuse_lost_index(y, sequences)
     refuse_dates("y", y)
     items = _items("y", y, sequences)
+    # the first item decides the number of outputs
     ndim = items[0].ndim
     targets = []
     for i, item in enumerate(items):
@@ -128,6 +129,7 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
 
     `last` means one target per sequence.
     """
+    # estimators that can skip such rows, unless every target is fed back into the reservoir
     parameters = estimator.get_params(deep=False)
     if "missing_targets" in parameters and not np.any(parameters["feedback"]):
         return (

@@ -20,6 +20,7 @@ def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
         raise ValueError(
             f'washout={washout!r} is not known. Give an integer, "auto" or "measured".'
         )
+    # a number of rows: every sequence must be longer
     washout = check_count("washout", washout, minimum=0)
     for i, n_samples in enumerate(lengths):
         if washout >= n_samples and len(lengths) == 1:

@@ -70,6 +70,7 @@ def multiple_superposed_oscillators(
                 "of usual frequencies. Give your own as frequencies=."
             )
         frequencies = MSO_FREQUENCIES[:n_oscillators]
+    # phases 0 as published, or random ones
     w = _check_vector("frequencies", frequencies)
     phases = np.zeros_like(w)
     if random_state is not None:

@@ -258,6 +258,7 @@ def _compiled_loop(
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
+    # the outputs write themselves into the block; state and output go from block to block
     for start in range(0, len(exog), rows):
         given = np.ascontiguousarray(exog[start : start + rows])
         drive = reservoir.bias[None] + (given @ from_exog.T if given.shape[1] else 0)

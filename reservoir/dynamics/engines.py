@@ -33,6 +33,7 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
         return False
     if engine == "numba":
         return demand()
+    # "auto": where kernels exist, are not slower than BLAS, and are worth their loading time
     if not _kernels.usable() or code_of(reservoir) is None:
         return False
     if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:

@@ -43,7 +43,12 @@ def advance(
     """
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
-    step_through(reservoir, state, block, kicks, recurrence(reservoir._product_W))
+    step_through(reservoir, state, block, kicks, recurrence(recurrent_matrix(reservoir)))
+
+
+def recurrent_matrix(reservoir: Reservoir) -> Matrix:
+    """Return W in the form for fast products: dense if more than half of its entries are stored."""
+    return reservoir._product_W
 
 
 def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) -> None:
@@ -101,6 +106,7 @@ def step_through(
     leaky = np.any(np.not_equal(leak, 1.0))
     keep = np.asarray(1 - leak, dtype=block.dtype)
     kept = np.empty_like(state)
+    # `row` is first the drive, then the pre-activation, then the state
     for t, row in enumerate(block):
         add_recurrence(state, row)
         activate(row, out=row)
@@ -127,7 +133,7 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Arra
         Written: the states.
     """
     n_sequences, n_steps, _ = inputs.shape
-    W, k = reservoir._product_W, reservoir.n_features
+    W, k = recurrent_matrix(reservoir), reservoir.n_features
     # the drives of all steps, written where the states will be
     block = place[:n_sequences]
     for rows, given in zip(block, inputs, strict=True):

@@ -285,6 +285,7 @@ def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Arr
     for constant, and its correlation for 0.
     """
     n_rows = len(Y)
+    # an estimate that varies less than its own rounding errors is constant
     a, b = Y - Y.mean(axis=0), estimate - estimate.mean(axis=0)
     a2, b2 = (a**2).sum(axis=0), (b**2).sum(axis=0)
     floor = n_rows * (n_rows * np.finfo(float).eps * size) ** 2

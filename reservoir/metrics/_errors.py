@@ -68,6 +68,7 @@ default="uniform_average"
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
+    # dividing both series first keeps the squares in range
     spread = _spread(truth, weights, normalization)
     with np.errstate(over="ignore"):  # an error beyond the largest float is inf
         return root_mean_squared_error(

@@ -60,6 +60,7 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
         targets = [np.asarray(item) for item in ys]
         _check_items("ys", targets, lengths)
         y = np.concatenate(targets)
+    # a DataFrame only if all are: otherwise the column names would be lost
     if all(hasattr(frame, "iloc") for frame in frames):
         import pandas as pd
 
@@ -143,6 +144,7 @@ def make_forecast_pairs(series: Any, horizon: int = 1) -> tuple[Any, Any]:
     (array([1., 2.]), array([4., 8.]))
     """
     horizon = check_count("horizon", horizon)
+    # a collection: pairs of each item, so that none reaches into the next sequence
     if isinstance(series, (list, tuple)) and any(hasattr(item, "shape") for item in series):
         if np.ndim(series[0]) > 0:
             pairs = [_pair(item, horizon, f"series {i}") for i, item in enumerate(series)]
@@ -171,6 +173,7 @@ def _pair(series: Any, horizon: int, name: str) -> tuple[Any, Any]:
             f"{name} has shape {values.shape}; (n_samples,) or (n_samples, n_features) is required."
         )
     _check_length(len(values), horizon, name)
+    # pandas' y takes the index of X, so that the two align row by row
     if isinstance(values, np.ndarray):
         X = values[:-horizon]
         return X.reshape(len(X), -1), values[horizon:]

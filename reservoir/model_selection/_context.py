@@ -95,6 +95,7 @@ class ContextSplit(BaseCrossValidator):
         """
         context = check_count("context", self.context, minimum=0)
         labels = None if groups is None else np.asarray(groups)
+        # all splits at once, so that the warnings filter is not held while the caller fits
         with warnings.catch_warnings():
             # KFold and its like say that they ignore groups; here they bound the context.
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)

@@ -177,6 +177,7 @@ class PerStep(  # type: ignore[call-arg]
         return hasattr(self, "transformer_")
 
     def __sklearn_tags__(self) -> Any:
+        # what the inner transformer takes and needs, and sequences besides
         tags = super().__sklearn_tags__()
         inner = get_tags(self.transformer)
         tags.input_tags = inner.input_tags
@@ -226,6 +227,7 @@ def _apply(method: Any, X: Any) -> Any:
                 f"Sequence {i} has {len(item)} rows and its transform {result.shape[0]}: PerStep "
                 "needs a transformer that returns a row per row."
             )
+    # back into the container of X; a 3-D array cannot hold sparse matrices
     if not isinstance(X, np.ndarray):
         return results
     if X.ndim == 3:

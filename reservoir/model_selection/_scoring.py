@@ -178,6 +178,7 @@ class _Trimmed:
         -------
         ndarray of shape (n_remaining,) or (n_remaining, n_outputs)
         """
+        # the rows by sequence
         lengths, is_table = _lengths(X, self._sequence_column)
         parts = [rows] if is_table else list(rows)
         if is_table and len(lengths) > 1:
@@ -189,6 +190,7 @@ class _Trimmed:
                 f"of X have {lengths} rows, {name} has {[part.shape for part in parts]}. For one "
                 "label per sequence use the plain scorer."
             )
+        # a sequence without a row to score would silently drop out of the score
         short = [i for i, n in enumerate(lengths) if n <= self._washout]
         if short:
             raise ValueError(
@@ -202,6 +204,7 @@ def _lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool
     """Return the number of rows of each sequence, and whether X is one table."""
     if container_of(X) != "table":
         return [len(item) for item in X], False
+    # one table: the ids come from the column or, without one, from the outer levels of its index
     ids = None
     if sequence_column is not None:
         by_name = isinstance(sequence_column, str)

@@ -149,6 +149,7 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
     """
     matrix = _unit_size(W)
     wanted = check_scaling("values", values, matrix.shape[0], "row")
+    # the norms of the rows
     size = abs(sp.csr_array(matrix))
     if ord == 1:
         norms = size.sum(axis=1)

@@ -372,6 +372,7 @@ def toeplitz(
            [ 0. ,  0. ,  1. ,  0. ]])
     """
     n_units = check_count("n_units", n_units)
+    # one diagonal after the other, from an empty matrix
     W = sp.csr_array((n_units, n_units))
     given = {-1: 1.0, 0: 0.5, 1: 0.5} if diagonals is None else diagonals
     for offset, weight in given.items():

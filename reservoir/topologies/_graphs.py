@@ -68,6 +68,7 @@ def small_world(
     distance = np.arange(1, degree + 1)
     nearest = np.where(distance % 2, -(distance // 2 + 1), distance // 2) % max(n_units, 1)
     steps = np.tile(nearest, (n_units, 1))
+    # rewire some, and turn distances into columns
     kept = places.random(steps.shape) >= rewiring
     columns = (_rewire(steps, kept, n_units, places) + np.arange(n_units)[:, None]) % n_units
     columns.sort(axis=1)
@@ -142,6 +143,7 @@ def scale_free(
     n_units = check_count("n_units", n_units)
     n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
+    # links in both directions, without those of the seed and without repetitions
     unit, other = _attach(n_units, n_links, places)
     apart = unit != other
     rows = np.concatenate([unit[apart], other[apart]])

@@ -17,6 +17,7 @@ def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp
 
     Where an entry is given several times, the last value counts. Indices are sorted.
     """
+    # one number per entry, in reverse order, since `unique` keeps the first of equal ones
     keys = rows.astype(np.int64) * n_units + columns
     unique, from_end = np.unique(keys[::-1], return_index=True)
     data = np.asarray(values, dtype=np.float64)[::-1][from_end]
@@ -185,6 +186,7 @@ def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_arra
     jump_size = check_count("jump_size", jump_size, minimum=2)
     weight = check_number("weight", weight)
     n_units, rows, columns, values = _entries(W)
+    # where jumps start and end, without those from a unit to itself
     start = np.arange(n_units // jump_size) * jump_size
     end = (start + jump_size) % n_units
     start, end = start[start != end], end[start != end]

@@ -66,6 +66,7 @@ def random_sparse(
     """
     n_units = check_count("n_units", n_units)
     degree = resolve_degree("in_degree", in_degree, n_units)
+    # two streams of random numbers, so that the law of the weights does not change the connections
     places, values = as_generator(random_state).spawn(2)
     columns = distinct_columns(n_units, n_units, degree, places)
     return from_columns(columns, draw(weights, n_units * degree, values))
@@ -189,6 +190,7 @@ def band(
     n_units = check_count("n_units", n_units)
     lower = min(check_count("lower", lower, minimum=0), n_units - 1)
     upper = min(check_count("upper", upper, minimum=0), n_units - 1)
+    # the columns of every row's band, cut off at the ends of the line
     rows = np.repeat(np.arange(n_units), lower + upper + 1)
     columns = rows + np.tile(np.arange(-lower, upper + 1), n_units)
     inside = (columns >= 0) & (columns < n_units)
