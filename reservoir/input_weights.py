@@ -334,7 +334,7 @@ def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> 
 
 
 def _law(name: str) -> Callable[..., Array]:
-    """Return the function for `INPUT_WEIGHTS` that draws from a law of `reservoir._weights`."""
+    """Return a function that draws weights by a named law, in the form of `INPUT_WEIGHTS`."""
 
     def function(n_units: int, n_features: int, *, random_state: RandomState = None) -> Array:
         return draw(name, (n_units, n_features), as_generator(random_state))

@@ -1,4 +1,4 @@
-"""How kernels are compiled, and kept on disk."""
+"""The decorators that compile kernels with numba, and the disk cache of the compiled code."""
 
 from __future__ import annotations
 

@@ -97,7 +97,10 @@ def _wide(shape: tuple[int, ...], n_gates: int) -> tuple[int, ...]:
 
 
 def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
-    """Refuse arrays without the shape beside them: kernels would write past the end of an array."""
+    """Refuse an array whose shape is not the one paired with it.
+
+    With wrong shapes the kernels would read and write past the ends of arrays.
+    """
     for array, shape in pairs:
         if array is not None and array.shape != shape:
             raise ValueError(f"an array of shape {array.shape} where {shape} is due.")

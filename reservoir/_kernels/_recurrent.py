@@ -24,7 +24,10 @@ from reservoir._kernels._time_loops import _activate
 
 @kernel
 def pack_rows_of_gates(data: Any, W: Any, n_gates: int, width: int) -> None:
-    """Write W (n_gates n, n_columns) in slices of eight rows (n_gates width / 8, n_columns, 8)."""
+    """Write W into `data` in slices of eight rows, each gate padded to `width` rows.
+
+    W has shape (n_gates n, n_columns), `data` (n_gates width / 8, n_columns, 8).
+    """
     n, n_columns = W.shape[0] // n_gates, W.shape[1]
     for gate in range(n_gates):
         for i in range(n):
@@ -35,7 +38,10 @@ def pack_rows_of_gates(data: Any, W: Any, n_gates: int, width: int) -> None:
 
 @kernel
 def pack_columns(data: Any, W: Any, n_gates: int, width: int) -> None:
-    """Write the transpose of W in slices of eight rows (width / 8, n_gates width, 8)."""
+    """Write the transpose of W into `data` in slices of eight rows, each gate padded to `width`.
+
+    W has shape (n_gates n, n_columns), `data` (width / 8, n_gates width, 8).
+    """
     n, n_columns = W.shape[0] // n_gates, W.shape[1]
     for gate in range(n_gates):
         for i in range(n):
@@ -199,6 +205,7 @@ def gru_backward(
 ) -> None:  # fmt: skip
     """Run a GRU backwards: G and R hold gates and recurrent products, then the gradients there.
 
+    D holds the gradient at the states, H the states, with the one before the first step in front.
     `gates` holds the transpose of the rows of W for the reset and update gates, `candidate` that of
     the rows for the candidate. `dh` carries the gradient from step to step, and holds that at the
     initial state when the kernel ends.

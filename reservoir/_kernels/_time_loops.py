@@ -242,7 +242,8 @@ def closed_loop(
     on the outputs, one row per step or one for all. `coef`, of shape (n_outputs, padded size),
     reads the state; `coef_tail`, of shape (n_outputs, n_fed + n_exog) or without columns, reads the
     fed-back outputs and the exogenous inputs. `clip`, of shape (2, n_outputs) or without columns,
-    holds the smallest and the largest output that is fed back.
+    holds the smallest and the largest output that is fed back. The others are described in
+    `reservoir._kernels.closed_loop`.
     """
     n_steps, n_outputs = outputs.shape
     state, before, z = x[0], x[1], x[2]

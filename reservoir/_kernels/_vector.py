@@ -2,9 +2,8 @@
 
 For products with sparse rows, and for several rows at once, numba emits scalar instructions only.
 The intrinsics of this module emit operations on vectors of eight numbers instead, which LLVM maps
-to the registers of the machine at hand. Of LLVM's fast-math rules only the contraction of a
-multiplication and an addition (fused multiply-add) is allowed, and that the sign of zero may be
-ignored: NaN and infinity keep their meaning.
+to the registers of the machine at hand. Of LLVM's fast-math rules only two are allowed, which leave
+NaN and infinity intact: to fuse a multiplication and an addition, and to ignore the sign of zero.
 """
 
 from __future__ import annotations
@@ -262,7 +261,7 @@ def tanh(v: Vectors, x: Any) -> Any:
 
 
 def logistic(v: Vectors, x: Any) -> Any:
-    """Return the logistic function, 1 / (1 + t) or t / (1 + t), t = exp(-|x|); corrected once."""
+    """Return the logistic function, 1 / (1 + t) if x >= 0, else t / (1 + t), with t = exp(-|x|)."""
     one, zero = v.const(1.0), v.const(0.0)
     # t, and what rounding left out of it
     _, size = sign_and_size(v, x, FORMATS[v.bits].exp_is_zero)

@@ -32,8 +32,8 @@ _REMEDIES = {
 def refuse_dates(name: str, table: Any) -> None:
     """Refuse dates and durations among the values of a table or a series; the column is named.
 
-    `name` is what the message calls the table. Objects of pandas, polars and NumPy are looked into;
-    an index is not.
+    `name` is what the message calls the table. Tables of pandas and polars and NumPy arrays are
+    examined, an index is not.
     """
     one = getattr(table, "dtype", None) is not None
     what = _what(table) if one else None

@@ -41,7 +41,7 @@ class Ending:
     shown : str
         The last stamp as text, for messages.
     recent : tuple of numbers
-        The last stamps, in the units of `last`, since rows last failed to follow one another.
+        The last stamps, at most 40, in the units of `last`; none from before a gap.
     """
 
     kind: str
@@ -350,7 +350,7 @@ def _joined(recent: tuple[float, ...], index: Any) -> Any:
 
 
 def _is_calendar(index: Any) -> bool:
-    """Whether dates are all dates of some pandas frequency between the first and the last."""
+    """Whether an index holds every date of some pandas frequency between its first and its last."""
     if len(index) < 3:
         return False
     import pandas as pd
@@ -388,7 +388,7 @@ def _following(index: Any) -> float | None:
 
 
 def _following_date(index: Any) -> float | None:
-    """Return what `_following` does, for datetimes, in nanoseconds."""
+    """Return the date that the row after the last should have, in nanoseconds, or None."""
     import pandas as pd
 
     freq = index.freq if index.freq is not None else frequency(index)

@@ -49,7 +49,10 @@ def check_number(
     low_open: bool = False,
     high_open: bool = False,
 ) -> float:
-    """Return `value` as a finite float inside the interval; booleans are refused."""
+    """Return `value` as a finite float from `low` to `high`; booleans are refused.
+
+    `low_open` and `high_open` exclude the ends.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     number = _as_float(value)

@@ -234,9 +234,10 @@ def _first_stray(X: Any, y: Any) -> int | None:
 
 
 def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
-    """Return the first row where b is not a shifted by a number of rows; None if it is.
+    """Return the first row at which `b` is not `a` shifted by a fixed number of rows, or None.
 
-    The stamps `a` of X and `b` of y are labels without an order; at `row` their offset changes.
+    `a` and `b` are the stamps of X and of y, where those of X are not in increasing order. `row`,
+    the first one at which their difference changes, is returned if no shift can be told.
     """
     places = np.flatnonzero(a == b[0])
     if len(places) != 1:

@@ -102,7 +102,7 @@ def _tanh_slopes(low: Array, high: Array) -> Pair:
 
 
 def _tanh_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Return the line parallel to the chord of tanh, and the radius of the band that holds tanh.
+    """Return slope, middle and radius of the narrowest band along the chord that holds tanh.
 
     tanh lies farthest from the chord at the ends of the interval or where its slope is the chord's.
     """

@@ -86,7 +86,7 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:
-    """Return ``add(x, z)``, which adds W x to z in place."""
+    """Return a function ``add(x, z)`` that adds W x to z in place, the product compiled."""
 
     def add(x: Array, z: Array) -> None:
         z += _kernels.multiply(reservoir._packed, x)

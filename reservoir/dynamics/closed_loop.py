@@ -142,7 +142,8 @@ def run_closed_loop(
 def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, int]:
     """Return the exogenous inputs, of shape (n_steps, n_exog), and the number of outputs.
 
-    Without feedback weights the outputs take the features that `exog` leaves.
+    Without feedback weights the outputs are fed back as the first features of the input, and `exog`
+    must hold the others.
     """
     if exog is not None and np.ndim(exog) != 2:
         raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")

@@ -63,7 +63,7 @@ def numpy_seconds_per_step(reservoir: Reservoir) -> float:
 def code_of(reservoir: Reservoir) -> int | None:
     """Return the number by which kernels know the activation, or None if they do not know it.
 
-    An entry of `ACTIVATIONS` that a user has replaced is not known.
+    An `Activation` that only shares its name with the entry of `ACTIVATIONS` is not known.
     """
     activation = get_activation(reservoir.activation)
     if ACTIVATIONS.get(activation.name) != activation:

@@ -37,9 +37,10 @@ def dense_radius(A: Array, floor: float = 0.0) -> float | None:
 
 
 def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
-    """Whether rounding can have changed the largest of the eigenvalues' moduli by 1e-7 at most.
+    """Whether rounding has changed the spectral radius by a relative 1e-7 at most.
 
-    `cosine` is |y' x| of each eigenvalue's normalised left and right eigenvector.
+    `modulus` holds the moduli of the eigenvalues, `cosine` |y' x| of their normalised left and
+    right eigenvectors. A radius that is surely below `floor` need not be accurate.
     """
     # Eigenvalue i is uncertain by eps norm(A) / cosine[i] (Wilkinson 1965).
     radius = float(modulus.max())

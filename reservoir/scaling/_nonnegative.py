@@ -108,8 +108,8 @@ def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
 def _solved(M: sp.csc_array) -> Array:
     """Return the solution z of M z = 1, scaled to a largest modulus of 1; zeros if it overflows.
 
-    M is an M-matrix if the shift is above the radius: elimination without pivoting then subtracts
-    nowhere but on the diagonal, so that even the smallest entries of z have correct digits.
+    M is shift I - B with a non-negative B. If the shift exceeds the radius of B, elimination
+    without pivoting cancels nothing off the diagonal, so that even tiny entries of z are accurate.
     """
     try:
         factors = splu(

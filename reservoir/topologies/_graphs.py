@@ -1,4 +1,4 @@
-"""Random topologies with the structure of complex networks."""
+"""Random topologies with structure: small-world, scale-free and clustered graphs."""
 
 from __future__ import annotations
 
