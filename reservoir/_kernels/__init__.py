@@ -90,7 +90,7 @@ def load() -> bool:
         return False
     try:
         _compiled()
-        return not disabled()  # numba may have read so in a file of its own
+        return not disabled()  # numba also reads that setting from its configuration file
     except FilesChanged:
         raise
     except Exception as error:  # numba refuses versions of NumPy it does not know, in several ways

@@ -186,7 +186,7 @@ def _check_pair(X: _Table, y: _Table) -> None:
 
 
 def _refuse(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
-    """Raise the error for a y that does not belong to X: `found` stands in a row for `given`."""
+    """Raise the error for a y that does not belong to X: in `row`, X has `given` and y `found`."""
     raise ValueError(
         f"The index of {y.name} does not go with that of {X.name}: row {row} is {show(given)} in "
         f"X and {show(found)} in y. They must be equal, or y's ahead by a constant offset, as that "

@@ -116,7 +116,7 @@ def _tanh_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
     # +-tangent is where the slope of tanh is the chord's
     tangent = np.arctanh(np.minimum(np.sqrt(1 - slope), 1 - 1e-13))
     places = [low, high, np.clip(-tangent, low, high), np.clip(tangent, low, high)]
-    # a tangent point outside is replaced by an end, which is a candidate anyhow; an error of the
+    # a tangent point outside is replaced by an end, which is a candidate already; an error of the
     # tangent point enters the value squared only
     excess = np.array([np.tanh(z) - slope * z for z in places])
     below, above = excess.min(axis=0), excess.max(axis=0)

@@ -364,5 +364,5 @@ def _loop(
             outputs[k:] = outputs[k - 1] if k else output
             return outputs, last_state, k
         outputs[k] = new
-        output = outputs[k]  # a copy of its own: a readout may hand out a view of the features
+        output = outputs[k]  # a copy, because a readout may return a view of the features
     return outputs, state.copy(), len(exog)
