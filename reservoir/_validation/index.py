@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.scalars import caller_level
 
@@ -22,6 +23,7 @@ _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _RECENT = 40  # last stamps that are kept from one call to the next, to infer a frequency from
 
 
+@saved
 @dataclass(frozen=True)
 class Ending:
     """Where the training rows end, by their index; numbers and text only, so that it can be saved.

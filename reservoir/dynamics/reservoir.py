@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows, repeat_leaks
+from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers
 from reservoir.activations import Activation, get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
 
 
+@saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Reservoir:
     """A reservoir: recurrent, input and feedback weights, bias, leak rate and activation.
