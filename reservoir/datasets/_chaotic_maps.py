@@ -1,4 +1,4 @@
-"""Chaotic maps: discrete time, no integration error."""
+"""Chaotic maps, which are iterated in discrete time and so have no integration error."""
 
 from __future__ import annotations
 
@@ -70,6 +70,7 @@ def henon(
     a = check_number("a", a)
     b = check_number("b", b)
     start = starting_point("henon", initial_state, np.zeros(2), random_state)
+    # in Python's floats, which are faster than arrays of two entries
     X = np.empty((washout + n_samples, 2))
     x, y = start.tolist()
     for t in range(len(X)):
@@ -118,9 +119,9 @@ def logistic_map(
     Raises
     ------
     ValueError
-        If a parameter is outside its range, or if for r > 1 rounding puts the orbit onto the
-        fixed point 0, where it would stay. At r = 4 every start within 1e-8 of 1/2 ends there,
-        about one orbit in 100 of a million steps.
+        If a parameter is outside its range, or if for r > 1 rounding moves the orbit onto the
+        fixed point 0, where it would stay. At r = 4 every value within 1e-8 of 1/2 leads there,
+        which happens in about one of 100 orbits of a million steps.
 
     Notes
     -----
@@ -149,6 +150,7 @@ def logistic_map(
     for t in range(len(X)):
         X[t] = x
         x = r * x * (1.0 - x)
+    # 0 is an unstable fixed point for r > 1: exact arithmetic would not stay there
     if r > 1.0 and X[-1, 0] == 0.0 and X[0, 0] != 0.0:
         raise ValueError(
             f"logistic_map: from initial_state={X[0, 0]!r} the orbit at r={r:g} is rounded onto "

@@ -1,4 +1,4 @@
-"""Containers: sequences into one table, a series into inputs and targets."""
+"""Conversions: several sequences to one table, and a series to inputs and targets."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from reservoir._validation import check_count
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     """Stack sequences into one table with an id column in front.
 
-    The table goes through Pipeline, cross-validation and search with every scorer, which lists do
-    not; the estimators read it with ``sequence_column=0``.
+    Pipelines, cross-validation, search and every scorer take such a table, while they do not all
+    take lists. The estimators read it with ``sequence_column=0``.
 
     Parameters
     ----------
     Xs : list, object array or 3-D array of sequences, each of shape (n_samples_i, n_features)
         DataFrames with equal columns give a DataFrame, whose first column is named "sequence".
-    ys : the same of targets, each of shape (n_samples_i,) or (n_samples_i, n_outputs), default=None
-        One target per row.
+    ys : list of arrays of shape (n_samples_i,) or (n_samples_i, n_outputs), default=None
+        The targets of each sequence, one per row, in a list, an object array or an array.
 
     Returns
     -------
@@ -60,6 +60,7 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
         targets = [np.asarray(item) for item in ys]
         _check_items("ys", targets, lengths)
         y = np.concatenate(targets)
+    # a DataFrame only if all are: otherwise the column names would be lost
     if all(hasattr(frame, "iloc") for frame in frames):
         import pandas as pd
 
@@ -70,10 +71,15 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
 
 
 def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list[int]:
-    """Return the numbers of rows; `lengths` are those required, for targets."""
+    """Return the number of rows of each item, after checks.
+
+    `name` is that of the parameter; `lengths` are the numbers of rows that targets must have, and
+    None for the sequences themselves.
+    """
     if not items or (lengths is not None and len(items) != len(lengths)):
         wanted = "at least 1 is required" if lengths is None else f"Xs holds {len(lengths)}"
         raise ValueError(f"{name} holds {len(items)} sequences; {wanted}. Give one per sequence.")
+    # each item by itself, then beside the first one and beside its sequence
     allowed = (2,) if lengths is None else (1, 2)
     for i, item in enumerate(items):
         if item.ndim not in allowed or len(item) == 0:
@@ -106,21 +112,21 @@ _REMEDY = {
 def make_forecast_pairs(series: Any, horizon: int = 1) -> tuple[Any, Any]:
     """Turn a series into inputs and the targets `horizon` steps ahead.
 
-    ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. With horizon 1 this is the pairing
-    that closed-loop forecasting needs.
+    ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. Horizon 1 gives the pairs that
+    closed-loop forecasting needs.
 
     Parameters
     ----------
     series : array-like of shape (n_samples,) or (n_samples, n_features), or a collection of them
-        A collection is a list of arrays or frames, an object array or a 3-D array; a nested list of
-        numbers is one table. pandas in, pandas out: y then has the index of X.
+        A collection is a list of arrays or DataFrames, an object array or a 3-D array; a nested
+        list of numbers is one table. A pandas series gives pandas X and y, with the same index.
     horizon : int, steps, default=1
         How far ahead the targets lie.
 
     Returns
     -------
     X : ndarray or DataFrame of shape (n_samples - horizon, n_features)
-        Always 2-D; for a collection the same container of them.
+        Always 2-D; for a collection one for each item, in the same container.
     y : ndarray, Series or DataFrame, (n_samples - horizon,) or (n_samples - horizon, n_features)
         As many dimensions as the series.
 
@@ -138,6 +144,7 @@ def make_forecast_pairs(series: Any, horizon: int = 1) -> tuple[Any, Any]:
     (array([1., 2.]), array([4., 8.]))
     """
     horizon = check_count("horizon", horizon)
+    # a collection: pairs of each item, so that none reaches into the next sequence
     if isinstance(series, (list, tuple)) and any(hasattr(item, "shape") for item in series):
         if np.ndim(series[0]) > 0:
             pairs = [_pair(item, horizon, f"series {i}") for i, item in enumerate(series)]
@@ -154,6 +161,7 @@ def make_forecast_pairs(series: Any, horizon: int = 1) -> tuple[Any, Any]:
 
 
 def _pair(series: Any, horizon: int, name: str) -> tuple[Any, Any]:
+    """Return inputs and targets of a single series; `name` is what messages call it."""
     if getattr(getattr(series, "index", None), "nlevels", 1) > 1:
         raise ValueError(
             f"{name} has a MultiIndex, so pairs would reach from one sequence into the next. Give "
@@ -165,6 +173,7 @@ def _pair(series: Any, horizon: int, name: str) -> tuple[Any, Any]:
             f"{name} has shape {values.shape}; (n_samples,) or (n_samples, n_features) is required."
         )
     _check_length(len(values), horizon, name)
+    # pandas' y takes the index of X, so that the two align row by row
     if isinstance(values, np.ndarray):
         X = values[:-horizon]
         return X.reshape(len(X), -1), values[horizon:]
@@ -174,6 +183,7 @@ def _pair(series: Any, horizon: int, name: str) -> tuple[Any, Any]:
 
 
 def _check_length(n_samples: int, horizon: int, name: str) -> None:
+    """Refuse a series that is too short to hold a target."""
     if n_samples <= horizon:
         raise ValueError(
             f"horizon={horizon} must be smaller than the number of rows; {name} has "
