@@ -1,7 +1,9 @@
-"""What every test module shares: no windows, no chance in CI, no doctest without its library."""
+"""What every test module shares: no windows, no chance in CI, partners, and which engines ran."""
 
+import functools
 import importlib.util
 import os
+import sys
 
 import pytest
 from hypothesis import settings
@@ -12,8 +14,9 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
-def pytest_configure():
-    """Put every job on compiled kernels, the smallest ones too, if the environment asks for it."""
+def pytest_configure(config):
+    """Count who asks for an engine; put every job on kernels if the environment says so."""
+    config.pluginmanager.register(EngineMarks(config))
     if os.environ.get("RESERVOIR_TEST_KERNELS"):
         from reservoir.dynamics import engines
         from reservoir.training import loop_engines as of_training
@@ -22,8 +25,125 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    """Skip the doctests of the plots where matplotlib is not installed."""
-    if importlib.util.find_spec("matplotlib") is None:
-        for item in items:
-            if item.path.parent.name == "plotting":  # in a checkout or where the wheel lies
-                item.add_marker(pytest.mark.skip(reason="needs matplotlib"))
+    """Skip the doctests of the plots without matplotlib; mark the tests that ask for partners."""
+    without_plots = importlib.util.find_spec("matplotlib") is None
+    for item in items:
+        # in a checkout or where the wheel lies
+        if without_plots and item.path.parent.name == "plotting":
+            item.add_marker(pytest.mark.skip(reason="needs matplotlib"))
+        for name in set(PARTNERS) & set(getattr(item, "fixturenames", ())):
+            item.add_marker(name)
+
+
+# --- partners ----------------------------------------------------------------------------------
+
+# Libraries that no extra of ours installs. A test that needs one takes the fixture of its name,
+# which skips where it is missing, and marks the test: .ci/partners selects by these marks.
+PARTNERS = ("aeon", "polars", "sktime", "statsmodels", "torch")
+
+
+def partner(name):
+    """Return the fixture that is a library, or skips."""
+    return pytest.fixture(name=name, scope="session")(lambda: pytest.importorskip(name))
+
+
+aeon, polars, sktime, statsmodels, torch = map(partner, PARTNERS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    """Let no test be skipped where the environment says that all it needs is there."""
+    report = yield
+    if os.environ.get("RESERVOIR_TEST_ALL") and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+    return report
+
+
+# --- engines -----------------------------------------------------------------------------------
+
+ONE, BOTH = "one_engine", "both_engines"
+
+
+class EngineMarks:
+    """Hold the marks `one_engine` and `both_engines` against what the tests do.
+
+    CI runs the tests marked `both_engines` a second time, with every job on compiled kernels. So
+    a test whose reservoirs or networks choose their engine must say whether it is one of them;
+    and of a file with marks at least one marked test must leave the choice to the engines.
+    """
+
+    def __init__(self, config):
+        self.config = config
+        self.n_choices = 0
+        self.n_before = 0
+        self.marked = {}  # by file: how often its marked tests let an engine be chosen
+        self.not_judged = set()  # files of which not every test ran to its end
+
+    def pytest_sessionstart(self):
+        """Count the calls that leave the engine open, wherever the functions were imported."""
+        import reservoir  # noqa: F401 (all that chooses is loaded with it)
+        from reservoir.dynamics import engines
+        from reservoir.training import loop_engines
+
+        originals = {"uses_kernels": engines.uses_kernels, "choose": loop_engines.choose}
+        for name, module in list(sys.modules.items()):
+            for choice, original in originals.items():
+                if name.startswith("reservoir.") and vars(module).get(choice) is original:
+                    setattr(module, choice, self._counted(original))
+
+    def _counted(self, choice):
+        @functools.wraps(choice)
+        def counted(*args, **kwargs):
+            given = (*args, *kwargs.values())
+            self.n_choices += any(isinstance(arg, str) and arg == "auto" for arg in given)
+            return choice(*args, **kwargs)
+
+        return counted
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self):
+        """Begin to count: fixtures belong to the first test that needs them."""
+        self.n_before = self.n_choices
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        """Fail a test without a mark that lets an engine be chosen."""
+        result = yield
+        n_choices = self.n_choices - self.n_before
+        item.user_properties.append(("engine_choices", n_choices))
+        marks = [name for name in (ONE, BOTH) if item.get_closest_marker(name)]
+        if n_choices and not marks and isinstance(item, pytest.Function):
+            pytest.fail(
+                "This test lets reservoirs or networks choose their engine. Mark it, or its file: "
+                f"pytest.mark.{BOTH} if CI is to run it on compiled kernels, too; "
+                f"pytest.mark.{ONE} if what it checks is the same on every engine."
+            )
+        return result
+
+    def pytest_runtest_logreport(self, report):
+        """Add up the choices of each file; under xdist, in the process that leads."""
+        file = report.nodeid.partition("::")[0]
+        if not report.passed:
+            self.not_judged.add(file)
+        elif report.when == "call" and {ONE, BOTH} & set(report.keywords):
+            n_choices = dict(report.user_properties).get("engine_choices", 0)
+            self.marked[file] = self.marked.get(file, 0) + n_choices
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        """Fail the session if a whole file was run whose marks are idle."""
+        options = self.config.option
+        in_part = options.keyword or any("::" in arg for arg in self.config.args)
+        if in_part or hasattr(self.config, "workerinput"):
+            self.marked.clear()
+        self.idle = sorted(f for f, n in self.marked.items() if not n and f not in self.not_judged)
+        if self.idle and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Name the files whose marks are idle."""
+        for file in self.idle:
+            terminalreporter.write_line(
+                f"FAILED {file}: no test marked {ONE} or {BOTH} lets an engine be chosen. "
+                "Drop the mark."
+            )

@@ -18,6 +18,8 @@ from reservoir import (
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir
 
+pytestmark = pytest.mark.one_engine
+
 X = np.random.default_rng(0).uniform(-1, 1, (80, 3))
 y = X[:, 0]
 

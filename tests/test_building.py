@@ -16,6 +16,8 @@ from reservoir.dynamics import run
 from reservoir.scaling import spectral_radius
 from reservoir.topologies import TOPOLOGIES
 
+pytestmark = pytest.mark.one_engine
+
 NILPOTENT = {"delay_line", "forward_connection"}  # radius 0, whatever the weights
 
 

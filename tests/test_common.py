@@ -14,6 +14,8 @@ from reservoir import (
     RNNRegressor,
 )
 
+pytestmark = pytest.mark.both_engines
+
 ROWS_ARE_TIME = "rows are time: a row's state depends on the rows before it"
 EXPECTED = {
     "check_methods_subset_invariance": ROWS_ARE_TIME,

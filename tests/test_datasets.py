@@ -419,8 +419,10 @@ def test_memory_capacity_input():
 # ---------------------------------------------------------------- real series
 
 
+@pytest.mark.usefixtures("statsmodels")
 def test_real_series_equal_statsmodels():
-    source = pytest.importorskip("statsmodels.datasets")
+    from statsmodels import datasets as source
+
     sunspots = source.sunspots.load_pandas().data
     np.testing.assert_array_equal(
         datasets.load_sunspots().ravel(), sunspots["SUNACTIVITY"].to_numpy()

@@ -25,6 +25,8 @@ from reservoir.dynamics import (
 )
 from reservoir.dynamics import reference as reference_module
 
+pytestmark = pytest.mark.both_engines
+
 NAMES = sorted(ACTIVATIONS)
 
 

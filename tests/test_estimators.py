@@ -16,6 +16,8 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.readouts import GramAccumulator
 
+pytestmark = pytest.mark.both_engines
+
 SEEDS = [0, 1, 2]
 
 

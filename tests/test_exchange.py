@@ -13,6 +13,8 @@ from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.exchange import from_torch, to_torch
 from reservoir.training.initializers import initialize
 
+pytestmark = pytest.mark.one_engine
+
 CELLS = {
     "tanh": (lambda n: SimpleCell(n), 1),
     "relu": (lambda n: SimpleCell(n, "relu"), 1),
@@ -40,8 +42,7 @@ def outputs(network, params, X):
 @pytest.mark.parametrize("output", ["identity", "tanh", "logistic", "softmax"])
 @pytest.mark.parametrize("include_input", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_equal_outputs_and_exact_round_trip(cell, output, include_input, dtype):
-    torch = pytest.importorskip("torch")
+def test_equal_outputs_and_exact_round_trip(torch, cell, output, include_input, dtype):
     loss = {"softmax": "cross_entropy", "logistic": "bce"}.get(output, "mae")
     for seed in range(3):
         options = {"output": output, "loss": loss, "include_input": include_input}
@@ -64,8 +65,7 @@ def test_equal_outputs_and_exact_round_trip(cell, output, include_input, dtype):
 @EVERY_CELL
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
-def test_modules_of_torch(cell, bias, batch_first):
-    torch = pytest.importorskip("torch")
+def test_modules_of_torch(torch, cell, bias, batch_first):
     kind = {"lstm": "LSTM", "gru": "GRU"}.get(cell, "RNN")
     options = {"nonlinearity": cell} if kind == "RNN" else {}
     torch.manual_seed(0)
@@ -88,8 +88,7 @@ def test_modules_of_torch(cell, bias, batch_first):
         np.testing.assert_array_equal(params["W"], before)  # copies
 
 
-def test_output_functions_of_foreign_modules():
-    torch = pytest.importorskip("torch")
+def test_output_functions_of_foreign_modules(torch):
     nn = torch.nn
 
     class States(nn.Module):
@@ -126,8 +125,7 @@ def test_output_functions_of_foreign_modules():
 
 
 @EVERY_CELL
-def test_same_gradient_as_autograd(cell):
-    torch = pytest.importorskip("torch")
+def test_same_gradient_as_autograd(torch, cell):
     for seed in range(3):
         network, params = network_of(cell, seed, include_input=True)
         rng = np.random.default_rng(seed)
@@ -148,8 +146,7 @@ def test_same_gradient_as_autograd(cell):
             )
 
 
-def test_module_is_a_module():
-    torch = pytest.importorskip("torch")
+def test_module_is_a_module(torch):
     network, params = network_of("gru", output="softmax", loss="cross_entropy")
     state = torch.random.get_rng_state()
     module = to_torch(network, params)
@@ -172,8 +169,8 @@ def test_module_is_a_module():
 # --- refusals ---
 
 
+@pytest.mark.usefixtures("torch")
 def test_cells_that_torch_lacks():
-    pytest.importorskip("torch")
     for cell, message in (
         (SimpleCell(4, leak_rate=0.5), "leak_rate=0.5: torch.nn.RNN has no leak.*leak_rate=1"),
         (SimpleCell(2, leak_rate=(1.0, 0.5)), "leak_rate"),
@@ -186,8 +183,8 @@ def test_cells_that_torch_lacks():
             to_torch(network, params)
 
 
+@pytest.mark.usefixtures("torch")
 def test_weights_that_do_not_fit():
-    pytest.importorskip("torch")
     network, params = network_of("tanh")
     for changes, message in (
         ({"W": np.zeros((7, 6))}, r"W must have shape \(7, 7\); got \(7, 6\)"),
@@ -199,8 +196,7 @@ def test_weights_that_do_not_fit():
             to_torch(network, {**params, **changes})
 
 
-def test_modules_that_cannot_be_read():
-    torch = pytest.importorskip("torch")
+def test_modules_that_cannot_be_read(torch):
     nn = torch.nn
     linear = nn.Linear(5, 2)
 
@@ -247,8 +243,8 @@ def test_modules_that_cannot_be_read():
             from_torch(module)
 
 
+@pytest.mark.usefixtures("torch")
 def test_examples_run():
-    pytest.importorskip("torch")
     runner = doctest.DocTestRunner()
     for found in doctest.DocTestFinder().find(exchange):
         for example in found.examples:

@@ -21,6 +21,8 @@ from reservoir.training.least_squares import ls_fit
 from reservoir.training.loop_engines import loops_for, using
 from reservoir.training.rtrl import rtrl_gradient
 
+pytestmark = pytest.mark.both_engines
+
 SERIES = mackey_glass(500, random_state=0)
 X, Y = SERIES[:400], SERIES[1:401]
 FAST = {"n_units": 6, "max_iter": 8, "learning_rate_init": 0.01, "random_state": 0}
@@ -229,7 +231,9 @@ def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
         with pytest.raises(AttributeError, match="no attribute 'other_forward'"):
             _ = loops_for((400, 1, 6), X.dtype).other_forward
         rnn = RNNRegressor(cell=Sum(6), **{**FAST, "max_iter": 1})
-        monkeypatch.setattr("reservoir.estimators._rnn.engine_for_training", lambda *_: engine)
+        monkeypatch.setattr(
+            "reservoir.estimators.rnn._trained_network.engine_for_training", lambda *_: engine
+        )
         assert np.isfinite(rnn.fit(X, Y).predict(X)).all()
 
 

@@ -22,6 +22,8 @@ from reservoir import ESNRegressor, ReservoirTransformer, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass
 from reservoir.dynamics import step
 
+pytestmark = pytest.mark.both_engines
+
 PARAMS = {"leak_rate": 0.3, "washout": 100, "random_state": 0}
 
 

@@ -11,6 +11,8 @@ from reservoir.training.gradient_control import (
     step_jacobians,
 )
 
+pytestmark = pytest.mark.both_engines
+
 KINDS = ("interval", "rms", "both")
 LEAKS = (1.0, 0.4, (0.3, 0.6, 1.0, 0.9, 0.5))
 SMOOTH = ("tanh", "logistic", "softplus", "identity")

@@ -19,6 +19,8 @@ from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell, Trace,
 from reservoir.training.losses import LOSSES, OUTPUTS, apply_output, loss_and_slope, resolve_loss
 from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 
+pytestmark = pytest.mark.both_engines
+
 N_UNITS, P, Q = 5, 3, 2
 CELL_LIST = {
     **{f"simple {name}": SimpleCell(N_UNITS, activation=name) for name in sorted(ACTIVATIONS)},
@@ -255,8 +257,7 @@ def test_float32_stays_float32():
 
 
 @pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
-def test_equal_to_autograd(kind):
-    torch = pytest.importorskip("torch")
+def test_equal_to_autograd(torch, kind):
     cell = {"RNN": SimpleCell, "LSTM": LSTMCell, "GRU": GRUCell}[kind](N_UNITS)
     network = Network(cell, P, Q, "softmax", "cross_entropy")
     for seed in range(3):

@@ -32,6 +32,8 @@ from reservoir.dynamics import (
     run_many,
 )
 
+pytestmark = pytest.mark.one_engine
+
 pytest.importorskip("numba")
 if _kernels.disabled():
     pytest.skip("NUMBA_DISABLE_JIT", allow_module_level=True)

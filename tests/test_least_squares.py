@@ -30,6 +30,8 @@ from reservoir.training.least_squares._state_targets import (
 from reservoir.training.least_squares._task import make_task
 from reservoir.training.losses import apply_output
 
+pytestmark = pytest.mark.both_engines
+
 SEEDS = range(3)
 OUTPUTS = ("identity", "tanh", "logistic", "softmax")
 

@@ -22,6 +22,8 @@ from reservoir.metrics import (
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import random_sparse, ring
 
+pytestmark = pytest.mark.one_engine
+
 
 def make_reservoir(topology="ring", activation="tanh", seed=0, n_units=50, radius=0.95):
     """The reservoir of the reference protocol: input weights +-0.1, no bias."""

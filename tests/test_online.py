@@ -16,6 +16,8 @@ from reservoir.training.initializers import initialize
 from reservoir.training.online import OnlineLearner
 from reservoir.training.optimizers import sgd
 
+pytestmark = pytest.mark.both_engines
+
 METHODS = ("bptt", "rtrl", "least_squares")
 CELLS = ("rnn", "leaky", "lstm", "gru")
 
@@ -264,8 +266,7 @@ def test_forecasts_go_on_from_the_last_chunk():
         rnn.forecast(5)
 
 
-def test_weights_from_torch_have_seen_nothing():
-    torch = pytest.importorskip("torch")
+def test_weights_from_torch_have_seen_nothing(torch):
     z = np.sin(0.2 * np.arange(300))[:, None]
     module = (
         RNNRegressor(6, init="glorot", max_iter=0, random_state=0).fit(z[:-1], z[1:]).to_torch()

@@ -212,9 +212,8 @@ def test_all_reach_the_minimum_of_a_quadratic(name):
 
 
 @pytest.fixture
-def torch64():
+def torch64(torch):
     """Return torch with float64 for its own scalars; its NAdam loses digits without."""
-    torch = pytest.importorskip("torch")
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     yield torch
@@ -405,8 +404,7 @@ def test_schedules_start_at_the_rate_and_do_not_rise(name, n_steps):
     assert type(schedule(np.float64(0.25))) is float
 
 
-def test_schedules_equal_torch():
-    torch = pytest.importorskip("torch")
+def test_schedules_equal_torch(torch):
     schedulers = torch.optim.lr_scheduler
     cases = (
         (step(0.1, 30, every=7, factor=0.3), lambda o: schedulers.StepLR(o, 7, 0.3)),
@@ -518,8 +516,7 @@ def test_clip_by_value_acts_on_components():
                 clip(grads, limit)
 
 
-def test_clipping_equals_torch():
-    torch = pytest.importorskip("torch")
+def test_clipping_equals_torch(torch):
     for seed in range(5):
         grads = weights_of(seed)
         leaves = []

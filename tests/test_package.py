@@ -17,6 +17,8 @@ import reservoir
 import reservoir.training
 from reservoir.training.gradient_control import GradientControl
 
+pytestmark = pytest.mark.one_engine
+
 ROOT = Path(__file__).parent.parent
 # The modules of `training` are public one by one; other packages export what is theirs. A module
 # without __all__ and without an underscore is for other packages of the house, not for users.

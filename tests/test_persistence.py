@@ -30,6 +30,8 @@ from reservoir.model_selection import stack_sequences
 from reservoir.training.cells import LSTMCell
 from reservoir.training.gradient_control import GradientControl
 
+pytestmark = pytest.mark.both_engines
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (300, 2))
 Y = np.column_stack([X[:, 0], np.append(0, X[:-1, 1])])

@@ -6,6 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.both_engines
+
 SCRIPT = Path(__file__).parent.parent / "examples" / "benchmarks" / "protocols.py"
 if not SCRIPT.exists():
     pytest.skip("needs the checkout", allow_module_level=True)

@@ -20,6 +20,8 @@ from reservoir.datasets import lorenz, mackey_glass, narma
 from reservoir.estimators._reach import reach_of, width_of
 from reservoir.model_selection import make_forecast_pairs
 
+pytestmark = pytest.mark.both_engines
+
 SEEDS = range(5)
 
 
@@ -175,7 +177,7 @@ def test_the_range_is_in_the_units_that_are_returned(scaled):
 
 def stepwise(esn, n_steps, low, high, exog=None):
     """The loop as anyone would write it, with `predict` alone."""
-    fed, state, rows = np.atleast_1d(esn._last_output), esn.state_, []
+    fed, state, rows = np.atleast_1d(esn._progress.last_output), esn.state_, []
     for k in range(n_steps):
         u = np.clip(fed, low, high)
         u = u if exog is None else np.concatenate([u, exog[k]])
@@ -310,11 +312,15 @@ def test_what_is_no_range_is_refused(bad):
             model.forecast(3, clip=bad)
 
 
-def test_without_targets_there_is_no_range():
+def test_a_network_from_a_reservoir_keeps_its_range():
     esn = ESNRegressor(10, random_state=0).fit(*pairs_of_noise(0))
     rnn = esn.to_rnn()
     np.testing.assert_allclose(rnn.forecast(3, clip=True), esn.forecast(3, clip=True))
-    pytest.importorskip("torch")
+
+
+@pytest.mark.usefixtures("torch")
+def test_without_targets_there_is_no_range():
+    rnn = ESNRegressor(10, random_state=0).fit(*pairs_of_noise(0)).to_rnn()
     rnn = RNNRegressor.from_torch(rnn.to_torch())
     with pytest.raises(ValueError, match=r"clip=\(low, high\)"):
         rnn.forecast(3, context=pairs_of_noise(0)[0], clip=True)

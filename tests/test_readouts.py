@@ -15,6 +15,8 @@ from reservoir.datasets import mackey_glass
 from reservoir.dynamics import run
 from reservoir.readouts import GramAccumulator, RidgeSolution, ridge_path
 
+pytestmark = pytest.mark.one_engine
+
 ALPHAS = [1e-6, 1e-3, 1e-1, 1.0, 1e2, 1e4]
 INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
 

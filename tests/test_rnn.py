@@ -15,6 +15,8 @@ from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import predict
 from reservoir.training.cells import LSTMCell
 
+pytestmark = pytest.mark.both_engines
+
 CELLS = ("rnn", "leaky", "lstm", "gru")
 LENGTHS = (40, 63, 31, 55)
 

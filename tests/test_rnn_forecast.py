@@ -14,6 +14,8 @@ from reservoir import RNNRegressor, forecast
 from reservoir.training.bptt import predict
 from reservoir.training.cells import LSTMCell
 
+pytestmark = pytest.mark.both_engines
+
 CELLS = ("rnn", "leaky", "lstm", "gru")
 
 

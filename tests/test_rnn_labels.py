@@ -11,6 +11,8 @@ from reservoir import RNNClassifier, RNNRegressor
 from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import predict
 
+pytestmark = pytest.mark.both_engines
+
 CELLS = ("rnn", "leaky", "lstm", "gru")
 
 

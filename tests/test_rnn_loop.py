@@ -6,12 +6,14 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators._rnn_trial import Trial, Verdict, trial_of
+from reservoir.estimators.rnn._loop_trial import Trial, Verdict, trial_of
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.starts import start
 from reservoir.training.trainer import Data, Training
+
+pytestmark = pytest.mark.both_engines
 
 SERIES = mackey_glass(2100, random_state=0).reshape(-1, 1)
 X, Y = make_forecast_pairs(SERIES[:2000])

@@ -15,6 +15,8 @@ from reservoir.datasets import mackey_glass
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.starts import STARTS
 
+pytestmark = pytest.mark.both_engines
+
 CELLS = ("rnn", "leaky", "lstm", "gru")
 
 

@@ -21,6 +21,8 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.model_selection import PerStep, stack_sequences, washout_scorer
 
+pytestmark = pytest.mark.both_engines
+
 LENGTHS = (80, 131, 97, 60, 110, 90)
 
 

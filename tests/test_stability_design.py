@@ -37,6 +37,8 @@ from reservoir.topologies import (
     ring,
 )
 
+pytestmark = pytest.mark.one_engine
+
 # --- conditions on the weights ------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ from reservoir import plotting  # noqa: E402
 from reservoir.dynamics import Reservoir, run, step  # noqa: E402
 from reservoir.stability import certify, certify_cycle, critical_bias  # noqa: E402
 
+pytestmark = pytest.mark.one_engine
+
 RNG = np.random.default_rng(0)
 STARTS = ([-0.9, 0.9], [0.9, -0.9], [0.2, 0.95])
 RESERVOIR = Reservoir([[0.7, -0.9], [0.9, 0.6]], [[1.0], [0.5]], [0.4, 0.1])

@@ -10,8 +10,8 @@ from reservoir import plotting
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.stability import certify, certify_cycle, certify_loop, drive_range, stable_bias
-from reservoir.stability._network import read_network
-from reservoir.stability._resolution import _Errors
+from reservoir.stability.proofs._interval_network import read_network
+from reservoir.stability.proofs._resolution import _Errors
 
 ENGINES = ("numpy", "numba")
 
@@ -33,6 +33,7 @@ def lasting(res, n_steps=2000, seed=0, drive=1.0, engine="auto"):
     return float(np.ptp([states[n_steps // 2 :] for states in runs], axis=0).max())
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("dtype, seen", [("float64", 0.2), ("float32", 1.99)])
 def test_a_certified_delay_line_keeps_what_rounding_makes(dtype, seen):
     res = delay_line(dtype=dtype)
@@ -48,6 +49,7 @@ def test_a_certified_delay_line_keeps_what_rounding_makes(dtype, seen):
     assert f"resolution={found.resolution:.2g}" in repr(found)
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_the_floor_grows_along_the_line_as_the_differences_do(dtype):
     for n in range(2, 7):
@@ -103,6 +105,7 @@ def test_the_resolution_is_the_least_that_any_weights_prove(seed, dtype, leak):
     assert found.resolution <= by_weights * (1 + 1e-6)
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("leak", [1.0, 0.3, "units"])
 def test_weights_of_one_leave_a_floor_of_rounding(dtype, leak):
@@ -118,6 +121,7 @@ def test_weights_of_one_leave_a_floor_of_rounding(dtype, leak):
         assert lasting(res, 1000, seed) <= found.resolution
 
 
+@pytest.mark.both_engines
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_cycles_have_a_floor_too(dtype):
     inputs = 1e-20 * np.array([[1.0], [-1.0], [1.0]])
@@ -164,6 +168,7 @@ def test_narrowed_boxes_have_no_resolution():
     assert found > 0
 
 
+@pytest.mark.both_engines
 def test_a_leak_that_is_lost_in_rounding_resolves_nothing():
     res = Reservoir([[0.5]], [[1.0]], [0.0], leak_rate=1e-7).astype("float32")
     found = certify(res, 0.0, 0.0)

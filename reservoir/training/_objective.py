@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.bptt import Batch, Control, Network, loss_and_gradient
 from reservoir.training.gradient_control import GradientControl, control_penalty
@@ -15,6 +16,7 @@ from reservoir.training.params import Params, global_norm, unflatten
 from reservoir.training.regularizers import penalty
 
 
+@saved
 @dataclass(frozen=True)
 class Objective:
     """The mean loss of a network, an elastic net on its weights, and gradient control.

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_numbers
 from reservoir.activations import ACTIVATIONS
@@ -196,6 +197,7 @@ class Cell(ABC):
             )
 
 
+@saved
 @dataclass(frozen=True)
 class SimpleCell(Cell):
     """``h = (1 - a) h + a f(W h + W_in x + bias)``: Elman's cell, and the reservoir's.
@@ -301,6 +303,7 @@ class SimpleCell(Cell):
         return grads, d_start, dH @ params["W_in"] if inputs else None
 
 
+@saved
 @dataclass(frozen=True)
 class LSTMCell(Cell):
     """Long short-term memory: a cell c that gates write to, keep and read.
@@ -404,6 +407,7 @@ class LSTMCell(Cell):
         return grads, np.hstack([d_h, d_c]), G @ params["W_in"] if inputs else None
 
 
+@saved
 @dataclass(frozen=True)
 class GRUCell(Cell):
     """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.

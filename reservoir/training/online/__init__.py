@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
 from reservoir.training._objective import Objective
@@ -17,7 +18,6 @@ from reservoir.training.online._by_bptt import TruncatedBPTT
 from reservoir.training.online._by_least_squares import WindowedLeastSquares
 from reservoir.training.online._by_rtrl import RealTimeRecurrentLearning
 from reservoir.training.online._learner import Descent, Learner
-from reservoir.training.online._window import Window
 from reservoir.training.params import Params, flatten
 
 __all__ = ["METHODS", "OnlineLearner"]
@@ -32,6 +32,7 @@ LEARNERS: dict[str, type[Learner]] = {
 METHODS = tuple(LEARNERS)
 
 
+@saved
 class OnlineLearner:
     """A network that learns while it runs.
 
@@ -154,7 +155,3 @@ class OnlineLearner:
                     losses.append(loss)
                     weights.append(len(rows) - n_skipped)
             return float(np.average(losses, weights=weights)) if losses else np.nan
-
-
-#: What a learner holds besides arrays and numbers, for those who save one.
-PARTS: tuple[type, ...] = (OnlineLearner, *LEARNERS.values(), Descent, Objective, Window)

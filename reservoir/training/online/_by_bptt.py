@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.online._learner import Learner
 from reservoir.training.params import Params
 
 
+@saved
 class TruncatedBPTT(Learner):
     """After each `truncation` rows a step down the gradient of their loss."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.least_squares import ls_online_step
 from reservoir.training.online._learner import Learner
 from reservoir.training.params import Params
 
 
+@saved
 class WindowedLeastSquares(Learner):
     """After each `truncation` rows one relaxed step of least squares over the last `window`."""
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.online._learner import Learner
 from reservoir.training.params import Params
 from reservoir.training.rtrl import Sensitivities, rtrl_start, rtrl_step
 
 
+@saved
 class RealTimeRecurrentLearning(Learner):
     """After each row a step down its gradient, which is carried forward with the state."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.training._objective import Objective
@@ -20,7 +21,7 @@ class Learner(ABC):
     """One way to learn online: it is handed the next rows, and moves the weights.
 
     What it remembers are attributes that can be saved: arrays, numbers, and objects of the classes
-    in `reservoir.training.online.PARTS`.
+    marked by `reservoir._saving.saved`.
 
     Parameters
     ----------
@@ -73,6 +74,7 @@ class Learner(ABC):
         """
 
 
+@saved
 class Descent:
     """Steps of an optimizer, one after another, down gradients that are handed to it."""
 

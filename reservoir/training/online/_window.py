@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.bptt import Batch, Network, forward, make_batch
 from reservoir.training.losses import loss_of
 from reservoir.training.params import Params
 
 
+@saved
 class Window:
     """The last rows of a sequence, their targets, and the state before the first of them.
 
