@@ -1,6 +1,7 @@
 """Array aliases, and the glossary of symbols that the package uses.
 
-Words at the interface, the papers' symbols inside functions on arrays. Rows are time steps.
+Public parameters are words; inside functions on arrays stand the symbols of the literature. Rows
+are time steps.
 
 ======================  ======  ===========================  =======================================
 word                    symbol  shape                        meaning
@@ -17,7 +18,7 @@ readout                 C, c    (n_outputs, n_units) and     y[t] = C x[t] + c
                                 (n_outputs,)
 ======================  ======  ===========================  =======================================
 
-The update, the same everywhere::
+The state update, everywhere in the package::
 
     x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + b + W_fb y[t-1])
 """

@@ -1,4 +1,4 @@
-"""What topologies and input weights share: laws of weights, and which columns a row connects to."""
+"""What topologies and input weights share: random weights, and a random choice of connections."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_number
 
-# up to this many entries the dense route may hold at a time: 2**24 doubles are 128 MiB
+# largest number of random keys that `_by_keys` holds at a time: 2**24 doubles are 128 MiB
 _BLOCK_ENTRIES = 2**24
 
 LAWS: dict[str, Callable[[np.random.Generator, Any], Array]] = {
@@ -24,7 +24,7 @@ LAWS: dict[str, Callable[[np.random.Generator, Any], Array]] = {
 def draw(
     law: Any, size: int | tuple[int, ...], generator: np.random.Generator, *, name: str = "weights"
 ) -> Array:
-    """Return `size` float64 draws from a law of weights.
+    """Return float64 weights drawn from a distribution.
 
     Parameters
     ----------
@@ -34,9 +34,13 @@ def draw(
     size : int or tuple of int
         Shape of the result.
     generator : numpy.random.Generator
-        Consumed.
+        The source of randomness; its state advances.
     name : str, default="weights"
-        What the caller's parameter is called, for messages.
+        Name of the caller's parameter, for error messages.
+
+    Returns
+    -------
+    ndarray of shape `size`
 
     Raises
     ------
@@ -59,6 +63,7 @@ def draw(
             f"distribution such as scipy.stats.uniform(-1, 2); got {law!r} of type "
             f"{type(law).__name__}."
         )
+    # a distribution of the user's: its draws are checked
     values = np.asarray(law.rvs(size=size, random_state=generator), dtype=np.float64)
     shape = size if isinstance(size, tuple) else (size,)
     if values.shape != shape:
@@ -93,6 +98,7 @@ def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
         )
     if isinstance(degree, numbers.Integral):
         return min(check_count(name, degree), n_columns)
+    # a density; above 1 a number of connections was probably meant
     density = float(degree)
     if 1.0 < density < np.inf:
         raise ValueError(
@@ -106,12 +112,14 @@ def resolve_degree(name: str, degree: Any, n_columns: int) -> int:
 def distinct_columns(
     n_rows: int, n_columns: int, degree: int, generator: np.random.Generator
 ) -> Array:
-    """Return, for each row, `degree` different columns, uniformly at random and sorted.
+    """Return `degree` different columns for each row, drawn uniformly at random and sorted.
+
+    Memory is proportional to ``n_rows * degree`` for sparse rows.
 
     Returns
     -------
     ndarray of shape (n_rows, degree), int32
-        Every set of columns is equally likely. Takes memory proportional to ``n_rows * degree``.
+        Every set of columns is equally likely.
     """
     if degree >= n_columns:
         return np.tile(np.arange(n_columns, dtype=np.int32), (n_rows, 1))
@@ -124,12 +132,27 @@ def distinct_columns(
 def fill_distinct(
     columns: Array, fixed: Array, n_columns: int, generator: np.random.Generator
 ) -> Array:
-    """Redraw duplicates within rows until there are none; entries marked `fixed` stay.
+    """Replace duplicates within rows by new draws until each row's entries are distinct.
 
-    The first `degree` distinct values of a sequence of independent draws are a uniform sample
-    without replacement, so redrawing duplicates (not whole rows) is exact. The fixed entries of a
-    row must be distinct. For rows that take up to an eighth of the columns: a few rounds.
+    The first distinct values of a sequence of independent draws are a uniform sample without
+    replacement, so redrawing duplicates, and not whole rows, gives every set of columns the same
+    probability. A few rounds suffice while a row holds at most an eighth of the columns.
+
+    Parameters
+    ----------
+    columns : array of shape (n_rows, degree), int
+        First draws, from 0 to ``n_columns - 1``.
+    fixed : array of shape (n_rows, degree), bool
+        Entries to be kept; those of a row must be distinct.
+    n_columns : int
+    generator : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of shape (n_rows, degree), int32
+        Sorted within rows.
     """
+    # sorting brings duplicates together; the last bit tells which of two may be redrawn
     codes = 2 * columns.astype(np.int64) + ~fixed  # a fixed entry sorts before its equal
     codes.sort(axis=1)
     pending = np.arange(len(codes))
@@ -146,7 +169,11 @@ def fill_distinct(
 
 
 def _by_keys(n_rows: int, n_columns: int, degree: int, generator: np.random.Generator) -> Array:
-    # the columns with the smallest of n_columns random keys; for dense rows, block by block
+    """Return `degree` different columns for each row, as `distinct_columns`, for dense rows.
+
+    Every column of a row gets a random key, and those with the smallest keys are taken.
+    """
+    # some rows at a time, because there are n_columns keys per row
     out = np.empty((n_rows, degree), dtype=np.int32)
     step = max(1, _BLOCK_ENTRIES // n_columns)
     for start in range(0, n_rows, step):

@@ -1,7 +1,7 @@
 """Input weights, biases and feedback weights.
 
-A law is a name of `INPUT_WEIGHTS`, a frozen scipy.stats distribution, a callable
-``f(n_units, n_features, random_state=...)``, or an array that is taken as given.
+Weights are drawn from a `law`: a name in `INPUT_WEIGHTS`, a frozen scipy.stats distribution, or a
+callable ``f(n_units, n_features, random_state=...)``. An array in its place is used as it is.
 
 Examples
 --------
@@ -74,13 +74,13 @@ def input_weights(
     connections : int, float in (0, 1] or None, default=None
         Features that each unit reads, exactly: an integer is their number, capped at
         `n_features`; a real number is a density, ``max(1, round(connections * n_features))``.
-        None: all of them.
+        None stands for all of them.
     sparse : bool, default=False
-        Whether to return a csr_array; worth it when most weights are zero.
+        Whether to return a csr_array, which saves time when most weights are zero.
     random_state : None, int, Generator or RandomState, default=None
         Seed.
     name : str, default="input_weights"
-        What the caller's parameter is called, for messages.
+        Name of the caller's parameter, for error messages.
 
     Returns
     -------
@@ -108,6 +108,7 @@ def input_weights(
     if isinstance(law, (np.ndarray, list, tuple)) or sp.issparse(law):
         W_in = _as_given(law, (n_units, n_features), name)
     else:
+        # two streams of random numbers, so that the choice of connections does not change weights
         places, values = as_generator(random_state).spawn(2)
         W_in = _drawn(law, n_units, n_features, values, name) * factors
         if connections is not None:
@@ -198,18 +199,18 @@ def feedback_weights(
 def irrational_signs(
     n_units: int, n_features: int, *, number: str = "pi", random_state: RandomState = None
 ) -> Array:
-    """Signs of the weights from the decimal digits of an irrational number.
+    """Weights -1 and +1, by the decimal digits of an irrational number.
 
-    A digit of 0 to 4 gives -1, one of 5 to 9 gives +1 [1]_. The digits after the point are used
-    one after the other, feature by feature: the first column is the source's for one input. With
-    a ring this makes a reservoir without any chance in it.
+    A digit of 0 to 4 gives -1, one of 5 to 9 gives +1 [1]_. The digits after the decimal point are
+    used one after the other, column by column; the first column equals that of [1]_ for one input.
+    Together with the topology `ring` this makes a fully deterministic reservoir.
 
     Parameters
     ----------
     n_units, n_features : int
         Shape of the result.
     number : {"pi", "e"}, default="pi"
-        Whose digits.
+        The number whose digits are used.
     random_state : ignored
         Accepted so that laws are interchangeable.
 
@@ -237,14 +238,14 @@ def irrational_signs(
 
 
 def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
-    """Decimal digits of pi or e after the point, computed.
+    """Decimal digits of pi or e, those after the decimal point.
 
     Parameters
     ----------
     n_digits : int
-        How many.
+        Number of digits, from the first one after the decimal point.
     number : {"pi", "e"}, default="pi"
-        Of which number.
+        The number whose digits are returned.
 
     Returns
     -------
@@ -264,21 +265,25 @@ def irrational_digits(n_digits: int, *, number: str = "pi") -> Array:
     """
     n_digits = check_count("n_digits", n_digits)
     compute = {"pi": _pi, "e": _e}[check_choice("number", number, ("pi", "e"))]
-    # decimal multiplies in quasi-linear time; 20 guard digits leave the asked ones exact unless
-    # 20 zeros or nines in a row follow them
+    # with 20 guard digits the result is exact unless 20 zeros or nines in a row follow it
     with decimal.localcontext(decimal.Context(prec=n_digits + 20, Emax=decimal.MAX_EMAX)):
         text = str(compute(n_digits))
     return np.frombuffer(text[2 : 2 + n_digits].encode(), dtype=np.uint8) - ord("0")
 
 
 def _pi(n_digits: int) -> decimal.Decimal:
+    """Return pi by the Chudnovsky series, in the precision of the current decimal context."""
     n_terms = int(n_digits / _DIGITS_PER_TERM) + 2
     _, Q, T = _split(_chudnovsky_term, 0, n_terms)
     return 426880 * _square_root(10005) * decimal.Decimal(Q) / T
 
 
 def _square_root(number: int) -> decimal.Decimal:
-    # Newton's iteration for its inverse: the library's own root takes quadratic time
+    """Return a square root in the precision of the current decimal context.
+
+    Newton's iteration for 1 / sqrt(number), because the root of the module decimal takes quadratic
+    time.
+    """
     wanted = decimal.getcontext().prec
     inverse, correct = decimal.Decimal(number**-0.5), 15
     while correct < wanted:
@@ -290,8 +295,9 @@ def _square_root(number: int) -> decimal.Decimal:
 
 
 def _e(n_digits: int) -> decimal.Decimal:
+    """Return e by its exponential series, in the precision of the current decimal context."""
     n_terms, size = 2, 0.0
-    while size < n_digits + 20:  # until the factorial is large enough
+    while size < n_digits + 20:  # until the factorial in the remainder is large enough
         size += float(np.log10(n_terms))
         n_terms += 1
     _, Q, T = _split(_exponential_term, 1, n_terms)
@@ -299,17 +305,22 @@ def _e(n_digits: int) -> decimal.Decimal:
 
 
 def _chudnovsky_term(k: int) -> tuple[int, int, int]:
+    """Return P, Q and T of term k in the Chudnovsky series for pi, for binary splitting."""
     p = -(6 * k - 5) * (2 * k - 1) * (6 * k - 1) if k else 1
     q = 10939058860032000 * k**3 if k else 1  # 640320**3 / 24
     return p, q, p * (13591409 + 545140134 * k)
 
 
 def _exponential_term(k: int) -> tuple[int, int, int]:
+    """Return P, Q and T of term k in the series for e, for binary splitting."""
     return 1, k, 1
 
 
 def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> Any:
-    # P, Q, T of the terms low..high - 1, by halves
+    """Return P, Q, T of the terms low to high - 1 of a series, by binary splitting.
+
+    Q is the product of the terms' q, P that of their p, and T / Q the sum of the terms.
+    """
     if high - low == 1:
         return term(low)
     middle = (low + high) // 2
@@ -323,6 +334,8 @@ def _split(term: Callable[[int], tuple[int, int, int]], low: int, high: int) -> 
 
 
 def _law(name: str) -> Callable[..., Array]:
+    """Return a function that draws weights by a named law, in the form of `INPUT_WEIGHTS`."""
+
     def function(n_units: int, n_features: int, *, random_state: RandomState = None) -> Array:
         return draw(name, (n_units, n_features), as_generator(random_state))
 
@@ -341,6 +354,8 @@ INPUT_WEIGHTS: dict[str, Callable[..., Array]] = {
 def _drawn(
     law: Any, n_units: int, n_features: int, generator: np.random.Generator, name: str
 ) -> Array:
+    """Return unscaled weights, (n_units, n_features), from a law that is not an array."""
+    # a name and a callable give a function, whose result is checked; a distribution draws itself
     shape = (n_units, n_features)
     if isinstance(law, str):
         function = INPUT_WEIGHTS[check_choice(name, law, INPUT_WEIGHTS)]
@@ -358,6 +373,7 @@ def _drawn(
 
 
 def _as_given(values: Any, shape: tuple[int, ...], name: str) -> Array:
+    """Return a user's weights as a dense float64 array; refuse other shapes, NaN and infinity."""
     array = check_numbers(name, values.toarray() if sp.issparse(values) else values, kinds="biuf")
     if array.shape != shape:
         raise ValueError(

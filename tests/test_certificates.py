@@ -13,7 +13,6 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
 from reservoir.stability import (
     UnboundedActivationError,
-    _rates,
     certify,
     certify_cycle,
     certify_loop,
@@ -22,11 +21,14 @@ from reservoir.stability import (
     find_limit_cycle,
     stable_bias,
 )
-from reservoir.stability._boxes import Box, interval_box
-from reservoir.stability._cycle_rates import _Window
-from reservoir.stability._network import read_network
-from reservoir.stability._rates import _Series, norm_bound, perron_bound, series_rate
-from reservoir.stability._zonotopes import zonotope_box
+from reservoir.stability.proofs import _certify, _two_norm
+from reservoir.stability.proofs._boxes import Box, interval_box
+from reservoir.stability.proofs._cycle_rates import _Window
+from reservoir.stability.proofs._interval_network import read_network
+from reservoir.stability.proofs._max_norm import perron_bound
+from reservoir.stability.proofs._series_rate import _Series, series_rate
+from reservoir.stability.proofs._two_norm import norm_bound
+from reservoir.stability.proofs._zonotopes import zonotope_box
 
 pytestmark = pytest.mark.one_engine
 
@@ -98,6 +100,26 @@ def test_trajectories_stay_in_the_box_and_come_into_it(leak, activation):
     far = run(res, np.tile(X, (3, 1)), initial_state=np.full(20, 7.0))[-1]
     assert (far >= certificate.box[0] - 1e-9).all()
     assert (far <= certificate.box[1] + 1e-9).all()
+
+
+def column_sums(network, box):
+    """A toy proof: differences shrink in the sum of moduli if columns of diag(d)|W| sum below 1."""
+    r = float((box.largest_slope[:, None] * network.A).sum(axis=0).max()) * (1 + 1e-12)
+    return network.leaky_rate(r), None
+
+
+def test_a_proof_is_a_function_and_a_line_in_the_registry(monkeypatch):
+    # as the recipe in CONTRIBUTING says
+    proof = _certify.Proof("toy: contraction in the sum of moduli", column_sums, dense=False)
+    monkeypatch.setitem(_certify.PROOFS, "column_sums", proof)
+    res = Reservoir([[0.0, 0.0], [0.9, 0.0]], np.ones((2, 1)), np.zeros(2))
+    found = certify(res, -1.0, 1.0, method="column_sums")
+    assert (found.holds, found.method, found.theorem) == (True, "column_sums", proof.theorem)
+    assert found.rate == pytest.approx(0.9)
+    assert found.resolution is None  # no maximum norm
+    strong = replace(res, W=np.array([[0.0, 0.0], [1.1, 0.0]]))
+    assert not certify(strong, -1.0, 1.0, method="column_sums")
+    assert certify(strong, -1.0, 1.0).method == "max_norm"  # a nilpotent W; "auto" tries all
 
 
 def test_a_box_for_one_unit_is_the_interval_of_its_fixed_points():
@@ -299,9 +321,9 @@ def test_the_terms_of_the_series_hold_what_rounding_loses():
 
 def test_the_factorised_matrix_leaves_room_for_all_rounding(monkeypatch):
     kept = []
-    factor = _rates.linalg.cholesky
+    factor = _two_norm.linalg.cholesky
     monkeypatch.setattr(
-        _rates.linalg, "cholesky", lambda M, **options: factor(kept.append(M.copy()) or M)
+        _two_norm.linalg, "cholesky", lambda M, **options: factor(kept.append(M.copy()) or M)
     )
     n = 40
     B = np.random.default_rng(0).standard_normal((n, n))

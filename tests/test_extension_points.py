@@ -231,7 +231,9 @@ def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
         with pytest.raises(AttributeError, match="no attribute 'other_forward'"):
             _ = loops_for((400, 1, 6), X.dtype).other_forward
         rnn = RNNRegressor(cell=Sum(6), **{**FAST, "max_iter": 1})
-        monkeypatch.setattr("reservoir.estimators._rnn.engine_for_training", lambda *_: engine)
+        monkeypatch.setattr(
+            "reservoir.estimators.rnn._trained_network.engine_for_training", lambda *_: engine
+        )
         assert np.isfinite(rnn.fit(X, Y).predict(X)).all()
 
 

@@ -11,17 +11,17 @@ from reservoir.readouts import GramAccumulator
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.least_squares import credit_fit, ls_fit, ls_online_step
+from reservoir.training.least_squares._cell_as_layer import OPEN, layer_of, open_gates
 from reservoir.training.least_squares._credit import CreditSteps
-from reservoir.training.least_squares._layer import OPEN, layer_of, open_gates
-from reservoir.training.least_squares._ridge import PENALTIES, choose_ridge
-from reservoir.training.least_squares._state import (
+from reservoir.training.least_squares._iterate import (
     begin,
     echo_gap,
     measure,
     readout_gram,
     simulate,
 )
-from reservoir.training.least_squares._targets import (
+from reservoir.training.least_squares._regression import PENALTIES, choose_ridge
+from reservoir.training.least_squares._state_targets import (
     backward_states,
     inverse_readout,
     mixed_targets,
@@ -550,11 +550,11 @@ def test_holdout_takes_whole_sequences_or_the_end():
     start = draw(rng, 2, 4, 1, 0.5)
     X, Y = rng.normal(size=(10, 20, 2)), rng.normal(size=(10, 20, 1))
     task, _ = task_of(start, X, Y, holdout=0.2)
-    sequences = set(task.judge % 10)
+    sequences = set(task.scored % 10)
     assert len(sequences) == 2
     assert sequences.isdisjoint(task.fit % 10)
     task, _ = task_of(start, X[:2], Y[:2], holdout=0.2)
-    assert set(task.judge // 2) == set(range(16, 20))
+    assert set(task.scored // 2) == set(range(16, 20))
     assert set(task.fit // 2) == set(range(16))
     with pytest.raises(ValueError, match="leaves"):
         task_of(start, X[0, :3], Y[0, :3], holdout=0.9)

@@ -162,29 +162,29 @@ def test_large_sparse_network(seed, radius):
 
 @pytest.mark.parametrize("n_units", [60, 250])
 def test_continuation_finds_the_cycle_from_weights_of_zero(n_units):
-    from reservoir.stability import _limit_cycles
-    from reservoir.stability._stepping import read_drive_series
+    from reservoir.stability.measures._cycle_search import continued
+    from reservoir.stability.measures._trajectories import read_drive_series
 
     drive = read_drive_series(network(n_units, 0, radius=1.3), "inputs", wave(10), None)
-    point = _limit_cycles._continued(drive)
+    point = continued(drive)
     assert np.abs(drive.states(point)[-1] - point).max() <= 1e-13
 
 
 def test_leading_multipliers_above_the_dense_limit(monkeypatch):
-    from reservoir.stability import _limit_cycles
+    from reservoir.stability.measures import _multipliers
 
     reservoir, X = network(300, 2, radius=1.4), wave(10)
     every = find_limit_cycle(reservoir, X)
-    monkeypatch.setattr(_limit_cycles, "DENSE_UNITS", 100)
+    monkeypatch.setattr(_multipliers, "DENSE_UNITS", 100)
     some = find_limit_cycle(reservoir, X)
     assert len(some.multipliers) == 10
     np.testing.assert_allclose(np.abs(some.multipliers), np.abs(every.multipliers[:10]), rtol=1e-6)
 
 
 def test_leading_multipliers_of_a_product_that_vanishes(monkeypatch):
-    from reservoir.stability import _limit_cycles
+    from reservoir.stability.measures import _multipliers
 
-    monkeypatch.setattr(_limit_cycles, "DENSE_UNITS", 10)
+    monkeypatch.setattr(_multipliers, "DENSE_UNITS", 10)
     line = Reservoir(np.eye(40, k=-1), np.eye(40, 1), np.zeros(40))
     cycle = find_limit_cycle(line, wave(50))
     np.testing.assert_allclose(cycle.multipliers, 0.0, atol=1e-12)

@@ -6,7 +6,9 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
-from reservoir.estimators import _engine
+from reservoir.dynamics import features, iter_states
+from reservoir.estimators.esn import _learning
+from reservoir.readouts.selection import SELECTIONS
 
 pytestmark = pytest.mark.both_engines
 
@@ -44,8 +46,8 @@ def test_side_by_side_equals_one_by_one(data, dtype, tolerance, feedback):
     together, apart = ESNRegressor(**params).fit(Xs, ys), one_by_one(Xs, ys, **params)
     np.testing.assert_allclose(together.coef_, apart.coef_, rtol=0, atol=tolerance)
     np.testing.assert_allclose(together.state_, apart.state_, rtol=0, atol=1e-5)
-    assert together._gram.n_samples == apart._gram.n_samples == sum(n - 5 for n in LENGTHS)
-    assert together._gram.gram.dtype == np.float64
+    assert together._readout.n_rows == apart._readout.n_rows == sum(n - 5 for n in LENGTHS)
+    assert together._readout.parts[0].gram.dtype == np.float64
     predicted = together.predict(Xs)
     for X, y in zip(Xs, predicted, strict=True):
         alone = together.predict(X, initial_state="zeros")
@@ -77,12 +79,12 @@ def test_penalties_are_chosen_the_same(data, selection, weighted, monkeypatch):
 
     def alone(reservoir, series, *, initial_states, feedback=None, engine="auto"):
         for i, X in enumerate(series):
-            for start, block in _engine.iter_states(
+            for start, block in iter_states(
                 reservoir, X, initial_state=initial_states[i], engine=engine
             ):
                 yield i, start, block
 
-    monkeypatch.setattr(_engine, "iter_many", alone)
+    monkeypatch.setattr(features, "iter_many", alone)
     apart = ESNRegressor(**params).fit(Xs, ys, weights)
     np.testing.assert_allclose(together.alpha_scores_, apart.alpha_scores_, rtol=1e-9)
     np.testing.assert_allclose(together.coef_, apart.coef_, rtol=0, atol=1e-9)
@@ -94,13 +96,13 @@ def test_no_row_is_lost_between_the_parts(data, selection):
     lengths = [len(X) for X in Xs]
     skips = [min(7, n) for n in lengths]
     for edges, n, skip in zip(
-        _engine.edges_of(selection, lengths, skips), lengths, skips, strict=True
+        SELECTIONS[selection].edges(lengths, skips), lengths, skips, strict=True
     ):
-        job = _engine.Job(None, None, None, skip, edges, None, None)
+        job = _learning.Job(None, None, None, skip, edges, None, None)
         rows = [
             (low, high)
             for start in range(0, n, 64)
-            for _, low, high in _engine._parts(job, start, min(64, n - start))
+            for _, low, high in _learning._parts(job, start, min(64, n - start))
         ]
         assert [low for low, _ in rows] == [skip, *(high for _, high in rows[:-1])]
         assert rows[-1][1] == n
@@ -135,8 +137,8 @@ def test_strided_targets_do_not_change_a_bit_in_workers(noise):
 
 def test_blas_runs_on_one_thread_while_many_sequences_are_summed(data, monkeypatch):
     limits = []
-    original = _engine.threadpool_limits
-    monkeypatch.setattr(_engine, "threadpool_limits", lambda n: limits.append(n) or original(n))
+    original = _learning.threadpool_limits
+    monkeypatch.setattr(_learning, "threadpool_limits", lambda n: limits.append(n) or original(n))
     Xs, ys = data
     ESNRegressor(10, random_state=0).fit(Xs[:1], ys[:1])
     assert limits == []

@@ -1,5 +1,6 @@
 """Plots: what is drawn, where the forecast's start is marked, what is refused."""
 
+import inspect
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import scipy.sparse as sp
 
 plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.colors import to_rgb  # noqa: E402
+from test_stability_plots import DRAWINGS as OF_STABILITY  # noqa: E402
 
 from reservoir import plotting  # noqa: E402
 
@@ -39,7 +41,18 @@ DRAWINGS = {
     "spectrum": lambda ax: plotting.spectrum(np.eye(3), ax=ax),
     "penalty_path": lambda ax: plotting.penalty_path([1e-3, 1.0], [2.0, 1.0], ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
+    "jacobian_norms": lambda ax: plotting.jacobian_norms([[-0.1, -1.0], [-0.2, -2.0]], ax=ax),
 }
+
+
+@pytest.mark.parametrize("name", plotting.__all__)
+def test_every_plot_takes_axes_last_returns_them_and_is_drawn_here(name):
+    plot = getattr(plotting, name)
+    last = list(inspect.signature(plot).parameters.values())[-1]
+    assert (last.name, last.kind, last.default) == ("ax", last.KEYWORD_ONLY, None)
+    assert inspect.signature(plot).return_annotation == "Axes"
+    drawn = {title.split()[0] for title in [*DRAWINGS, *OF_STABILITY]}
+    assert name in drawn | {"bias_surface"}  # its axes have three dimensions: a test of its own
 
 
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)

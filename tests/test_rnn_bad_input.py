@@ -306,11 +306,11 @@ def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
         raise MemoryError
 
     for act, name in (
-        ("fit", "reservoir.estimators._rnn_learning.train"),
-        ("fit", "reservoir.estimators._rnn.starting_weights"),
-        ("fit", "reservoir.estimators._rnn.BaseRNN._run"),
-        ("partial_fit", "reservoir.training.online.OnlineLearner._descend"),
-        ("partial_fit", "reservoir.estimators._rnn.Pairing.add"),
+        ("fit", "reservoir.estimators.rnn._training_run.train"),
+        ("fit", "reservoir.estimators.rnn._trained_network.starting_weights"),
+        ("fit", "reservoir.estimators.rnn._trained_network.BaseRNN._run"),
+        ("partial_fit", "reservoir.training.online._learner.Descent.step"),
+        ("partial_fit", "reservoir.estimators._progress.Pairing.add"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(name, fail)

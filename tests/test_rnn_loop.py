@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators._rnn_trial import Trial, Verdict, trial_of
+from reservoir.estimators.rnn._loop_trial import Trial, Verdict, trial_of
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell

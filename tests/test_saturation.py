@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer, load, save
 from reservoir.datasets import load_co2, mackey_glass, narma
 from reservoir.dynamics import Reservoir, run
-from reservoir.estimators._saturation import Activity, at_bounds
+from reservoir.dynamics.saturation import Activity, at_bounds
 from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines

@@ -238,7 +238,7 @@ def test_two_responses_raise_the_index():
 def test_consistency_equals_the_naive_correlation(seed):
     reservoir, X = network(7, seed, radius=2.2, bias=0.0), 0.2 * drive(1200)
     found = consistency(reservoir, X, n_initial_states=4, washout=30, random_state=seed)
-    from reservoir.stability._stepping import spread_states
+    from reservoir.stability.measures._trajectories import spread_states
 
     starts = spread_states(reservoir, 4, np.random.default_rng(seed))
     responses = [run(reservoir, X, initial_state=x)[30:] for x in starts]
@@ -330,7 +330,7 @@ def slow_transient(reservoir, X, starts, tol):
 @pytest.mark.parametrize("tol", [1e-1, 1e-6])
 @pytest.mark.parametrize("leak", [1.0, 0.5])
 def test_transient_length_equals_the_naive_version(seed, tol, leak):
-    from reservoir.stability._stepping import spread_states
+    from reservoir.stability.measures._trajectories import spread_states
 
     reservoir, X = network(8, seed, leak=leak), drive(300, seed)
     starts = spread_states(reservoir, 5, np.random.default_rng(seed))
@@ -388,26 +388,26 @@ def test_transient_that_never_ends_is_refused():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_merged_trajectories_do_not_change_the_answer(seed, monkeypatch):
-    from reservoir.stability import _measures
+    from reservoir.stability.measures import _transient_length
 
     reservoir, X = network(300, seed, radius=1.0), drive(1500, seed)
     found = transient_length(reservoir, X, random_state=seed)
-    monkeypatch.setattr(_measures, "_MERGED", 0.0)
+    monkeypatch.setattr(_transient_length, "_MERGED", 0.0)
     assert transient_length(reservoir, X, random_state=seed) == found
 
 
 def test_little_is_played_once_the_states_are_equal(monkeypatch):
-    from reservoir.stability import _measures
+    from reservoir.stability.measures import _transient_length
 
     played = []
-    original = _measures.side_by_side
+    original = _transient_length.side_by_side
 
     def counting(*args, **options):
         for begin, block in original(*args, **options):
             played.append(block.shape[0] * block.shape[1])
             yield begin, block
 
-    monkeypatch.setattr(_measures, "side_by_side", counting)
+    monkeypatch.setattr(_transient_length, "side_by_side", counting)
     transient_length(contracting(100, 0, norm=0.5), drive(10_000), random_state=0)
     assert sum(played) < 2_500
 

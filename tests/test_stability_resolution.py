@@ -10,8 +10,8 @@ from reservoir import plotting
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.stability import certify, certify_cycle, certify_loop, drive_range, stable_bias
-from reservoir.stability._network import read_network
-from reservoir.stability._resolution import _Errors
+from reservoir.stability.proofs._interval_network import read_network
+from reservoir.stability.proofs._resolution import _Errors
 
 ENGINES = ("numpy", "numba")
 

@@ -434,15 +434,16 @@ class TestEarlyStopping:
 
 
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])
-def test_verbose_prints_a_line_per_epoch(solver, capsys):
+def test_verbose_reports_a_line_per_epoch(solver, caplog):
     X, y = series()
     rnn = make(verbose=1, max_iter=4, solver=solver, early_stopping=True).fit(X, y)
-    lines = capsys.readouterr().out.splitlines()
+    lines = [record.message for record in caplog.records if record.name == "reservoir"]
     assert len(lines) == rnn.n_iter_ + 1  # the start, then each epoch
     assert lines[0].startswith("Epoch 0 of 4: loss ")
     assert "validation" in lines[0]
+    caplog.clear()
     make(max_iter=4, solver=solver).fit(X, y)
-    assert capsys.readouterr().out == ""
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares"])

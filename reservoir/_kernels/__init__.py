@@ -1,7 +1,7 @@
-"""Compiled loops over time: everything that numba does, imported when a kernel is first asked for.
+"""Compiled loops over time (kernels). numba is imported when a kernel is first needed.
 
-NumPy arrays go in and come out; the functions here check nothing. Without numba, or where it is
-told not to compile, `usable` is False and nobody calls them.
+The functions take and return NumPy arrays and do not check their arguments. Callers ask `usable`
+first: it is False without numba, and where numba is told not to compile (``NUMBA_DISABLE_JIT``).
 """
 
 from __future__ import annotations
@@ -56,35 +56,41 @@ __all__ = [
     "usable",
 ]
 
-_CHUNK = 64  # units of a block of eight columns whose activation is taken while they are in L1
-Leaks = tuple[Array, Array]  # leak rate and its complement per unit; both empty without a leak
-_failure: list[BaseException] = []  # why numba could not be imported, if it was tried
+_CHUNK = 64  # units whose products and activations are computed in one go, within the L1 cache
+Leaks = tuple[Array, Array]  # leak rates a and 1 - a, one per unit; both empty if all a are 1
+_failure: list[BaseException] = []  # why the import of numba failed, if it did
 
 
 def installed() -> bool:
-    """Whether numba is there at all."""
+    """Whether numba is installed."""
     return "numba" in sys.modules or importlib.util.find_spec("numba") is not None
 
 
 def disabled() -> bool:
-    """Whether numba is told not to compile."""
+    """Whether numba is told not to compile (``NUMBA_DISABLE_JIT``)."""
     if "numba" in sys.modules:
         return bool(sys.modules["numba"].config.DISABLE_JIT)
     return os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def usable() -> bool:
-    """Whether kernels can be compiled: numba is there, imports, and is not told to do without."""
+    """Whether kernels can be compiled, as far as is known without importing numba.
+
+    numba must be installed and allowed to compile, and no earlier import of it may have failed.
+    """
     return not _failure and installed() and not disabled()
 
 
 def load() -> bool:
-    """Import the kernels; False, with a warning the first time, if numba cannot be imported."""
+    """Import the kernels and return whether they can be used.
+
+    If numba cannot be imported, the first call warns and all return False.
+    """
     if not usable():
         return False
     try:
         _compiled()
-        return not disabled()  # numba may have read so in a file of its own
+        return not disabled()  # numba also reads that setting from its configuration file
     except FilesChanged:
         raise
     except Exception as error:  # numba refuses versions of NumPy it does not know, in several ways
@@ -99,7 +105,7 @@ def load() -> bool:
 
 
 def keeps_code() -> bool:
-    """Whether compiled kernels are kept on disk for the next process; needs `load`."""
+    """Whether compiled kernels are kept on disk for the next process. Call `load` first."""
     return type(_compiled().advance._cache).__name__ != "NullCache"
 
 
@@ -112,7 +118,11 @@ def _call(name: str, *args: Any) -> Any:
 
 
 def repeat_leaks(leak_rate: Any, n_units: int, dtype: Any, lanes: int = 1) -> Leaks:
-    """Return a and 1 - a per unit (each repeated `lanes` times); empty without a leak."""
+    """Return the leak rates a and 1 - a, one per unit, as the kernels read them.
+
+    Each is repeated `lanes` times: arrays of shape (lanes n_units,). If every leak rate is 1, both
+    are empty, and the kernels skip the leak.
+    """
     if np.all(np.equal(leak_rate, 1.0)):
         return np.empty(0, dtype), np.empty(0, dtype)
     leak, keep = np.empty(n_units, dtype), np.empty(n_units, dtype)
@@ -125,7 +135,7 @@ def _padded(n_units: int) -> int:
 
 
 def activate(z: Array, code: int) -> Array:
-    """Return the activation of a vector."""
+    """Return f(z) of an array of any shape; `code` is the activation's number in `CODES`."""
     out = np.zeros(_padded(z.size), z.dtype)
     out[: z.size] = z.ravel()
     _call("activate", out, code, slope_below(z.dtype))
@@ -133,7 +143,7 @@ def activate(z: Array, code: int) -> Array:
 
 
 def multiply(W: Sell | Dense, x: Array) -> Array:
-    """Return W x."""
+    """Return W x, of shape (n_units,); `W` is packed by `pack`."""
     z = np.zeros(_padded(x.size), x.dtype)
     _call("multiply", z, W, x)
     return z[: x.size]
@@ -149,15 +159,33 @@ def advance(
     leaks: Leaks,
     kicks: Array | None,
 ) -> None:
-    """Write the states that follow `state` into the first columns of a C-ordered buffer.
+    """Run one sequence: write the states that follow `state` into the first columns of `buffer`.
 
-    ``weights`` of shape (1 + n_inputs, n_units) holds the bias, then a row per input. Without
-    inputs the buffer holds the whole drive, bias included.
+    Parameters
+    ----------
+    buffer : array of shape (n_steps, at least n_units)
+        Written, C-ordered. Without `inputs` it holds the drive, W_in u[t] + bias + W_fb y[t-1],
+        when the kernel starts.
+    state : array of shape (n_units,)
+        The state before the first step.
+    inputs : array of shape (n_steps, n_inputs) or None
+        Inputs, then outputs that are fed back.
+    weights : array of shape (1 + n_inputs, n_units) or None
+        The bias, then the weights of each input.
+    W : Sell or Dense
+        Recurrent weights, as `pack` returns them.
+    code : int
+        Number of the activation in `CODES`.
+    leaks : Leaks
+        From `repeat_leaks`.
+    kicks : array of shape (n_steps, n_units) or None
+        Noise that is added to the state after each step.
     """
     dtype = buffer.dtype
     if inputs is None or weights is None:
         inputs, weights = np.empty((0, 0), dtype), np.empty((0, 0), dtype)
     kicks = np.empty((0, 0), dtype) if kicks is None else kicks
+    # the state and the pre-activations, padded to whole vectors of eight
     x, z = aligned((2, _padded(state.size)), dtype)
     x[: state.size] = state
     _call(
@@ -179,21 +207,30 @@ def advance(
 def advance_lanes(
     block: Array, state: Array, inputs: Array, W: Rows, code: int, leaks: Leaks
 ) -> None:
-    """Step eight sequences at once.
+    """Run eight sequences side by side, one per lane of a vector.
 
     Parameters
     ----------
     block : array of shape (8, n_steps, n_units)
-        Written: the states. The rows of a sequence follow each other in memory.
+        Written: the states of each sequence. Its rows follow each other in memory; sequences may
+        lie apart.
     state : array of shape (n_units, 8)
+        The states before the first step.
     inputs : array of shape (n_steps, n_inputs, 8)
+        Inputs, outputs that are fed back, and ones for the bias.
+    W : Rows
+        [W, W_in, W_fb, bias] side by side, n_units + n_inputs columns.
+    code : int
+        Number of the activation in `CODES`.
     leaks : pair of arrays of shape (8 n_units,)
-    W : Rows of [W, W_in, ...], n_units + n_inputs columns
+        From ``repeat_leaks(..., lanes=8)``.
     """
+    # two vectors that take turns as the old and the new state, with the inputs behind the state
     n_units = state.shape[0]
     x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), block.dtype) for _ in range(2))
     x[: state.size] = state.ravel()
     chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), block.dtype)
+    # the block as one flat array: the kernel finds a sequence by its distance from the one before
     stride = block.strides[0] // block.itemsize
     flat = np.lib.stride_tricks.as_strided(
         block, (stride * (LANES - 1) + block.shape[1] * n_units,), (block.itemsize,)
@@ -220,16 +257,42 @@ def closed_loop(
     code: int,
     leaks: Leaks,
 ) -> tuple[int, Array]:
-    """Fill `outputs` step by step; return how many rows are sound, and the state there.
+    """Run a reservoir on its own outputs; return how many steps stayed finite, and the state there.
 
-    ``coef`` reads the state and, where it has more columns, the fed-back outputs and exog;
-    ``from_output`` of shape (n_units, n_outputs) is what an output does to the units; ``clip``
-    bounds outputs where they are fed back.
+    Parameters
+    ----------
+    outputs : array of shape (n_steps, n_outputs)
+        Written: row k is y[k].
+    state : array of shape (n_units,)
+        The state before the first step.
+    output : array of shape (n_outputs,)
+        y[-1], what the first step receives.
+    drive : array of shape (n_steps, n_units) or (1, n_units)
+        What does not depend on the outputs: the bias and the exogenous inputs times their weights.
+    from_output : array of shape (n_units, n_outputs)
+        The weights by which an output enters the units.
+    exog : array of shape (n_steps, n_exog)
+        Exogenous inputs, for a readout that sees them.
+    coef, intercept : arrays
+        The readout: ``coef`` has n_units columns and, if the readout sees the input too, `n_fed`
+        columns for the outputs that are fed back as inputs and n_exog for `exog`.
+    n_fed : int
+        How many outputs are fed back as inputs: 0 if they enter through feedback weights.
+    clip : (low, high) or None
+        Bounds of outputs where they are fed back.
+    bounded : bool
+        Whether the activation is bounded: then states are not compared with the limit.
+    limit : float
+        The run ends where a state or an output reaches this size.
+    W, code, leaks
+        As in `advance`.
     """
     n_units, dtype = state.size, outputs.dtype
     size = _padded(n_units)
+    # rows: the state, the state before it, the pre-activations
     x = aligned((3, size), dtype)
     x[0, :n_units] = state
+    # weights of the outputs and of the readout, padded like the state
     fed = np.zeros((output.size, size), dtype)
     fed[:, :n_units] = from_output.T
     reads = aligned((output.size, size), dtype)

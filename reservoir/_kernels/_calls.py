@@ -1,4 +1,4 @@
-"""How kernels are called: the numbers of activations, and arrays of the one layout they know."""
+"""How kernels are called: the codes of the activations, and arguments as kernels expect them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CODES = {
 
 
 def sources() -> str:
-    """Return a digest of every file that kernels are made of."""
+    """Return a digest of the source text of all files in this package, which kernels depend on."""
     files = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -30,18 +30,24 @@ MADE_OF = sources()
 
 
 class FilesChanged(RuntimeError):
-    """The files on the disk are not those that were imported."""
+    """The package's files were changed on disk after they had been imported."""
 
 
 @functools.cache
 def compiled(module: str) -> ModuleType:
-    """Import a module of kernels, and numba with it.
+    """Import one of the modules of kernels, and numba with it.
+
+    Parameters
+    ----------
+    module : str
+        Name within this package.
 
     Raises
     ------
     FilesChanged
-        If it, or what calls it, may be of another version: arrays that are too small for a kernel
-        are written past their ends, and its code would be kept under the wrong name.
+        If a file of this package has changed since the first import. Kernels and the code that
+        calls them could then be of different versions: a kernel might write past the end of an
+        array, and would be cached under the digest of the old files.
     """
     imported = importlib.import_module(f"reservoir._kernels.{module}")
     if sources() != MADE_OF:
@@ -52,7 +58,7 @@ def compiled(module: str) -> ModuleType:
 
 
 def call(kernel: Any, *args: Any) -> Any:
-    """Call a kernel."""
+    """Call a kernel, with every array made C-contiguous and writeable."""
     args = tuple(_ready(arg) if isinstance(arg, np.ndarray) else arg for arg in args)
     try:
         return kernel(*args)
@@ -61,11 +67,14 @@ def call(kernel: Any, *args: Any) -> Any:
 
 
 def slope_below(dtype: Any) -> Any:
-    """Return the slope of leaky_relu below zero."""
+    """Return the slope of leaky_relu below zero, in the dtype of the arrays."""
     return np.dtype(dtype).type(LEAKY_SLOPE)
 
 
 def _ready(array: Array) -> Array:
-    """Return an array as kernels are compiled for: each layout and flag would be another type."""
+    """Return an array that is C-contiguous and writeable, copied if need be.
+
+    numba compiles a kernel anew for every layout and for read-only arrays; this keeps it to one.
+    """
     ready = array.flags.c_contiguous and array.flags.writeable
     return array if ready else np.array(array, order="C")

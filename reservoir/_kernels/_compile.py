@@ -1,4 +1,4 @@
-"""How kernels are compiled, and kept on disk."""
+"""The decorators that compile kernels with numba, and the disk cache of the compiled code."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
 
 class _Files(IndexDataCacheFile):
-    """Files of code that say what they hold.
+    """Files of numba's disk cache that store their key beside the code.
 
-    Processes that compile at the same time may choose the same file: what an index names is then
-    another's code, of another version or for other types.
+    Processes that compile at the same time may choose the same file name. The index of one then
+    points to the code of another, of another version or for other types; `load` returns None where
+    the key in the file is not the one asked for, and the kernel is compiled anew.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -32,7 +33,11 @@ class _Files(IndexDataCacheFile):
 
 
 class Cache(FunctionCache):
-    """numba's cache on disk, which knows a kernel by its own file alone: add what it is made of."""
+    """numba's disk cache, whose entries also depend on all files of this package and the processor.
+
+    numba itself only looks at the file that holds the kernel. Kernels call functions of other
+    files, and emit different code where the processor's gather instruction is slow.
+    """
 
     made_of = MADE_OF
 
@@ -47,12 +52,13 @@ class Cache(FunctionCache):
 
 
 def named(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Refuse a function whose name in compiled code another one might bear.
+    """Return the function, or refuse it where another one may have the same symbol when compiled.
 
-    A compiled function is known by its module, its qualified name, the types of its arguments, and
-    a number that counts what the process has compiled. Code that other processes compiled is kept
-    on disk with numbers of theirs, so the number parts nothing: of two functions that are alike in
-    the rest, loaded into one process, one is called in the place of the other.
+    numba builds the symbol from the module, the qualified name, the types of the arguments and a
+    counter of what the process has compiled. Code that comes from the disk carries the counter of
+    the process that compiled it, so counters of different functions may be equal. Two functions
+    that agree in all the rest would then share a symbol, and one would be called in place of the
+    other. Closures, lambdas and second definitions of a name are therefore refused.
     """
     qualified = f"{function.__module__}.{function.__qualname__}"
     if "<" in qualified or function.__closure__:
@@ -69,12 +75,16 @@ _NAMED: dict[str, Any] = {}
 
 
 def inner(function: Callable[..., Any]) -> Any:
-    """Compile as a part of kernels."""
+    """Compile a function that only kernels call (a decorator)."""
     return njit(**OPTIONS)(named(function))
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile on first use; kept on disk where there is a place for it."""
+    """Compile a function that Python calls (a decorator).
+
+    It is compiled at its first call, and its code is kept on disk if possible. It runs without the
+    GIL.
+    """
     dispatcher = njit(nogil=True, **OPTIONS)(named(function))
     with contextlib.suppress(RuntimeError):  # no directory that may be written
         dispatcher._cache = Cache(function)

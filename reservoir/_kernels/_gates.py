@@ -1,7 +1,17 @@
-"""What a step does to each unit, eight units at a time, written as formulas.
+"""The arithmetic that a step of a trained network does unit by unit, for eight units at a time.
 
-A formula becomes an intrinsic: its arrays are flat, and a place in one of them stands for the eight
-numbers that begin there.
+A function under ``@_unitwise`` is written like a formula for scalars and becomes a numba intrinsic
+for vectors of eight. Its arrays are flat, and its other arguments are indices: ``A[k]`` stands for
+the eight numbers that begin at index k. Arguments that are not described in the functions:
+
+======================  ===========================================================================
+H, C, TC, G, R, D, V    states, LSTM cells, tanh of these, gates, the GRU's recurrent products,
+                        gradients, activations: one value per unit (or gate) of every step
+z, dh, dc, slopes       the same of the current step alone: pre-activations, gradients, f'(z)
+k, g                    index of the units in the arrays of all steps (g: in those of the gates)
+i, at, r, u             index of the units in the arrays of one step (u: in those of one sequence)
+n, size                 distance from a gate to the next, and from a step to the next
+======================  ===========================================================================
 """
 
 from __future__ import annotations
@@ -24,7 +34,7 @@ from reservoir._kernels._vector import (
 
 
 class _Numbers:
-    """Eight numbers in a register."""
+    """Eight numbers in a vector register, with Python's arithmetic operators."""
 
     def __init__(self, vectors: Vectors, value: Any) -> None:
         self.vectors, self.value = vectors, value
@@ -46,7 +56,7 @@ class _Numbers:
 
 
 class _Place:
-    """An index of an array, known when the kernel runs."""
+    """An index into a flat array; its value is only known when the kernel runs."""
 
     def __init__(self, builder: Any, value: Any) -> None:
         self.builder, self.value = builder, value
@@ -59,7 +69,7 @@ class _Place:
 
 
 class _Flat:
-    """A flat array."""
+    """A flat array whose item at a `_Place` is the eight numbers that begin there."""
 
     def __init__(self, vectors: Vectors, base: Any) -> None:
         self.vectors, self.base = vectors, base
@@ -72,7 +82,10 @@ class _Flat:
 
 
 def _tanh(x: _Numbers) -> _Numbers:
-    """E / (e + 2), e = exp(2|x|) - 1: as `tanh8`, but for the last correction."""
+    """Return tanh(x) from tanh|x| = e / (e + 2), e = exp(2|x|) - 1.
+
+    As `tanh8` without its last correction: faster, and right to a few units in the last place.
+    """
     v = x.vectors
     sign, size = sign_and_size(v, x.value, FORMATS[v.bits].tanh_is_one)
     k, m = expm1_parts(v, v.add(size, size))
@@ -83,9 +96,9 @@ def _tanh(x: _Numbers) -> _Numbers:
 
 
 def _logistic(x: _Numbers) -> _Numbers:
-    """1 / (1 + exp(-x)), without the corrections of `logistic8`.
+    """Return 1 / (1 + exp(-x)), without the corrections of `logistic8`.
 
-    Cut where exp(-x) would leave the normal numbers.
+    x is clipped to the range in which exp(-x) is a normal number.
     """
     v = x.vectors
     cut = FORMATS[v.bits].exp_is_normal
@@ -97,7 +110,11 @@ def _logistic(x: _Numbers) -> _Numbers:
 
 
 def _unitwise(formula: Callable[..., None]) -> Any:
-    """Return an intrinsic that does to eight numbers what `formula` says."""
+    """Turn a formula for scalars into an intrinsic for eight units at a time (a decorator).
+
+    `formula` is called once, at compile time, with a `_Flat` for every array and a `_Place` for
+    every index; its operations on them emit the code. The intrinsic has the same parameters.
+    """
 
     def typed(typingctx: Any, *given: Any) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
@@ -116,6 +133,7 @@ def _unitwise(formula: Callable[..., None]) -> Any:
         kinds = (kind if is_array(kind) else types.int64 for kind in given)
         return types.void(*kinds), codegen
 
+    # numba reads the number of arguments from the signature
     names = ["typingctx", *inspect.signature(formula).parameters]
     plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
     typed.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -126,7 +144,7 @@ def _unitwise(formula: Callable[..., None]) -> Any:
 
 @_unitwise
 def copy(out: Any, at: Any, x: Any, k: Any) -> None:
-    """Copy."""
+    """Copy the eight numbers at ``x[k]`` to ``out[at]``."""
     out[at] = x[k]
 
 
@@ -134,20 +152,27 @@ def copy(out: Any, at: Any, x: Any, k: Any) -> None:
 def leak_forward(
     H: Any, k: Any, before: Any, V: Any, v: Any, z: Any, i: Any, leak: Any, u: Any
 ) -> None:
-    """Mix the state before with what is new."""
+    """Store the activation z in V, and the leaky mean of it and the state before in H."""
     V[v] = z[i]
     H[k] = (1 - leak[u]) * H[before] + leak[u] * z[i]
 
 
 @_unitwise
 def simple_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any) -> None:
-    """Gradient at the pre-activation."""
+    """Replace in D the gradient at the state by that at the pre-activation, without a leak.
+
+    `dh` holds the part that comes back from the step after.
+    """
     D[k] = (D[k] + dh[i]) * slopes[i]
 
 
 @_unitwise
 def leaky_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any, leak: Any, u: Any) -> None:
-    """Gradient at the pre-activation, and what goes around it."""
+    """Replace in D the gradient at the state by that at the pre-activation, with a leak.
+
+    `dh` holds the part that comes back from the step after, and receives what the leak passes
+    directly to the step before.
+    """
     d = D[k] + dh[i]
     D[k] = d * slopes[i] * leak[u]
     dh[i] = d * (1 - leak[u])
@@ -155,7 +180,7 @@ def leaky_backward(D: Any, k: Any, dh: Any, i: Any, slopes: Any, leak: Any, u: A
 
 @_unitwise
 def add(x: Any, i: Any, y: Any, k: Any) -> None:
-    """Add."""
+    """Add the eight numbers at ``y[k]`` to those at ``x[i]``."""
     x[i] = x[i] + y[k]
 
 
@@ -164,7 +189,11 @@ def lstm_forward(
     G: Any, g: Any, n: Any, z: Any, i: Any, C: Any, H: Any, k: Any, size: Any, TC: Any,
     peephole: Any, u: Any,
 ) -> None:  # fmt: skip
-    """Gates, cell and output; `k` is a unit of a step, `size` further on is the next step's."""
+    """Compute gates, cell and output of an LSTM step.
+
+    G holds W_in x + b when the step begins, and the gates when it ends; z holds W h. C and H have a
+    row more than there are steps: ``C[k]`` is the cell before the step, ``C[k + size]`` after it.
+    """
     before = C[k]
     gate_i = _logistic(G[g] + z[i] + peephole[u] * before)
     gate_f = _logistic(G[g + n] + z[i + n] + peephole[u + n] * before)
@@ -181,7 +210,10 @@ def lstm_backward(
     D: Any, k: Any, dh: Any, dc: Any, r: Any, G: Any, g: Any, n: Any, C: Any, TC: Any,
     peephole: Any, u: Any,
 ) -> None:  # fmt: skip
-    """Gradients at the gates, and at the cell before."""
+    """Replace the gates of an LSTM step, G, by the gradient at their pre-activations.
+
+    `dc` holds the gradient at the cell after the step, and receives that at the cell before.
+    """
     i, f, candidate, o = G[g], G[g + n], G[g + 2 * n], G[g + 3 * n]
     d, tanh_c = D[k] + dh[r], TC[k]
     d_o = d * tanh_c * o * (1 - o)
@@ -197,7 +229,11 @@ def lstm_backward(
 def gru_forward(
     H: Any, k: Any, size: Any, G: Any, g: Any, n: Any, z: Any, i: Any, R: Any, bias: Any, u: Any
 ) -> None:
-    """Gates and state."""
+    """Compute gates and state of a GRU step.
+
+    G holds W_in x + b when the step begins, and the gates when it ends; z holds W h. R receives the
+    recurrent part of the candidate, W_n h + b_r, before the reset gate.
+    """
     reset, update = _logistic(G[g] + z[i]), _logistic(G[g + n] + z[i + n])
     recurrent = z[i + 2 * n] + bias[u]
     candidate = _tanh(G[g + 2 * n] + reset * recurrent)
@@ -207,7 +243,11 @@ def gru_forward(
 
 @_unitwise
 def gru_backward(D: Any, k: Any, dh: Any, r: Any, G: Any, g: Any, n: Any, H: Any, R: Any) -> None:
-    """Gradients at the gates and at the recurrent product, and what goes around them."""
+    """Replace the gates of a GRU step, G, and R by the gradients at their pre-activations.
+
+    `dh` holds the part of the gradient that comes back from the step after, and receives what the
+    update gate passes directly to the step before.
+    """
     reset, update, candidate = G[g], G[g + n], G[g + 2 * n]
     d = D[k] + dh[r]
     d_candidate = d * (1 - update) * (1 - candidate * candidate)

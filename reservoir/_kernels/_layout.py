@@ -1,4 +1,4 @@
-"""Recurrent weights as the kernels read them."""
+"""The layouts in memory in which kernels read recurrent weights."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _SHORT = 2**16  # indices below fit 16 bits: less to read per connection
 
 
 class Sell(NamedTuple):
-    """Sparse rows in slices of eight (sliced ELLPACK).
+    """A sparse W in slices of eight rows (sliced ELLPACK format), for products with one vector.
 
     Rows are sorted by their number of entries, so that the eight rows of a slice are about equally
-    long; shorter ones are filled up with weights of zero. Indices are unsigned: signed ones may be
-    negative, which costs a test per entry.
+    long; shorter ones are padded with weights of zero. Indices are unsigned: for signed ones the
+    compiled code would test each for being negative.
 
     Attributes
     ----------
     offsets : array of shape (n_slices + 1,)
-        Where each slice begins, in rows of `data`.
-    data, indices : arrays of shape (n_entries, 8)
+        Slice s holds the rows ``offsets[s] : offsets[s + 1]`` of `indices` and `data`.
+    indices, data : arrays of shape (n_entries, 8)
+        Columns and weights; lane l (the last axis) belongs to one row of W.
     rows : array of shape (n_slices, 8)
-        Which row of W each lane is; n_units where a lane is none.
+        The row of W in each lane; n_units in lanes of the last slice that hold no row.
     """
 
     offsets: Array
@@ -37,19 +38,19 @@ class Sell(NamedTuple):
 
 
 class Dense(NamedTuple):
-    """All entries in slices of eight rows, column by column: `Sell` without the indices.
+    """A dense W in slices of eight rows, for products with one vector.
 
     Attributes
     ----------
     data : array of shape (n_slices, n_units, 8)
-        Rows that a last slice lacks are zero.
+        ``data[s, j, l] = W[8 s + l, j]``; zero beyond the last row of W.
     """
 
     data: Array
 
 
 class Rows(NamedTuple):
-    """Sparse rows with unsigned indices, for products with several columns at a time."""
+    """A sparse W by rows (CSR) with unsigned indices, for products with eight vectors at a time."""
 
     offsets: Array
     indices: Array
@@ -57,7 +58,7 @@ class Rows(NamedTuple):
 
 
 def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
-    """Return zeros that begin where a cache line does: a vector then never lies across two."""
+    """Return zeros whose memory begins at a cache line, so that no vector of eight crosses one."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(size + _CACHE_LINE, np.uint8)
     start = -raw.ctypes.data % _CACHE_LINE
@@ -65,12 +66,15 @@ def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
 
 
 def unsigned(n_columns: int) -> Any:
-    """Return the smallest index type that the kernels know."""
+    """Return the smallest unsigned integer type (uint16 or uint32) that can index the columns."""
     return np.uint16 if n_columns <= _SHORT else np.uint32
 
 
 def pack(W: Matrix) -> Sell | Dense:
-    """Return W in the layout that a run over one sequence reads."""
+    """Return W, of shape (n_units, n_units), in the layout for products with one vector.
+
+    A sparse W (csr_array) becomes a `Sell`, a dense one a `Dense`.
+    """
     if not sp.issparse(W):
         n_units = W.shape[0]
         data = aligned((-(-n_units // LANES), n_units, LANES), W.dtype)
@@ -78,6 +82,7 @@ def pack(W: Matrix) -> Sell | Dense:
             rows = W[lane::LANES]
             data[: len(rows), :, lane] = rows
         return Dense(data)
+    # rows by falling length, eight to a slice
     n_units = W.shape[0]
     lengths = np.diff(W.indptr)
     order = np.argsort(-lengths, kind="stable")
@@ -96,6 +101,7 @@ def pack(W: Matrix) -> Sell | Dense:
     lane_of_entry = np.repeat(lane_of_row % LANES, sorted_lengths)
     source = np.repeat(W.indptr[order], sorted_lengths) + place_in_row
     row_of_entry = offsets[slice_of_entry] + place_in_row
+    # fill: what is not written stays a weight of zero on column 0
     indices = np.zeros((offsets[-1], LANES), unsigned(n_units))
     data = aligned((int(offsets[-1]), LANES), W.dtype)
     indices[row_of_entry, lane_of_entry] = W.indices[source]
@@ -104,7 +110,7 @@ def pack(W: Matrix) -> Sell | Dense:
 
 
 def pack_rows(W: Matrix, *others: Matrix | None) -> Rows:
-    """Return [W, others] side by side, sparse, as a run over several sequences reads them."""
+    """Return [W, others] side by side, sparse, in the layout for products with eight vectors."""
     parts = [sp.csr_array(part) for part in (W, *others) if part is not None]
     joined = sp.csr_array(sp.hstack(parts)) if len(parts) > 1 else parts[0]
     indices = joined.indices.astype(unsigned(joined.shape[1]))

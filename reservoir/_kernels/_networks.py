@@ -1,8 +1,9 @@
-"""Arrays of trained networks as their kernels want them: flat, each gate in whole vectors.
+"""Compiled forward and backward passes of trained networks (simple cells, LSTM, GRU).
 
-The functions stand in for those of the same names in `reservoir.training.cell_loops`, where their
-parameters are described. Where the number of units is no multiple of eight, the kernels work on
-padded copies.
+Each function has the signature and the effect of the one of the same name in
+`reservoir.training.cell_loops`, where the parameters and their shapes are described. The kernels
+read flat arrays in which every gate takes whole vectors of eight units: where the number of units
+is not a multiple of eight, they work on padded copies.
 """
 
 from __future__ import annotations
@@ -25,7 +26,12 @@ def _width(n_units: int) -> int:
 
 
 def _padded(A: Array, n_gates: int = 1, *, read: bool = True) -> Array:
-    """Return A itself if kernels can work on it, else a copy whose gates are padded."""
+    """Return A, or a copy in which each gate is padded to a multiple of eight units.
+
+    The last axis of A holds `n_gates` gates of n_units each. A itself is returned if nothing needs
+    padding and the kernels can write to it; ``read=False`` leaves a copy at zero, for arrays that
+    are only written.
+    """
     n = A.shape[-1] // n_gates
     width = _width(n)
     if width == n and A.flags.c_contiguous and A.flags.writeable:
@@ -38,7 +44,7 @@ def _padded(A: Array, n_gates: int = 1, *, read: bool = True) -> Array:
 
 
 def _give_back(A: Array, padded: Array, n_gates: int = 1) -> None:
-    """Write into A what the kernels wrote into its copy, if there is one."""
+    """Copy what the kernels wrote from the padded copy back into A, if there is a copy."""
     if padded is A:
         return
     n, width = A.shape[-1] // n_gates, padded.shape[-1] // n_gates
@@ -47,7 +53,7 @@ def _give_back(A: Array, padded: Array, n_gates: int = 1) -> None:
 
 
 def _by_rows(W: Array, n_gates: int) -> Array:
-    """Return W packed for products W h."""
+    """Return W, of shape (n_gates n_units, n_columns), in slices of eight rows, for W h."""
     n = W.shape[1]
     data = aligned((n_gates * _width(n) // LANES, n, LANES), W.dtype)
     _call("pack_rows_of_gates", data, W, n_gates, _width(n))
@@ -55,7 +61,7 @@ def _by_rows(W: Array, n_gates: int) -> Array:
 
 
 def _by_columns(W: Array, n_gates: int) -> Array:
-    """Return W packed for products of its transpose."""
+    """Return the transpose of W in slices of eight rows, for the backward pass."""
     width = _width(W.shape[1])
     data = aligned((width // LANES, n_gates * width, LANES), W.dtype)
     _call("pack_columns", data, W, n_gates, width)
@@ -63,7 +69,7 @@ def _by_columns(W: Array, n_gates: int) -> Array:
 
 
 def _per_unit(values: Array | None, dtype: Any) -> Array:
-    """Return numbers of each unit, padded; none stays none."""
+    """Return one number per unit as a padded vector; an empty array stands for None."""
     if values is None:
         return np.empty(0, dtype)
     return _padded(np.array(values, dtype)).ravel()
@@ -76,22 +82,25 @@ def _peephole(peephole: Array | None, n_units: int, dtype: Any) -> Array:
 
 
 def _room(n_columns: int, width: int, dtype: Any) -> tuple[Array, Array]:
-    """Return room for the products of a step, and zeros for one column."""
+    """Return working memory for the products of a step, and a column of zeros of `width` units."""
     return aligned((n_columns * width,), dtype), aligned((width,), dtype)
 
 
 def _next(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of states, given that of what there is one of per step."""
+    """Return the shape of an array that also holds the value before the first step."""
     return (shape[0] + 1, *shape[1:])
 
 
 def _wide(shape: tuple[int, ...], n_gates: int) -> tuple[int, ...]:
-    """Return the shape of gates, given that of what there is one of per unit."""
+    """Return the shape of an array with `n_gates` values per unit, given that with one."""
     return (*shape[:-1], n_gates * shape[-1])
 
 
 def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
-    """Refuse shapes that do not fit: kernels would read and write behind the end of an array."""
+    """Refuse an array whose shape is not the one paired with it.
+
+    With wrong shapes the kernels would read and write past the ends of arrays.
+    """
     for array, shape in pairs:
         if array is not None and array.shape != shape:
             raise ValueError(f"an array of shape {array.shape} where {shape} is due.")
@@ -100,7 +109,7 @@ def _demand(*pairs: tuple[Array | None, tuple[int, ...]]) -> None:
 def simple_forward(
     H: Array, V: Array, U: Array, W: Array, activation: str, leak: Array | None
 ) -> None:
-    """Step ``h = (1 - a) h + a f(W h + u)``."""
+    """Run the forward pass of a simple cell, ``h = (1 - a) h + a f(W h + u)``, into H and V."""
     _demand((H, _next(U.shape)), (V, U.shape), (W, 2 * U.shape[2:]), (leak, U.shape[2:]))
     n_columns, n_units = H.shape[1:]
     dtype, width = H.dtype, _width(n_units)
@@ -118,7 +127,10 @@ def simple_forward(
 def simple_backward(
     D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
 ) -> Array:
-    """Replace the gradient at the states, D, by that at the pre-activations."""
+    """Replace the gradient at the states, D, by that at the pre-activations.
+
+    Returns the gradient at the state before the first step.
+    """
     _demand((V, D.shape), (W, 2 * D.shape[2:]), (leak, D.shape[2:]), (extra, D.shape))
     n_columns, n_units = D.shape[1:]
     dtype, width = D.dtype, _width(n_units)
@@ -136,7 +148,10 @@ def simple_backward(
 
 
 def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
-    """Step the LSTM; gates in the order input, forget, candidate, output."""
+    """Run the forward pass of an LSTM into H, C, TC and G.
+
+    Gates stand in the order input, forget, candidate, output.
+    """
     n_columns, n_units = H.shape[1:]
     _demand((H, _next(TC.shape)), (C, H.shape), (G, _wide(TC.shape, 4)))
     _demand((W, (4 * n_units, n_units)), (peephole, (3, n_units)))
@@ -153,7 +168,10 @@ def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Ar
 def lstm_backward(
     D: Array, dC: Array, G: Array, C: Array, TC: Array, W: Array, peephole: Array | None
 ) -> tuple[Array, Array]:
-    """Replace the gates, G, by the gradient at their pre-activations."""
+    """Replace the gates of an LSTM, G, by the gradient at their pre-activations.
+
+    Returns the gradients at the state and at the cell before the first step.
+    """
     n_columns, n_units = D.shape[1:]
     _demand((dC, D.shape[1:]), (G, _wide(D.shape, 4)), (C, _next(D.shape)), (TC, D.shape))
     _demand((W, (4 * n_units, n_units)), (peephole, (3, n_units)))
@@ -171,7 +189,7 @@ def lstm_backward(
 
 
 def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
-    """Step the GRU; gates in the order reset, update, candidate."""
+    """Run the forward pass of a GRU into H, G and R. Gates: reset, update, candidate."""
     n_columns, n_units = H.shape[1:]
     _demand((H, _next(R.shape)), (G, _wide(R.shape, 3)))
     _demand((W, (3 * n_units, n_units)), (bias_recurrent, (n_units,)))
@@ -186,7 +204,10 @@ def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -
 
 
 def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
-    """Replace the gates, G, and what was reset, R, by the gradients there."""
+    """Replace the gates of a GRU, G, and the recurrent products, R, by the gradients there.
+
+    Returns the gradient at the state before the first step.
+    """
     n_columns, n_units = D.shape[1:]
     _demand((G, _wide(D.shape, 3)), (H, _next(D.shape)), (R, D.shape))
     _demand((W, (3 * n_units, n_units)))

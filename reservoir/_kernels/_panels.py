@@ -1,8 +1,9 @@
-"""Products of packed weights with several columns at once, in vectors of eight.
+"""Products of packed weights with several columns (sequences) at once, in vectors of eight.
 
-A panel is a few slices of eight rows of W times a few columns. Its sums stay in registers while it
-reads the weights: the processor then multiplies as fast as it can, whatever the size, where a BLAS
-packs both factors anew at each call, which costs more than the product if there are few columns.
+A panel is the product of a few slices of W, of eight rows each, with a few columns. Its sums stay
+in registers while the weights are read, so that the processor multiplies at full speed whatever the
+size. A BLAS would copy both factors into its own layout at each call, which for few columns costs
+more than the product.
 """
 
 from __future__ import annotations
@@ -20,27 +21,50 @@ from reservoir._kernels._vector import LONG, Vectors, unrolled
 
 
 def _sums_in_registers(bits: int, features: str) -> int:
-    """Return how many sums of eight numbers fit beside what is multiplied."""
+    """Return how many sums of eight numbers fit into registers beside the factors.
+
+    `bits` is the precision, `features` LLVM's list of what the processor can do.
+    """
     if "+avx512f" in features.split(","):
         return 16
     return 4 if bits == 64 else 8  # half of sixteen registers, four numbers or eight in each
 
 
 class _Columns(NamedTuple):
-    """Flat columns: where their numbers are, where the first begins, how far it is to the next."""
+    """Several columns inside a flat array.
+
+    Attributes
+    ----------
+    base : pointer
+        The array's first number.
+    at : index
+        Where the first column begins.
+    stride : int
+        Distance from the begin of a column to that of the next.
+    """
 
     base: Any
     at: Any
     stride: Any
 
     def places(self, builder: Any, first: Any, n: int) -> list[Any]:
-        """Return where n columns begin, from the given one on."""
+        """Return the indices at which n columns begin, the first of them number `first`."""
         numbers = (builder.add(first, LONG(c)) for c in range(n))
         return [builder.add(self.at, builder.mul(self.stride, number)) for number in numbers]
 
 
 class _Slices(NamedTuple):
-    """Some slices of W: the first one's number, and how many numbers a row has."""
+    """Consecutive slices of eight rows of W.
+
+    Attributes
+    ----------
+    base : pointer
+        The packed weights.
+    first : int
+        Number of the first slice.
+    n : int
+        Numbers per row of W.
+    """
 
     base: Any
     first: Any
@@ -51,17 +75,23 @@ def _panel(
     v: Vectors, out: _Columns, begin: _Columns, x: _Columns, W: _Slices,
     which: range, column: Any, n_columns: int, n_chains: int,
 ) -> None:  # fmt: skip
-    """Emit the product of a few slices and a few columns, `n_chains` sums for each vector of it."""
+    """Emit ``out = begin + W x`` for the slices `which` of W and a few columns.
+
+    Each vector of the result has `n_chains` accumulators, which the terms are added to in turn.
+    """
     builder = v.builder
+    # accumulators in registers; the first of each begins with what the product is added to
     sums = [[v.sums(n_chains) for _ in which] for _ in range(n_columns)]
     for totals, place in zip(sums, begin.places(builder, column, n_columns), strict=True):
         for s, chains in zip(which, totals, strict=True):
             begun = v.load(begin.base, builder.add(place, LONG(LANES * s)))
             builder.store(begun, chains[0])
+    # where the slices of W and the columns of x begin
     size = builder.mul(W.n, LONG(LANES))
     slices = [builder.mul(builder.add(W.first, LONG(s)), size) for s in which]
     numbers = x.places(builder, column, n_columns)
 
+    # column j of every slice times number j of every column of x
     def entry(j: Any, turn: int) -> None:
         behind = builder.mul(j, LONG(LANES))
         rows = [v.load(W.base, builder.add(place, behind)) for place in slices]
@@ -78,10 +108,11 @@ def _panel(
 
 
 def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
-    """Return an intrinsic for some slices and all columns: panels of 4, of 2 and of 1 of those.
+    """Return an intrinsic for the product of `n_slices` slices of W with any number of columns.
 
-    An intrinsic is written into the code of whoever calls it. A function made here would have a
-    symbol, the same one for every number of slices.
+    The columns are cut into panels of 4, and at the end of 2 and of 1; `chains_of` says how many
+    accumulators each vector of such a panel has. This is an intrinsic, whose code is inlined where
+    it is called, because compiled functions made here would all have the same symbol.
     """
 
     @intrinsic
@@ -99,6 +130,7 @@ def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
             W = _Slices(v.data(signature.args[6], args[6]), args[7], args[8])
             room = _sums_in_registers(v.bits, context.codegen().magic_tuple()[2])
 
+            # all slices times some columns, as many slices at once as the registers hold
             def panels(column: Any, n_columns: int) -> None:
                 chains = min(chains_of[n_columns], room // n_columns)
                 at_once = min(n_slices, room // (n_columns * chains))
@@ -106,6 +138,7 @@ def _strip(n_slices: int, chains_of: dict[int, int]) -> Any:
                     which = range(first, first + at_once)
                     _panel(v, to, start, source, W, which, column, n_columns, chains)
 
+            # the columns by fours, then the two or three or one that are left
             fours = builder.and_(args[12], LONG(-4))
             with cgutils.for_range_slice(builder, LONG(0), fours, LONG(4), LONG) as (column, _):
                 panels(column, 4)
@@ -135,11 +168,11 @@ def add_product(
     out: Any, at: int, stride: int, begin: Any, begin_at: int, begin_stride: int,
     data: Any, first: int, last: int, n: int, x: Any, x_at: int, x_stride: int, n_columns: int,
 ) -> None:  # fmt: skip
-    """Write ``begin + W x`` for each of several columns.
+    """Write ``out = begin + W x`` for each of several columns.
 
-    Arrays are flat, each with where the first column begins and how far it is to the next. `data`
-    holds W in slices of eight rows, each of n numbers per row; those from `first` to `last` are
-    read.
+    `out`, `begin` and `x` are flat, each with the index at which its first column begins (`at`) and
+    the distance to the next (`stride`; 0 repeats one column). `data` holds W in slices of eight
+    rows of n numbers; the slices ``first : last`` are used.
     """
     whole = first + (last - first) // 4 * 4
     for s in range(first, whole, 4):

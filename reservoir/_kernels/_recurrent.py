@@ -1,11 +1,12 @@
-"""Trained recurrent networks: the loops over time, forwards and backwards, compiled.
+"""Kernels of trained networks: forward and backward passes over time (simple cells, LSTM, GRU).
 
-Products begin at zero and what they are added to is read afterwards, in the order in which it lies
-in memory: panels jump from column to column, which memory far away takes amiss.
+Arrays are flat. Their order is step, sequence, gate, unit, the last varying fastest. `width` is the
+number of units padded to a multiple of eight, as every gate is padded; `n_columns` is the number of
+sequences that run side by side. Numbers in the padding are finite, and no weight reads them.
 
-Arrays are flat; a step follows the step before, a sequence the one before, a gate the gate before.
-`width` is the number of units, padded to a multiple of eight; each gate is padded so. Numbers in
-the padding are finite, and no weight reads them.
+A product W h starts from zero, and the inputs are added to it afterwards. Starting from the inputs
+would save the addition but read them panel by panel, jumping from sequence to sequence, which is
+slow for arrays that exceed the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from reservoir._kernels._time_loops import _activate
 
 @kernel
 def pack_rows_of_gates(data: Any, W: Any, n_gates: int, width: int) -> None:
-    """Write W (n_gates n, n_columns) in slices of eight rows (n_gates width / 8, n_columns, 8)."""
+    """Write W into `data` in slices of eight rows, each gate padded to `width` rows.
+
+    W has shape (n_gates n, n_columns), `data` (n_gates width / 8, n_columns, 8).
+    """
     n, n_columns = W.shape[0] // n_gates, W.shape[1]
     for gate in range(n_gates):
         for i in range(n):
@@ -34,7 +38,10 @@ def pack_rows_of_gates(data: Any, W: Any, n_gates: int, width: int) -> None:
 
 @kernel
 def pack_columns(data: Any, W: Any, n_gates: int, width: int) -> None:
-    """Write the transpose of W in slices of eight rows (width / 8, n_gates width, 8)."""
+    """Write the transpose of W into `data` in slices of eight rows, each gate padded to `width`.
+
+    W has shape (n_gates n, n_columns), `data` (width / 8, n_gates width, 8).
+    """
     n, n_columns = W.shape[0] // n_gates, W.shape[1]
     for gate in range(n_gates):
         for i in range(n):
@@ -47,7 +54,11 @@ def simple_forward(
     H: Any, V: Any, U: Any, data: Any, n_units: int, width: int, n_columns: int,
     code: int, slope: Any, leak: Any, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Write states into H and, where there is a leak, the activations into V."""
+    """Run a simple cell forwards: write states into H and, with a leak, activations into V.
+
+    U holds the projected inputs of every step, `data` W in slices of eight rows, `z` is working
+    memory for the pre-activations of a step, `zeros` a column of zeros. An empty `leak` means none.
+    """
     size = width * n_columns
     for k in range(0, U.shape[0], size):
         add_product(
@@ -67,7 +78,7 @@ def simple_forward(
 
 @inner
 def _slopes(out: Any, V: Any, k: int, code: int, slope: Any) -> None:
-    """Write f'(z), given the values f(z), of one step."""
+    """Write f'(z) of one step into `out`; V holds the values f(z), from index k on."""
     one, zero = out.dtype.type(1), out.dtype.type(0)
     for i in range(out.shape[0]):
         value = V[np.uint64(k) + np.uint64(i)]
@@ -90,7 +101,12 @@ def simple_backward(
     D: Any, V: Any, data: Any, width: int, n_columns: int, code: int, slope: Any, leak: Any,
     extra: Any, dh: Any, slopes: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Replace D by the gradient at the pre-activations; dh ends as that at the start."""
+    """Run a simple cell backwards: D holds the gradient at the states, then at pre-activations.
+
+    `data` holds the transpose of W in slices of eight rows, V the activations, `extra`, if not
+    empty, a gradient at the pre-activations that is added. `dh` carries the gradient from step to
+    step, and holds that at the initial state when the kernel ends.
+    """
     size = width * n_columns
     for k in range(D.shape[0] - size, -1, -size):
         _slopes(slopes, V, k, code, slope)
@@ -103,6 +119,7 @@ def simple_backward(
         if extra.shape[0] > 0:
             for i in range(0, size, 8):
                 _gates.add(D, k + i, extra, k + i)
+        # to the step before: through W, and past it through the leak, which is in dh already
         begin, stride = (zeros, 0) if leak.shape[0] == 0 else (dh, width)
         add_product(
             dh, 0, width, begin, 0, stride,
@@ -115,7 +132,11 @@ def lstm_forward(
     H: Any, C: Any, TC: Any, G: Any, data: Any, peephole: Any, n_units: int, width: int,
     n_columns: int, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Replace projected inputs, G, by gates; write outputs, cells and their tanh."""
+    """Run an LSTM forwards: G holds the projected inputs, then the gates.
+
+    Outputs go to H, cells to C, both with the values before the first step in front, and the tanh
+    of the cells to TC. `data` holds W in slices of eight rows; `z` and `zeros` are working memory.
+    """
     size = width * n_columns
     for k in range(0, TC.shape[0], size):
         add_product(
@@ -135,7 +156,12 @@ def lstm_backward(
     D: Any, dh: Any, dc: Any, G: Any, C: Any, TC: Any, data: Any, peephole: Any, width: int,
     n_columns: int, zeros: Any,
 ) -> None:  # fmt: skip
-    """Replace gates by the gradients there; dh and dc end as those at the start."""
+    """Run an LSTM backwards: G holds the gates, then the gradients at their pre-activations.
+
+    D holds the gradient at the outputs, `data` the transpose of W in slices of eight rows. `dh` and
+    `dc` carry the gradients at state and cell from step to step, and hold those at the start when
+    the kernel ends.
+    """
     size = width * n_columns
     for k in range(D.shape[0] - size, -1, -size):
         for c in range(0, size, width):
@@ -153,7 +179,11 @@ def gru_forward(
     H: Any, G: Any, R: Any, data: Any, bias_recurrent: Any, n_units: int, width: int,
     n_columns: int, z: Any, zeros: Any,
 ) -> None:  # fmt: skip
-    """Replace projected inputs, G, by gates; write states and the candidate's products, R."""
+    """Run a GRU forwards: G holds the projected inputs, then the gates.
+
+    States go to H, with the one before the first step in front; the recurrent part of the
+    candidate, before the reset gate, goes to R. `z` and `zeros` are working memory.
+    """
     size = width * n_columns
     for k in range(0, R.shape[0], size):
         add_product(
@@ -173,7 +203,13 @@ def gru_backward(
     D: Any, dh: Any, G: Any, H: Any, R: Any, gates: Any, candidate: Any, width: int,
     n_columns: int,
 ) -> None:  # fmt: skip
-    """Replace gates and products by the gradients there; dh ends as that at the start."""
+    """Run a GRU backwards: G and R hold gates and recurrent products, then the gradients there.
+
+    D holds the gradient at the states, H the states, with the one before the first step in front.
+    `gates` holds the transpose of the rows of W for the reset and update gates, `candidate` that of
+    the rows for the candidate. `dh` carries the gradient from step to step, and holds that at the
+    initial state when the kernel ends.
+    """
     size = width * n_columns
     for k in range(D.shape[0] - size, -1, -size):
         for c in range(0, size, width):

@@ -1,4 +1,4 @@
-"""The loops over time, compiled. Nothing here is imported before a kernel is called for."""
+"""Kernels of reservoirs: the loops over time. Imported, with numba, when one is first called."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _softplus(z: Any) -> None:
 
 @inner
 def _activate(z: Any, code: int, slope: Any) -> None:
-    """Replace z by f(z); the size is a multiple of eight."""
+    """Replace z by f(z); the size is a multiple of eight, `slope` that of leaky_relu below zero."""
     if code == 0:
         for i in range(0, z.shape[0], 8):
             tanh8(z, i)
@@ -83,7 +83,7 @@ def _add_affine(z: Any, rows: Any, factor: Any) -> None:
 
 @inner
 def _update(x: Any, z: Any, leak: Any, keep: Any, n: int) -> None:
-    """Replace the state x, given the activations z; a leak of size 0 is none."""
+    """Replace the state x by (1 - a) x + a z, z the activations; an empty `leak` means a = 1."""
     if leak.shape[0] == 0:
         for i in range(n):
             x[i] = z[i]
@@ -99,7 +99,7 @@ def _copy(rows: Any, k: int, x: Any, n: int) -> None:
 
 
 def product(z: Any, W: Any, x: Any) -> None:
-    """Write W x into z; the layout of W decides how: the overload below stands in for this name."""
+    """Write W x into z. Compiled code calls the version for the layout of W, chosen below."""
 
 
 def _sparse_product(z: Any, W: Any, x: Any) -> None:
@@ -122,13 +122,13 @@ def _product(z: Any, W: Any, x: Any) -> Any:
 
 @kernel
 def multiply(z: Any, W: Any, x: Any) -> None:
-    """Write W x into z, for a step whose activation is a Python function."""
+    """Write W x into z: one product, for steps whose activation is a Python function."""
     product(z, W, x)
 
 
 @kernel
 def activate(z: Any, code: int, slope: Any) -> None:
-    """Replace z, of a size that is a multiple of eight, by the activation."""
+    """Replace z, whose size is a multiple of eight, by f(z)."""
     _activate(z, code, slope)
 
 
@@ -137,13 +137,14 @@ def advance(
     buffer: Any, x: Any, z: Any, n_units: int, inputs: Any, weights: Any, kicks: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
-    """Write states into the first columns of `buffer`, row by row.
+    """Run one sequence: write the states into the first columns of `buffer`, row by row.
 
-    `x` holds the state before and `z` is room for W x, both padded to a multiple of eight.
-    `weights` holds the bias and a row per input; where it is empty, the buffer holds the drive.
-    `leak` of size 0 means no leak, `kicks` of size 0 no noise.
+    `x` holds the state before the first step and `z` is working memory for W x, both padded to a
+    multiple of eight. `weights` holds the bias and a row per input; where it is empty, `buffer`
+    holds the drive. An empty `leak` means no leak, an empty `kicks` no noise.
     """
     for t in range(buffer.shape[0]):
+        # the pre-activation: the recurrent part, then the drive
         product(z, W, x)
         if weights.shape[0] == 0:
             _add_row(z, buffer, t, n_units)
@@ -175,9 +176,12 @@ def _step_lanes(
     flat: Any, stride: int, n_units: int, t: int, old: Any, new: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
+    """Step eight sequences once, from the states `old` to `new`; `flat` receives the new ones."""
+    # the inputs go behind the state: W is [W, W_in, W_fb, bias]
     for i in range(inputs.shape[1]):
         for lane in range(8):
             old[(n_units + i) * 8 + lane] = inputs[t, i, lane]
+    # a few units at a time, so that their pre-activations stay in the nearest cache
     for begin in range(0, n_units, z.shape[0] // 8):
         rows = min(z.shape[0] // 8, n_units - begin)
         for i in range(rows):
@@ -185,6 +189,7 @@ def _step_lanes(
             row_times_lanes(z, i, W.data, W.indices, start, stop, old)
         _activate(z, code, slope)
         _update_lanes(new, old, begin * 8, z, rows * 8, leak, keep)
+        # in memory the units of a sequence are adjacent: transpose, by tiles of 8 x 8
         whole = rows - rows % 8
         for i in range(begin, begin + whole, 8):
             store_transposed(flat, t * n_units + i, stride, new, i * 8)
@@ -198,14 +203,14 @@ def advance_lanes(
     flat: Any, stride: int, n_units: int, x: Any, y: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
-    """Step eight sequences at once.
+    """Run eight sequences side by side.
 
-    `flat` receives the states, those of a sequence in one piece, `stride` numbers behind those of
-    the sequence before. `x` holds the state before, one sequence per
-    lane, then room for the inputs; `y`, as large, is written in turns with it. `inputs` (n_steps,
-    n, 8) are what stands behind the state (the constant of the bias included); `z` is room for a
-    few units at a time, so that they stay in the nearest cache; `leak` and `keep` are repeated
-    eight times per unit.
+    `flat` receives the states; those of a sequence are contiguous and begin `stride` numbers after
+    those of the sequence before. `x` holds the states before the first step, one sequence per lane,
+    then room for the inputs; `y` has the same size, and the two take turns as old and new state.
+    `inputs`, of shape (n_steps, n_inputs, 8), includes the constant 1 for the bias. `z` is working
+    memory for a few units, so that they stay in the nearest cache. `leak` and `keep` hold a and
+    1 - a, each repeated eight times per unit; both are empty without a leak.
     """
     for t in range(inputs.shape[0]):
         if t % 2 == 0:
@@ -216,6 +221,7 @@ def advance_lanes(
 
 @inner
 def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
+    """Whether the first n numbers of a row are below the limit in modulus; NaN is not."""
     inside = True
     for i in range(n):
         inside &= abs(rows[k, i]) < limit
@@ -228,20 +234,24 @@ def closed_loop(
     coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool, limit: Any,
     n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
-    """Run on own outputs; return how many steps stayed inside the limit.
+    """Run a reservoir on its own outputs; return how many steps stayed inside the limit.
 
-    Rows of `x` (3, padded size): the state, the state before (what counts after a step outside),
-    room for W x. `output` (n_outputs,) is what the first step receives, and is changed. `drive`
-    is what does not depend on the outputs, one row per step or one for all; `coef` (n_outputs,
-    padded size) reads the state, `coef_tail` (n_outputs, n) the fed-back outputs and the exogenous
-    inputs, if any. Rows of `clip` (2, n_outputs), or no columns: the least and the largest output
-    that is fed back.
+    `x`, of shape (3, padded size), holds the state, the state before it (the last good one if the
+    run ends early) and working memory for W x. `output`, of shape (n_outputs,), is what the first
+    step receives, and is changed. `drive` is the part of the pre-activations that does not depend
+    on the outputs, one row per step or one for all. `coef`, of shape (n_outputs, padded size),
+    reads the state; `coef_tail`, of shape (n_outputs, n_fed + n_exog) or without columns, reads the
+    fed-back outputs and the exogenous inputs. `clip`, of shape (2, n_outputs) or without columns,
+    holds the smallest and the largest output that is fed back. The others are described in
+    `reservoir._kernels.closed_loop`.
     """
     n_steps, n_outputs = outputs.shape
     state, before, z = x[0], x[1], x[2]
     for k in range(n_steps):
+        # what is fed back, within its bounds
         for j in range(clip.shape[1]):
             output[j] = min(max(output[j], clip[0, j]), clip[1, j])
+        # the step of the reservoir
         product(z, W, state)
         _add_row(z, drive, k if drive.shape[0] > 1 else 0, n_units)
         for j in range(n_outputs):
@@ -252,6 +262,7 @@ def closed_loop(
         _update(state, z, leak, keep, n_units)
         if not bounded and not _within(x, 0, n_units, limit):
             return k
+        # the readout: from the state, and from the input where it has coefficients for it
         for j in range(n_outputs):
             value = intercept[j] + dot8(coef, j * coef.shape[1], state, coef.shape[1])
             if coef_tail.shape[1] > 0:

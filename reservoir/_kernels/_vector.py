@@ -1,9 +1,9 @@
-"""Vectors of eight numbers in LLVM's intermediate code: what the compiler does not find by itself.
+"""SIMD code that numba's compiler does not find by itself, written in LLVM's intermediate language.
 
-numba leaves sums over gathered numbers, and sums into eight rows at once, to scalar instructions.
-These few intrinsics write the vector code; LLVM turns a vector of eight into whatever the machine
-has. Only multiplications may be contracted with additions (fused multiply-add); no other fast-math
-rule is allowed, so that NaN and infinity keep their meaning.
+For products with sparse rows, and for several rows at once, numba emits scalar instructions only.
+The intrinsics of this module emit operations on vectors of eight numbers instead, which LLVM maps
+to the registers of the machine at hand. Of LLVM's fast-math rules only two are allowed, which leave
+NaN and infinity intact: to fuse a multiplication and an addition, and to ignore the sign of zero.
 """
 
 from __future__ import annotations
@@ -26,7 +26,11 @@ LONG = ir.IntType(64)
 
 
 class Vectors:
-    """Arithmetic on vectors of eight in the dtype of an array; one object per intrinsic."""
+    """Emits arithmetic on vectors of eight numbers; `array_type` decides their precision.
+
+    Every method appends LLVM instructions to the function under construction (`builder`) and
+    returns the LLVM value of their result. Each intrinsic makes an object of its own.
+    """
 
     def __init__(self, context: Any, builder: Any, array_type: Any) -> None:
         self.context, self.builder = context, builder
@@ -37,7 +41,7 @@ class Vectors:
         self.undefined = ir.Constant(self.vector, ir.Undefined)
 
     def data(self, array_type: Any, value: Any) -> Any:
-        """Return where an array's numbers begin; one of another kind would be read wrong."""
+        """Return the pointer to an array's first number; refuse other precisions and orders."""
         number = array_type.dtype
         other = isinstance(number, types.Float) and number.bitwidth != self.bits
         if other or array_type.layout != "C":
@@ -72,41 +76,47 @@ class Vectors:
         return self.builder.bitcast(x, self.vector)
 
     def choose(self, sign: str, x: Any, y: Any, yes: Any, no: Any) -> Any:
+        """Return, lane by lane, `yes` where the comparison ``x sign y`` holds, else `no`."""
         return self.builder.select(self.builder.fcmp_ordered(sign, x, y), yes, no)
 
     def broadcast(self, x: Any) -> Any:
+        """Return a vector that repeats one number eight times."""
         first = self.builder.insert_element(self.undefined, x, ir.IntType(32)(0))
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return self.builder.shuffle_vector(first, self.undefined, zeros)
 
     def pointer(self, base: Any, index: Any) -> Any:
-        """Return where the vector begins whose first number is base[index]."""
+        """Return the pointer to the vector of eight numbers that begins at ``base[index]``."""
         return self.builder.bitcast(self.builder.gep(base, [index]), self.vector.as_pointer())
 
     def load(self, base: Any, index: Any) -> Any:
+        """Return the eight numbers ``base[index : index + 8]``."""
         return self.builder.load(self.pointer(base, index), align=self.bits // 8)
 
     def store(self, x: Any, base: Any, index: Any) -> None:
+        """Write eight numbers to ``base[index : index + 8]``."""
         self.builder.store(x, self.pointer(base, index), align=self.bits // 8)
 
     def sums(self, n: int) -> list[Any]:
-        """Return n sums that begin at zero: several chains hide the latency of an addition."""
+        """Return pointers to n accumulators, set to zero: several hide the latency of additions."""
         places = [cgutils.alloca_once(self.builder, self.vector) for _ in range(n)]
         for place in places:
             self.builder.store(self.const(0.0), place)
         return places
 
     def add_product(self, place: Any, x: Any, y: Any) -> None:
+        """Add x * y, lane by lane, to the accumulator at `place`."""
         self.builder.store(self.muladd(x, y, self.builder.load(place)), place)
 
     def total(self, places: list[Any]) -> Any:
+        """Return the sum of several accumulators, added in pairs: a vector of eight numbers."""
         parts = [self.builder.load(place) for place in places]
         while len(parts) > 1:
             parts = [self.add(*parts[i : i + 2]) for i in range(0, len(parts), 2)]
         return parts[0]
 
     def across(self, x: Any) -> Any:
-        """Return the sum of a vector's eight numbers."""
+        """Return the sum of the eight numbers in a vector, added in pairs."""
         parts = [self.builder.extract_element(x, ir.IntType(32)(lane)) for lane in range(LANES)]
         while len(parts) > 1:
             parts = [self.add(*parts[i : i + 2]) for i in range(0, len(parts), 2)]
@@ -114,7 +124,11 @@ class Vectors:
 
 
 def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, int], None]) -> None:
-    """Emit ``for j in range(start, stop): body(j, which)``, n calls a round, then the rest."""
+    """Emit the loop ``for j in range(start, stop): body(j, which)``, unrolled n times.
+
+    `which` counts from 0 to n - 1 within a round, so that `body` can add to n accumulators in turn.
+    What is left after the last whole round runs one by one, with ``which = 0``.
+    """
     whole = builder.add(start, builder.and_(builder.sub(stop, start), LONG(-n)))
     with cgutils.for_range_slice(builder, start, whole, LONG(n), LONG) as (j, _):
         for which in range(n):
@@ -127,11 +141,15 @@ def unrolled(builder: Any, start: Any, stop: Any, n: int, body: Callable[[Any, i
 
 
 class _Format(NamedTuple):
-    """What the exponential needs to know of a floating-point format.
+    """Constants of a floating-point format, IEEE double or single, for the exponential.
 
-    magic: 1.5 * 2^mantissa, whose sum with a number rounds that to an integer, in the low bits.
-    ln2: in two parts, the first with trailing zeros, so that its multiples are exact.
-    series: (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first, near-minimax.
+    mantissa, bias: the number of mantissa bits that are stored, and the bias of the exponent.
+    magic: 1.5 * 2^mantissa; adding it to a number rounds that to an integer, in the low bits.
+    ln2: ln(2) in two parts, the first with trailing zeros, so that its multiples are exact.
+    tanh_is_one, exp_is_zero: from there on tanh(x) rounds to 1, and exp(-x) to 0.
+    exp_is_normal: up to there exp(-x) is a normal number.
+    series: polynomial for (exp(r) - 1 - r) / r^2 on [-ln(2)/4, 3 ln(2)/4], highest power first,
+    close to the best approximation in the maximum norm.
     """
 
     mantissa: int
@@ -191,15 +209,18 @@ _LOG2E = 1.4426950408889634
 def expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
     """Return (k, m) with exp(y) = 2^k (1 + m): k as integers, m in [-.16, .69].
 
-    k is rounded down from 3/4 on, not from 1/2: where k = 1 begins, 2 (1 + m) - 1 is then far
-    from cancelling, which is where a symmetric range loses its last digit.
+    k is y / ln(2) rounded to an integer, up only from a fraction of 3/4 instead of 1/2. With 1/2,
+    exp(y) - 1 = 2 (1 + m) - 1 would cancel at the smallest y with k = 1, and lose its last digit.
     """
     constants = FORMATS[v.bits]
+    # k, by adding and subtracting the number that pushes the fraction out of the mantissa
     magic = v.const(constants.magic)
     shifted = v.add(v.sub(v.mul(y, v.const(_LOG2E)), v.const(0.25)), magic)
     k = v.sub(shifted, magic)
+    # r = y - k ln(2), with ln(2) in two parts so that k times the first is exact
     high, low = constants.ln2
     r = v.sub(v.sub(y, v.mul(k, v.const(high))), v.mul(k, v.const(low)))
+    # m = exp(r) - 1 = r + r^2 times the polynomial (Horner's scheme)
     series = constants.series
     p = v.const(series[0])
     for coefficient in series[1:]:
@@ -209,13 +230,14 @@ def expm1_parts(v: Vectors, y: Any) -> tuple[Any, Any]:
 
 
 def power_of_two(v: Vectors, k: Any) -> Any:
+    """Return 2^k for integers k, made from the bits of the exponent; k must give normal numbers."""
     constants = FORMATS[v.bits]
     biased = v.builder.add(k, v.const_int(constants.bias))
     return v.as_float(v.builder.shl(biased, v.const_int(constants.mantissa)))
 
 
 def sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
-    """Return the sign bit of x, and |x| cut at a limit; NaN stays NaN."""
+    """Return the sign bits of x, as integers, and min(|x|, limit); NaN stays NaN."""
     bits = v.as_int(x)
     sign = v.builder.and_(bits, v.const_int(-(2 ** (v.bits - 1))))
     size = v.as_float(v.builder.and_(bits, v.const_int(2 ** (v.bits - 1) - 1)))
@@ -223,7 +245,7 @@ def sign_and_size(v: Vectors, x: Any, limit: float) -> tuple[Any, Any]:
 
 
 def tanh(v: Vectors, x: Any) -> Any:
-    """tanh|x| = e / (e + 2) with e = exp(2|x|) - 1, the quotient corrected once."""
+    """Return tanh(x), from tanh|x| = e / (e + 2), e = exp(2|x|) - 1; quotient corrected once."""
     sign, size = sign_and_size(v, x, FORMATS[v.bits].tanh_is_one)
     k, m = expm1_parts(v, v.add(size, size))
     power = power_of_two(v, k)
@@ -239,8 +261,9 @@ def tanh(v: Vectors, x: Any) -> Any:
 
 
 def logistic(v: Vectors, x: Any) -> Any:
-    """1 / (1 + t) for x >= 0, t / (1 + t) below, t = exp(-|x|); the quotient corrected once."""
+    """Return the logistic function, 1 / (1 + t) if x >= 0, else t / (1 + t), with t = exp(-|x|)."""
     one, zero = v.const(1.0), v.const(0.0)
+    # t, and what rounding left out of it
     _, size = sign_and_size(v, x, FORMATS[v.bits].exp_is_zero)
     k, m = expm1_parts(v, v.sub(zero, size))
     half = v.builder.ashr(k, v.const_int(1))  # in two steps: 2^k itself may be no normal number
@@ -248,11 +271,13 @@ def logistic(v: Vectors, x: Any) -> Any:
     whole = v.add(one, m)
     t = v.mul(v.mul(whole, first), second)
     t_lost = v.mul(v.mul(v.sub(m, v.sub(whole, one)), first), second)
+    # the denominator, and what rounding left out of it
     d = v.add(one, t)
     d_lost = v.add(v.sub(t, v.sub(d, one)), t_lost)
     above = v.builder.fcmp_ordered(">=", x, zero)
     n = v.builder.select(above, one, t)
     n_lost = v.builder.select(above, zero, t_lost)
+    # the quotient, corrected by the remainder of the division
     q = v.div(n, d)
     rest = v.add(v.sub(v.sub(n, v.mul(q, d)), v.mul(q, d_lost)), n_lost)
     inverse = v.builder.select(above, q, v.sub(one, q))  # 1 / (1 + t)
@@ -260,7 +285,10 @@ def logistic(v: Vectors, x: Any) -> Any:
 
 
 def _elementwise(function: Callable[[Vectors, Any], Any]) -> Any:
-    """Return an intrinsic that replaces eight numbers of an array by their function values."""
+    """Return an intrinsic that replaces ``z[start : start + 8]`` by its function values.
+
+    `function` emits the code for a vector of eight numbers, given `Vectors` and the vector.
+    """
 
     @intrinsic
     def replace(typingctx: Any, z: Any, start: Any) -> Any:
@@ -283,10 +311,10 @@ logistic8 = _elementwise(logistic)
 
 
 def gathers_fast(triple: str, cpu: str, features: str) -> bool:
-    """Whether the processor's own instruction gathers faster than eight loads.
+    """Whether the processor's gather instruction is faster than eight single loads.
 
-    It does on Intel's with AVX-512, unless the kernel or the firmware has slowed it down against
-    the leak of 2022 (gather data sampling); on AMD's it does not.
+    A gather loads eight numbers from eight addresses. It is faster on Intel's with AVX-512, unless
+    slowed down to close the security hole "gather data sampling" (2022); on AMD's it is not.
     """
     if "+avx512f" not in features.split(",") or cpu.startswith("znver"):
         return False
@@ -298,7 +326,7 @@ def gathers_fast(triple: str, cpu: str, features: str) -> bool:
 
 
 def _load_indices(v: Vectors, index: Any, start: Any, index_type: Any) -> Any:
-    """Return eight indices, widened to 32 bits."""
+    """Return the eight column indices ``index[start : start + 8]``, widened to 32 bits."""
     kind, wide = ir.VectorType(index_type, LANES), ir.VectorType(ir.IntType(32), LANES)
     place = v.builder.bitcast(v.builder.gep(index, [start]), kind.as_pointer())
     places = v.builder.load(place, align=index_type.width // 8)
@@ -306,7 +334,7 @@ def _load_indices(v: Vectors, index: Any, start: Any, index_type: Any) -> Any:
 
 
 def _gather(v: Vectors, base: Any, places: Any) -> Any:
-    """Return base[places] by the processor's gather instruction."""
+    """Return the eight numbers ``base[places]``, read by the processor's gather instruction."""
     address = ir.IntType(8).as_pointer()
     if v.bits == 64:  # the mask says which lanes to load: a bit each, or here a sign bit each
         name, mask_type = "llvm.x86.avx512.mask.gather.dpd.512", ir.VectorType(ir.IntType(1), LANES)
@@ -325,7 +353,11 @@ def gather_dot8(
     typingctx: Any, z: Any, rows: Any, data: Any, indices: Any, start: Any, stop: Any, slice_: Any,
     x: Any,
 ) -> Any:  # fmt: skip
-    """Write eight rows of W x: the entries start to stop of one slice, eight numbers each."""
+    """Write the eight entries of W x that belong to one slice into z, for a W in layout `Sell`.
+
+    `rows`, `data` and `indices` are the layout's; the rows ``start : stop`` of `data` belong to the
+    slice and hold one entry of each of its rows of W. `x` and `z` are padded to whole vectors.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[7])
@@ -334,6 +366,8 @@ def gather_dot8(
         index_type = context.get_data_type(signature.args[3].dtype)
         hardware = gathers_fast(*context.codegen().magic_tuple())
         sums = v.sums(2)
+
+        # eight products of a weight and the entry of x that it meets, added to one accumulator
 
         def entry(j: Any, which: int) -> None:
             base = builder.mul(j, LONG(LANES))
@@ -348,6 +382,7 @@ def gather_dot8(
             v.add_product(sums[which], v.load(weight, base), gathered)
 
         unrolled(builder, args[4], args[5], len(sums), entry)
+        # rows were sorted by length when W was packed: each lane goes back to its own row
         total, base = v.total(sums), builder.mul(args[6], LONG(LANES))
         for lane in range(LANES):
             place = builder.load(builder.gep(row, [builder.add(base, LONG(lane))]))
@@ -363,7 +398,11 @@ def gather_dot8(
 def row_times_lanes(
     typingctx: Any, z: Any, row: Any, data: Any, indices: Any, start: Any, stop: Any, x: Any
 ) -> Any:
-    """Write ``z[8 row : 8 row + 8]``: one row of W times a block of eight columns."""
+    """Write ``z[8 row : 8 row + 8]``: one sparse row of W times eight vectors at once.
+
+    `data` and `indices` hold W by rows (CSR), and ``start : stop`` is where the row lies in them;
+    `x` is flat, with the eight vectors' j-th numbers at 8 j to 8 j + 7.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[6])
@@ -385,7 +424,10 @@ def row_times_lanes(
 
 @intrinsic
 def dense_dot8(typingctx: Any, z: Any, data: Any, slice_: Any, n: Any, x: Any) -> Any:
-    """Write eight rows of W x: the n columns of one slice of a dense W."""
+    """Write ``z[8 slice_ : 8 slice_ + 8]``: eight rows of a W in the layout `Dense`, times x.
+
+    `data` holds W as in `Dense`, and n is its number of columns.
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[4])
@@ -431,7 +473,10 @@ def dot8(typingctx: Any, a: Any, start: Any, x: Any, n: Any) -> Any:
 def store_transposed(
     typingctx: Any, block: Any, start: Any, stride: Any, x: Any, first: Any
 ) -> Any:
-    """Write ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight."""
+    """Write ``block[start + l stride + i] = x[first + 8 i + l]`` for i and l below eight.
+
+    That transposes the states of eight units (i) of eight sequences (l).
+    """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
         v = Vectors(context, builder, signature.args[3])

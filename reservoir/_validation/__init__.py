@@ -1,6 +1,6 @@
-"""The one place where user input is refused.
+"""Checks of user input: the one place where an argument is refused.
 
-Every message says the value, the bound and the remedy.
+Every message states the value, its bound, and what to do.
 """
 
 from reservoir._validation.dates import refuse_dates

@@ -1,4 +1,7 @@
-"""Dates among the values, which would enter as nanoseconds, or as an error of NumPy's."""
+"""Refusal of dates among the values of a table.
+
+NumPy would convert them to nanoseconds, or raise an error that does not name them.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,11 @@ _REMEDIES = {
 
 
 def refuse_dates(name: str, table: Any) -> None:
-    """Refuse dates and durations among the values of a table or a series, by column."""
+    """Refuse dates and durations among the values of a table or a series; the column is named.
+
+    `name` is what the message calls the table. Tables of pandas and polars and NumPy arrays are
+    examined, an index is not.
+    """
     one = getattr(table, "dtype", None) is not None
     what = _what(table) if one else None
     if what is not None:
@@ -43,6 +50,7 @@ def refuse_dates(name: str, table: Any) -> None:
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield name and values of each column of a DataFrame; nothing if all are numeric."""
     if hasattr(table, "get_column"):  # polars
         yield from ((name, table.get_column(name)) for name in table.columns)
     elif hasattr(table, "iloc") and any(dtype.kind not in "biuf" for dtype in table.dtypes):
@@ -50,6 +58,8 @@ def _columns(table: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _what(values: Any) -> str | None:
+    """Return "datetime" or "duration" if an array or a column holds such, else None."""
+    # by dtype, that of the categories if it is categorical
     dtype = values.dtype
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
     if str(dtype).startswith("period["):
@@ -62,6 +72,7 @@ def _what(values: Any) -> str | None:
         return _KINDS[kind]
     if kind != "O":
         return None
+    # by the values, for arrays and columns of Python objects
     if not hasattr(values, "iloc"):
         types = {type(value) for value in values.flat}
         dates = any(issubclass(t, (datetime.date, np.datetime64)) for t in types)

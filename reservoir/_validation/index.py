@@ -1,6 +1,7 @@
-"""What a pandas index tells of rows: their order, their frequency, where they end.
+"""The pandas index of a table: order, frequency, and the last time stamp of its rows.
 
-pandas is an optional partner: who brings a table with an index has imported it already.
+The entries of an index are called stamps: dates, periods or numbers. pandas is optional: whoever
+passes a table with an index has imported it already.
 """
 
 from __future__ import annotations
@@ -13,34 +14,36 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.scalars import caller_level
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_ROUNDING = 1e-6  # of a step: what an index of floats may be off
-_RECENT = 40  # rows that are remembered from chunk to chunk, to infer a frequency over them
+_ROUNDING = 1e-6  # tolerance for an index of floats, in steps
+_RECENT = 40  # last stamps that are kept from one call to the next, to infer a frequency from
 
 
+@saved
 @dataclass(frozen=True)
 class Ending:
-    """Where training stopped, as its index tells: numbers and text, so that it can be saved.
+    """Where the training rows end, by their index; numbers and text only, so that it can be saved.
 
     Attributes
     ----------
     kind : str
-        What the stamps count: only equal kinds can be compared.
+        What the stamps are, as `kind_of` returns it; only equal kinds can be compared.
     last : number
-        Its last stamp; of datetimes in nanoseconds, of periods the ordinal.
+        The last stamp: nanoseconds for datetimes, the ordinal for periods.
     following : number or None
-        The stamp that comes next; None where the steps do not tell.
+        The stamp that the next row should have; None if the steps have no frequency.
     widest : number or None
-        The longest step in training; None after a single row.
+        The longest step between two training rows; None after a single row.
     plain : bool
-        Whether the rows were merely numbered from 0: positions, which count beside numbers only.
+        Whether the rows were merely numbered from 0, as without an index.
     shown : str
-        The last stamp as text.
+        The last stamp as text, for messages.
     recent : tuple of numbers
-        The last stamps, as far as rows followed one another from chunk to chunk.
+        The last stamps, at most 40, in the units of `last`; none from before a gap.
     """
 
     kind: str
@@ -52,7 +55,10 @@ class Ending:
     recent: tuple[float, ...] = ()  # as in files of versions that did not know it
 
     def goes_on_at(self, first: float) -> bool:
-        """Whether a row with this stamp is the next one, by the steps before."""
+        """Whether a row with the stamp `first` follows the last training row without a gap.
+
+        Where no frequency is known, any step up to the longest in training counts as no gap.
+        """
         rounded = isinstance(first, float) or isinstance(self.last, float)
         slack = _ROUNDING * (self.widest or 0) if rounded else 0
         if self.following is not None:
@@ -69,11 +75,11 @@ class Stamps:
     Attributes
     ----------
     index : pandas.Index
-        Without the outer levels.
+        Of a MultiIndex the last level.
     kind : str
-        As `kind_of` returns it.
+        What the stamps are, as `kind_of` returns it.
     plain : bool
-        Whether the table that it comes from is merely numbered from 0.
+        Whether the rows of its table are merely numbered from 0, as without an index.
     """
 
     index: Any
@@ -82,32 +88,34 @@ class Stamps:
 
     @property
     def first(self) -> float:
-        """The first stamp, in the units of `Ending`."""
+        """The first stamp as a number, in the units of `Ending.last`."""
         return _plain_number(self.index[:1])
 
     def show(self, row: int) -> str:
-        """Return a stamp as text."""
+        """Return the stamp of a row as text."""
         return show(self.index[row])
 
     def follows(self, before: Ending) -> bool:
-        """Whether the first row is the one after those before."""
+        """Whether this sequence goes on without a gap after the rows that ended at `before`."""
         if before.goes_on_at(self.first):
             return True
         if self.index.dtype.kind != "M" or self.first <= before.last:
             return False
-        # few rows deceive: a week of business days looks daily up to its first weekend
+        # `before` may rest on too few rows: business days look daily up to the first weekend
         return _is_calendar(_joined(before.recent, self.index[:1]))
 
     def ending(self, before: Ending | None = None) -> Ending:
-        """Return where this sequence ends; `before`, where the chunk that it goes on from did.
+        """Return where this sequence ends.
 
-        Behind a gap a new memory of stamps begins; the longest step before it stays known.
+        `before` is the ending of the rows that it may continue. If it does, its frequency is
+        inferred from the stamps of both; after a gap, only the longest step is taken over.
         """
         recent: tuple[float, ...] = ()
         widest = None
         if before is not None and before.kind == self.kind:
             widest = before.widest
             recent = before.recent if self.follows(before) else ()
+        # a frequency from this sequence alone if it is long enough, else with the rows before
         joined = _joined(recent, self.index)
         known = [step for step in (_widest(joined), widest) if step is not None]
         told = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
@@ -125,7 +133,10 @@ class Stamps:
 
 
 def index_of(table: Any) -> Any:
-    """Return the index of a pandas table, of several levels the last; None if it tells nothing."""
+    """Return the index of a pandas table, the last level of a MultiIndex.
+
+    None for tables that are not pandas', empty ones, and an index of labels.
+    """
     pandas = sys.modules.get("pandas")
     if pandas is None or not hasattr(table, "iloc"):
         return None
@@ -138,7 +149,10 @@ def index_of(table: Any) -> Any:
 
 
 def kind_of(index: Any) -> str | None:
-    """Return what the stamps of an index are; None for labels, which are neither time nor place."""
+    """Return what the stamps of an index are; None if they are labels.
+
+    "datetime", "datetime with a zone", the dtype of periods ("period[M]", say), or "number".
+    """
     if hasattr(index, "asi8") and index.dtype.kind == "M":
         return "datetime" if index.tz is None else "datetime with a zone"
     if str(index.dtype).startswith("period["):
@@ -151,31 +165,32 @@ def kind_of(index: Any) -> str | None:
 
 
 def is_time(kind: str) -> bool:
-    """Whether stamps are dates, which have an order by nature; numbers may be mere labels."""
+    """Whether stamps of this kind are dates or periods; numbers may be labels without an order."""
     return kind != "number"
 
 
 def numbers_of(index: Any) -> Array:
-    """Return stamps as numbers, datetimes in the index's own unit."""
+    """Return the stamps of an index as an array of numbers; datetimes in the index's own unit."""
     if hasattr(index, "asi8"):
         return index.asi8
     return np.asarray(index, dtype=np.float64 if index.dtype.kind == "f" else np.int64)
 
 
 def unit_of(index: Any) -> int:
-    """Return what the numbers of an index are to be multiplied with to compare two of them."""
+    """Return the factor that makes the numbers of two indexes comparable: nanoseconds per unit."""
     return _NANOSECONDS[index.unit] if index.dtype.kind == "M" else 1
 
 
 def show(stamp: Any) -> str:
-    """Return a stamp as text, midnight without its zeros."""
+    """Return a stamp as text, without the time of day if that is midnight."""
     return str(stamp).removesuffix(" 00:00:00")
 
 
 def is_plain(index: Any, restarts: Array) -> bool:
-    """Whether rows are merely numbered from 0, in every sequence that begins where `restarts` say.
+    """Whether an index merely numbers the rows of each sequence from 0.
 
-    Such an index comes by itself and is therefore none.
+    pandas makes such an index by default, so it says nothing about time. `restarts` holds the rows
+    at which the numbering begins anew.
     """
     if index.dtype.kind not in "iu":
         return False
@@ -185,10 +200,14 @@ def is_plain(index: Any, restarts: Array) -> bool:
 
 
 def check_order(name: str, index: Any, starts: Array) -> None:
-    """Refuse dates that do not increase within each of the sequences that begin at `starts`."""
+    """Refuse dates that are missing, or do not increase within each sequence.
+
+    `starts` holds the first row of each sequence, `name` is what the message calls the table.
+    """
     if index.hasnans:
         row = int(np.argmax(index.isna()))
         raise ValueError(f"The index of {name} has no date in row {row} (NaT). Drop or fill it.")
+    # from one sequence to the next dates may go back
     backwards = np.diff(numbers_of(index)) <= 0
     backwards[starts[1:] - 1] = False
     if not backwards.any():
@@ -208,10 +227,15 @@ def check_order(name: str, index: Any, starts: Array) -> None:
 
 
 def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
-    """Say where dates lose their frequency, in the first of the sequences that has none."""
+    """Warn if a sequence of dates has no frequency, and say from which row on.
+
+    Only the first such sequence is named; `starts` holds the first row of each.
+    """
+    # only sequences in which two neighbouring steps differ can be without a frequency
     turns = np.flatnonzero(np.diff(numbers_of(index), n=2))
     before, behind = (np.searchsorted(starts, turns + k, side="right") - 1 for k in (0, 2))
     ends = np.append(starts[1:], len(index))
+    # of these, the first without a frequency is named
     for i in np.unique(before[before == behind]):
         part = index[starts[i] : ends[i]]
         if len(part) < 3 or _frequency(part) is not None:
@@ -227,7 +251,11 @@ def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
 
 
 def _misfit_told(index: Any, row: int, start: int) -> str:
-    """Say what is wrong at a row of a sequence that begins at row `start` of its table."""
+    """Return the part of the warning that says what happens at a row, and what to do.
+
+    `index` is that of one sequence, which begins at row `start` of its table; `row` counts within
+    the sequence.
+    """
     a, b = start + row - 1, start + row
     before, behind = f"row {a} ({show(index[row - 1])})", f"row {b} ({show(index[row])})"
     if _is_one_hole(index, row):
@@ -244,7 +272,10 @@ def _misfit_told(index: Any, row: int, start: int) -> str:
 
 
 def _frequency(index: Any) -> Any:
-    """Return the frequency of three dates or more, None where there is none."""
+    """Return the frequency of three dates or more, or None.
+
+    A pandas offset or its name for datetimes, the step for periods.
+    """
     if index.dtype.kind != "M":  # periods have one; what counts is whether any is left out
         steps = np.diff(numbers_of(index))
         return steps[0] if (steps == steps[0]).all() else None
@@ -260,12 +291,12 @@ def _frequency(index: Any) -> Any:
 
 
 def frequency(index: Any) -> Any:
-    """Return the frequency of an index of any length; None where it is not known."""
+    """Return the frequency of an index, as `_frequency`; None also for fewer than three stamps."""
     return _frequency(index) if len(index) > 2 else None
 
 
 def _first_misfit(index: Any) -> int:
-    """Return the row where the frequency of the first rows ends."""
+    """Return the first row that does not fit the frequency of the rows before it."""
     lengths = range(3, len(index) + 1)
     row = 2 + bisect_left(lengths, True, key=lambda n: _frequency(index[:n]) is None)
     if row > 2:
@@ -276,7 +307,11 @@ def _first_misfit(index: Any) -> int:
 
 
 def _is_one_hole(index: Any, row: int) -> bool:
-    """Whether an index without a frequency would have one if stamps were put in before a row."""
+    """Whether rows are missing before a row, and nothing else is wrong with an index.
+
+    That is so if the rows before and those from there on have the same frequency, and the step
+    between them is a multiple of it.
+    """
     left, right = index[:row], index[row:]
     freq = frequency(left)
     if freq is None or freq != frequency(right):
@@ -294,12 +329,12 @@ def _is_one_hole(index: Any, row: int) -> bool:
 
 
 def _plain_number(one: Any) -> float:
-    """Return the stamp of an index of length 1, in units that all indexes share."""
+    """Return the stamp of an index of length 1 as a number; datetimes in nanoseconds."""
     return numbers_of(one)[0].item() * unit_of(one)
 
 
 def _joined(recent: tuple[float, ...], index: Any) -> Any:
-    """Return stamps, in the units of `Ending`, and those of an index behind them as one index."""
+    """Return one index of the stamps `recent`, as in `Ending.recent`, and then those of `index`."""
     if not recent:
         return index
     import pandas as pd
@@ -317,7 +352,7 @@ def _joined(recent: tuple[float, ...], index: Any) -> Any:
 
 
 def _is_calendar(index: Any) -> bool:
-    """Whether dates are those of a frequency, without any left out."""
+    """Whether an index holds every date of some pandas frequency between its first and its last."""
     if len(index) < 3:
         return False
     import pandas as pd
@@ -336,13 +371,14 @@ def _is_calendar(index: Any) -> bool:
 
 
 def _widest(index: Any) -> float | None:
+    """Return the longest step of an index, in the units of `Ending.last`; None for one row."""
     if len(index) < 2:
         return None
     return np.diff(numbers_of(index)).max().item() * unit_of(index)
 
 
 def _following(index: Any) -> float | None:
-    """Return the stamp after the last, where the steps tell it."""
+    """Return the stamp that the row after the last should have; None without a frequency."""
     if index.dtype.kind == "M":
         return _following_date(index)
     steps = np.diff(numbers_of(index))
@@ -354,6 +390,7 @@ def _following(index: Any) -> float | None:
 
 
 def _following_date(index: Any) -> float | None:
+    """Return the date that the row after the last should have, in nanoseconds, or None."""
     import pandas as pd
 
     freq = index.freq if index.freq is not None else frequency(index)

@@ -1,4 +1,4 @@
-"""Checks of single values: numbers, names, random states."""
+"""Checks of single parameters: numbers, names, switches, random states."""
 
 from __future__ import annotations
 
@@ -14,13 +14,21 @@ from reservoir._typing import Array, RandomState
 
 
 class SumError(ValueError):
-    """A column that cannot be summed up; `of` is "H" (features) or "Y" (targets)."""
+    """A column whose sum of squares is not finite.
+
+    Attributes
+    ----------
+    of : {"H", "Y"}
+        Whether the column is one of the features (H) or of the targets (Y).
+    column : int
+        Its number.
+    """
 
     of = ""
     column = 0
 
 
-_BETWEEN = ("reservoir.", "sklearn.", "joblib.")  # the user and what warns
+_BETWEEN = ("reservoir.", "sklearn.", "joblib.")  # modules between the user's line and a warning
 
 
 def check_count(name: str, value: Any, *, minimum: int = 1) -> int:
@@ -41,7 +49,10 @@ def check_number(
     low_open: bool = False,
     high_open: bool = False,
 ) -> float:
-    """Return `value` as a finite float inside the interval; booleans are refused."""
+    """Return `value` as a finite float from `low` to `high`; booleans are refused.
+
+    `low_open` and `high_open` exclude the ends.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number; got {value!r} of type {type(value).__name__}.")
     number = _as_float(value)
@@ -62,9 +73,10 @@ def check_switch(name: str, value: Any) -> None:
 
 
 def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
-    """Return a number or an array of them as float64, if its dtype is of one of the `kinds`.
+    """Return a number or an array of numbers as float64.
 
-    What NumPy would turn into numbers without a word is refused: strings, booleans, objects.
+    `kinds` are the kinds of NumPy dtypes that are allowed. Strings, booleans and objects, which
+    NumPy would silently convert to numbers, are refused.
     """
     if isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)):
         return np.array(_as_float(value))
@@ -82,7 +94,10 @@ def check_numbers(name: str, value: Any, *, kinds: str = "iuf") -> Array:
 
 
 def check_scaling(name: str, value: Any, n_columns: int, column: str = "feature") -> Array:
-    """Return one factor per column (row, block), at least 0, from a number or an array of them."""
+    """Return one factor per column, at least 0: an array of shape (n_columns,).
+
+    A single number is repeated. `column` is what the message calls a column ("row", "block").
+    """
     factors = check_numbers(name, value)
     if factors.ndim == 0:
         return np.full(n_columns, check_number(name, float(factors), low=0.0))
@@ -107,7 +122,7 @@ def check_penalties(name: str, value: Any) -> Array:
 
 
 def check_n_jobs(n_jobs: Any) -> None:
-    """Refuse a number of workers that joblib has no meaning for."""
+    """Refuse a number of workers that joblib does not understand."""
     if n_jobs is None:
         return
     if isinstance(n_jobs, (bool, np.bool_)) or not isinstance(n_jobs, numbers.Integral):
@@ -120,6 +135,7 @@ def check_n_jobs(n_jobs: Any) -> None:
 
 
 def _as_float(value: Any) -> float:
+    """Return a number as a float; infinity for integers beyond the range of floats."""
     try:
         return float(value)
     except OverflowError:  # an integer beyond the range of floats
@@ -127,7 +143,7 @@ def _as_float(value: Any) -> float:
 
 
 def check_choice(name: str, value: Any, known: Collection[str]) -> str:
-    """Return `value` if it is one of the `known` names; else name the close matches."""
+    """Return `value` if it is one of the `known` names; refuse it, with similar names, if not."""
     if isinstance(value, str) and value in known:
         return value
     listed = ", ".join(repr(k) for k in sorted(known))
@@ -137,10 +153,11 @@ def check_choice(name: str, value: Any, known: Collection[str]) -> str:
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Return the generator that one public call draws from.
+    """Return a `numpy.random.Generator` for one call of a public function.
 
-    An int (or None) seeds `numpy.random.default_rng`; from a `RandomState` one integer is drawn;
-    a `Generator` is spawned, so that the caller's own stream of numbers is not touched.
+    An int (or None) seeds `numpy.random.default_rng`. From a `RandomState` one integer is drawn as
+    the seed. Of a `Generator` a child is spawned, so that the caller's own stream of random numbers
+    is not advanced.
     """
     if isinstance(random_state, np.random.Generator):
         return random_state.spawn(1)[0]
@@ -159,10 +176,10 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 
 def caller_level() -> int:
-    """Return the `stacklevel` for a warning that is to name the user's line.
+    """Return the `stacklevel` that makes a warning point to the user's line of code.
 
-    That is the first one outside this package, and outside scikit-learn and joblib, through which a
-    pipeline or a search calls it.
+    That is the innermost one outside this package, scikit-learn and joblib; the latter two call the
+    package from pipelines and searches.
     """
     frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_BETWEEN):

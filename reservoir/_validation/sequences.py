@@ -1,4 +1,4 @@
-"""Series and sequences: containers, id columns, what is no number."""
+"""Reading X: its container, the sequences in it, the id column, and checks of its values."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _FLOATS = (np.float64, np.float32)
 
 @dataclass(frozen=True)
 class Sequences:
-    """A series as its sequences, and how to hand results back in the container it came in.
+    """The sequences that X holds, and how to return results in the container that X came in.
 
     Attributes
     ----------
     arrays : tuple of arrays, each of shape (n_samples_i, n_features)
         Without the id column.
     container : {"table", "list", "object", "array"}
-        One 2-D table, a list, an object array, or a 3-D array.
+        What X was: one 2-D table, a list, an object array, or a 3-D array.
     ids : tuple or None
-        What the id column says of each sequence; None where there is no id column.
+        The id of each sequence, from the id column or the MultiIndex of a table; else None.
     times : Times
-        What the indexes of X and y tell of when the rows were.
+        The indexes of X and y, for pandas tables that have one.
     """
 
     arrays: tuple[Array, ...]
@@ -48,11 +48,11 @@ class Sequences:
         return [len(array) for array in self.arrays]
 
     def split(self, rows: Array) -> list[Array]:
-        """Split rows of a table at the ends of the sequences."""
+        """Split an array with a row per row of all sequences into one array per sequence."""
         return np.split(rows, np.cumsum(self.lengths)[:-1])
 
     def restore(self, parts: Sequence[Array]) -> Any:
-        """Return one array per sequence in the container that the series came in."""
+        """Return one array per sequence in the container that X came in."""
         if self.container == "table":
             return parts[0] if len(parts) == 1 else np.concatenate(parts)
         if self.container == "array":
@@ -67,9 +67,22 @@ class Sequences:
 def read_series(
     estimator: Any, X: Any, y: Any = None, *, reset: bool, dtype: Any, sequence_column: Any = None
 ) -> Sequences:
-    """Read a table, a list of tables or a 3-D array; sets n_features_in_ when `reset`.
+    """Return the sequences of X, checked.
 
-    Of y the index alone is read, where there is one: it must go with that of X.
+    Parameters
+    ----------
+    estimator : estimator
+        For scikit-learn's checks, and for messages.
+    X : table, list of tables, object array of tables or 3-D array
+    y : any, default=None
+        Only its index is read, if it has one: it must fit that of X.
+    reset : bool
+        Whether to set ``n_features_in_`` and ``feature_names_in_`` (in fit), or to check them. In
+        fit, dates without a frequency are warned of.
+    dtype : dtype
+        Of the arrays returned.
+    sequence_column : int, str or None
+        The column of a table that holds the ids of the sequences.
     """
     sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
     times = read_times(
@@ -85,6 +98,7 @@ def read_series(
 def _read_arrays(
     estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column: Any
 ) -> Sequences:
+    """Return the sequences of X without their times; parameters as in `read_series`."""
     container = container_of(X)
     if container == "table":
         return _read_table(estimator, X, reset, dtype, sequence_column)
@@ -96,12 +110,14 @@ def _read_arrays(
         )
     if len(X) == 0:
         raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+    # the first item decides the number and the names of the features
     items = enumerate(X)
     arrays = tuple(_read_item(estimator, i, item, reset and i == 0, dtype) for i, item in items)
     return Sequences(arrays, container)
 
 
 def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Array:
+    """Return sequence number i of a collection as a finite array; messages name the sequence."""
     refuse_dates(f"Sequence {i} of X", item)
     try:
         table = _validate(estimator, item, reset)
@@ -111,7 +127,7 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
 
 
 def refuse_one_row(estimator: Any, sequences: Sequences) -> None:
-    """Refuse to fit on a single row: there is no step from one to the next to learn."""
+    """Refuse to fit on a single row, in which there is no step from one time to the next."""
     if sum(sequences.lengths) < 2:
         raise ValueError(
             f"X holds 1 sample (n_samples=1): {type(estimator).__name__} learns from steps and "
@@ -120,7 +136,12 @@ def refuse_one_row(estimator: Any, sequences: Sequences) -> None:
 
 
 def container_of(X: Any) -> str:
-    """Return what X is: one "table", or sequences as a "list", "object" array or 3-D "array"."""
+    """Return the kind of container that X is.
+
+    "table" is one table; "list", "object" and "array" are several sequences, in a list, an object
+    array or a 3-D array. A list of lists of numbers is a table. Nothing is checked, but a list of
+    1-D arrays, which could be either, is refused.
+    """
     if isinstance(X, np.ndarray):
         if X.ndim == 3:
             return "array"
@@ -139,12 +160,14 @@ def container_of(X: Any) -> str:
 
 
 def _is_table(item: Any) -> bool:
+    """Whether an item of X is itself a table, so that X is a collection of sequences."""
     if hasattr(item, "ndim"):
         return item.ndim == 2
     return isinstance(item, (list, tuple)) and len(item) > 0 and isinstance(item[0], (list, tuple))
 
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
+    """Return a table as a float array after scikit-learn's checks, which NaN and infinity pass."""
     _check_dimensions(estimator, X)
     return validate_data(
         estimator, X, reset=reset, dtype=list(_FLOATS), ensure_all_finite=False, order="C"
@@ -152,11 +175,15 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Array:
 
 
 def _check_dimensions(estimator: Any, X: Any) -> None:
-    """Refuse X of one dimension, or of four and more; what is no array at all is for others."""
+    """Refuse X of one dimension, or of four and more.
+
+    What cannot become an array at all is left to scikit-learn's checks.
+    """
     try:
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     except ValueError:  # rows of different lengths
         return
+    # one dimension: the remedy in the terms of what X is
     if len(shape) == 1:
         remedy = "series[:, None] (or series.reshape(-1, 1))"
         if hasattr(X, "to_frame"):
@@ -178,6 +205,7 @@ def _check_dimensions(estimator: Any, X: Any) -> None:
 
 
 def _names(estimator: Any) -> Any:
+    """Return the feature names seen in fit, or None."""
     return getattr(estimator, "feature_names_in_", None)
 
 
@@ -195,7 +223,12 @@ def as_finite(
     *,
     if_nan: Callable[[], str] | None = None,
 ) -> Array:
-    """Cast to `dtype`; NaN and infinity are refused by column and row."""
+    """Return a table in `dtype`; refuse NaN and infinity, and name the first column and row.
+
+    `name` is what the message calls the table, `names` are those of its columns, and `if_nan`
+    returns what to do about NaN, in place of the advice for X.
+    """
+    # the sum is finite if every entry is, except where it overflows itself
     given = table
     with np.errstate(over="ignore"):
         table = table.astype(dtype, copy=False)
@@ -206,6 +239,7 @@ def as_finite(
     bad = ~np.isfinite(table)
     if not bad.any():
         return table
+    # what the first bad entry is, and what to do about it
     row, column = (int(i) for i in np.argwhere(bad)[0])
     label = "" if names is None else f" ({names[column]!r})"
     if np.isnan(table[row, column]):
@@ -221,6 +255,11 @@ def as_finite(
 
 
 def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column: Any) -> Sequences:
+    """Return the sequences of one table, told apart by an id column or a MultiIndex, if any.
+
+    Parameters as in `read_series`. The ids need not be numbers.
+    """
+    # two sources of ids would have to agree
     levels = getattr(getattr(X, "index", None), "nlevels", 1)
     if levels > 1 and sequence_column is not None:
         raise ValueError(
@@ -232,6 +271,8 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
         refuse_dates("X", X)
         table = as_finite("X", _validate(estimator, X, reset), dtype, _names(estimator))
     else:
+        # ids may be texts: they are taken out before the table is checked as numbers; scikit-learn
+        # counts the id column among the features, so it is deleted afterwards
         _check_dimensions(estimator, X)
         names = list(X.columns) if hasattr(X, "columns") else None
         X, ids, column = _take_ids(X, sequence_column, names)
@@ -243,6 +284,7 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
                 "X has no column besides the id column: at least 1 feature is required."
             )
         table = np.delete(table, column, axis=1)
+    # cut the table where the id changes
     if ids is None:
         return Sequences((table,), "table")
     starts, firsts = _runs(ids)
@@ -250,7 +292,26 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
 
 
 def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int]:
-    """Return X with a zero id column, the ids as they came, and where they stood."""
+    """Split the ids off a table.
+
+    Parameters
+    ----------
+    X : table
+    sequence_column : int or str
+        Number or name of the id column.
+    names : list or None
+        The names of the columns of X.
+
+    Returns
+    -------
+    X : table
+        A copy with zeros in the id column, so that it can be checked as numbers.
+    ids : array of shape (n_samples,)
+        As they were given.
+    column : int
+        Number of the id column.
+    """
+    # the number of the column
     if isinstance(sequence_column, str):
         if names is None:
             raise ValueError(
@@ -268,6 +329,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
         )
     else:
         column = int(sequence_column)
+    # which must be one of X
     n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
     if n_columns and not -n_columns <= column < n_columns:
         raise ValueError(
@@ -275,6 +337,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
         )
     if not n_columns:
         return check_array(X), np.array([]), 0  # raises: X is not a table
+    # take the ids out
     column %= n_columns
     if hasattr(X, "iloc"):
         ids = X.iloc[:, column].to_numpy()
@@ -286,6 +349,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
         ids = X[:, column].copy()
         missing = ids != ids
         X[:, column] = 0
+    # NaN differs from itself, so that every such row would begin a sequence
     if missing.any():
         raise ValueError(
             f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}."
@@ -294,7 +358,7 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
 
 
 def _runs(ids: Array) -> tuple[list[int], list[Any]]:
-    """Return where each run of equal ids starts, and the ids; an id that returns is refused."""
+    """Return the first row of each run of equal ids, and its id; an id with two runs is refused."""
     starts = [0, *(np.flatnonzero(ids[1:] != ids[:-1]) + 1).tolist()]
     firsts = [ids[i] for i in starts]
     seen: dict[Any, int] = {}

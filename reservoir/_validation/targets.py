@@ -1,4 +1,4 @@
-"""Targets, labels and weights, one entry per row or one per sequence."""
+"""Reading y and sample_weight: targets, labels and weights, one per row or one per sequence."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from reservoir._validation.sequences import Sequences, as_finite
 
 
 def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
-    """Return one item per sequence, each with as many entries as the sequence has rows."""
+    """Return one array per sequence, each with as many entries as the sequence has rows.
+
+    `values` is y or sample_weight in the container of X; `name` is what messages call it.
+    """
     if values is None:
         raise ValueError(f"{name} is None, but X holds {len(sequences)} sequences.")
+    # X is one table: so are they, with as many rows
     if sequences.container == "table":
         rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
         if rows.ndim > 2 or len(rows) != sum(sequences.lengths):
@@ -27,6 +31,7 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"n_samples={sum(sequences.lengths)}, {name} has shape {rows.shape}."
             )
         return sequences.split(rows)
+    # X is a collection: so are they, item by item
     n_items = len(values) if hasattr(values, "__len__") else "one value"
     if n_items != len(sequences):
         raise ValueError(f"X holds {len(sequences)} sequences, {name} holds {n_items}.")
@@ -47,6 +52,7 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
 
 
 def _require_y(estimator: Any, y: Any) -> None:
+    """Refuse None as y."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is None."
@@ -56,11 +62,16 @@ def _require_y(estimator: Any, y: Any) -> None:
 def read_targets(
     estimator: Any, y: Any, sequences: Sequences, *, allow_nan: bool = False
 ) -> tuple[list[Array], int]:
-    """Return float64 targets of shape (n_samples_i, n_outputs), and the dimensions y came in."""
+    """Return one float64 array of shape (n_samples_i, n_outputs) per sequence, and y's ``ndim``.
+
+    The latter is 1 or 2: whether y, or each of its items, had a column axis. Infinity is refused,
+    and so is NaN unless `allow_nan`.
+    """
     _require_y(estimator, y)
     _refuse_lost_index(y, sequences)
     refuse_dates("y", y)
     items = _items("y", y, sequences)
+    # the first item decides the number of outputs
     ndim = items[0].ndim
     targets = []
     for i, item in enumerate(items):
@@ -79,7 +90,10 @@ def read_targets(
 
 
 def with_targets(y: Any) -> tuple[Array, Array]:
-    """Return targets as float64, and which rows have one; refuse them where no row has."""
+    """Return y as float64, and a mask of the rows whose targets are all known (not NaN).
+
+    Refused if there is no such row.
+    """
     rows = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan")
     known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
     if not known.any():
@@ -91,7 +105,7 @@ def with_targets(y: Any) -> tuple[Array, Array]:
 
 
 def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    """Return one 1-D array of labels per sequence."""
+    """Return one array of labels, of shape (n_samples_i,), per sequence."""
     _require_y(estimator, y)
     _refuse_lost_index(y, sequences)
     labels = [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
@@ -101,6 +115,7 @@ def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
 
 
 def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
+    """Refuse NaN and infinity among labels; `last` says that there is one label per sequence."""
     try:
         assert_all_finite(labels, input_name="y")
     except ValueError as error:
@@ -110,7 +125,11 @@ def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
 
 
 def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
-    """Return what to do about NaN in y: not every estimator steps over it by itself."""
+    """Return the advice for NaN in y, which depends on the estimator's parameters.
+
+    `last` means one target per sequence.
+    """
+    # estimators that can skip such rows, unless every target is fed back into the reservoir
     parameters = estimator.get_params(deep=False)
     if "missing_targets" in parameters and not np.any(parameters["feedback"]):
         return (
@@ -132,6 +151,7 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
 
 
 def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
+    """Refuse a y with a MultiIndex, which tells sequences apart, if X came without one."""
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
         raise ValueError(
             "y has a MultiIndex, which tells the sequences, but X has none: a step before has "
@@ -152,7 +172,7 @@ def read_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None
 
 
 def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
-    """Return an array with one entry per sequence."""
+    """Return y or sample_weight as an array with one row per sequence, for ``target="last"``."""
     rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
     if rows.ndim > 2 or len(rows) != len(sequences):
         raise ValueError(
@@ -164,7 +184,10 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
 
 
 def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:
-    """Return float64 targets of shape (n_outputs,), one per sequence, and y's dimensions."""
+    """Return one float64 array of shape (n_outputs,) per sequence, and the ``ndim`` of y (1 or 2).
+
+    For ``target="last"``: one target per sequence.
+    """
     _require_y(estimator, y)
     refuse_dates("y", y)
     rows = check_array(
@@ -176,7 +199,7 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
 
 
 def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
-    """Return labels of shape (1,), one per sequence."""
+    """Return one array of shape (1,) per sequence: its label, for ``target="last"``."""
     _require_y(estimator, y)
     labels = column_or_1d(_last_items("y", y, sequences), warn=True)
     _check_labels(estimator, labels, last=True)
@@ -184,7 +207,7 @@ def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array
 
 
 def read_last_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
-    """Return weights of shape (1,), one per sequence."""
+    """Return one array of shape (1,) per sequence: its weight, for ``target="last"``."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):

@@ -1,4 +1,4 @@
-"""The indexes of X and y together: which row of y belongs to which of X."""
+"""The pandas indexes of X and y together: whether the rows of y belong to those of X."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from reservoir._validation.index import (
 
 
 class Span(NamedTuple):
-    """The indexes of the first and the last sequence; the same where there is one."""
+    """The indexes of the first and of the last sequence of X or y; equal if there is only one."""
 
     first: Stamps
     last: Stamps
@@ -35,7 +35,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True)
 class Times:
-    """What the indexes of X and of y tell, None where one tells nothing."""
+    """The indexes of X and of y; None for one that has none, or labels only."""
 
     X: Span | None = None
     y: Span | None = None
@@ -43,48 +43,70 @@ class Times:
     def ended(
         self, before: tuple[Ending | None, Ending | None]
     ) -> tuple[Ending | None, Ending | None]:
-        """Return where X and y end; `before`, where what they go on from did."""
+        """Return where X and y end; `before` are the endings of the rows that they may continue."""
         x = None if self.X is None else self.X.last.ending(before[0])
         return x, None if self.y is None else self.y.last.ending(before[1])
 
 
 UNTOLD = Times()
-_WITHOUT_HOLE = 1.5  # times the shortest step: months differ by less, a missing one makes two
-_WIDE = 3  # times the median step: wider than the weekend among working days
-_LONG = 24  # rows: two years of months, which a calendar of working days cannot resemble
+# Steps longer than this many times the shortest one may hide missing rows: months differ by less,
+# and a missing month makes a step of two.
+_WITHOUT_HOLE = 1.5
+_WIDE = 3  # a step of more than so many median steps is a gap: longer than a weekend of work days
+_LONG = 24  # rows from which an inferred frequency is trusted: two years of months, for example
 
 
 class _Table(NamedTuple):
-    """One table's index, and where its sequences begin."""
+    """The index of one table of X or y, and where its sequences begin.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the table.
+    index : pandas.Index
+        Of a MultiIndex the last level.
+    outer : pandas.Index or None
+        Its other levels, which tell the sequences apart.
+    starts : array of int
+        First row of each sequence.
+    kind : str
+        What the stamps are, as `kind_of` returns it.
+    plain : bool
+        Whether the rows are merely numbered from 0, as without an index.
+    """
 
     name: str
     index: Any
-    outer: Any  # the levels that tell the sequences, or None
+    outer: Any
     starts: Array
     kind: str
     plain: bool
 
     @property
     def bounds(self) -> Iterator[tuple[int, int]]:
+        """First row of each sequence, and the row after its last."""
         return zip(self.starts, [*self.starts[1:], len(self.index)], strict=True)
 
 
 def read_times(
     X: Any, y: Any, *, is_table: bool, lengths: list[int], check_frequency: bool
 ) -> Times:
-    """Read what the indexes of X and y tell; refuse disorder, and rows that do not belong together.
+    """Return the indexes of X and y, checked.
+
+    Refused are dates that do not increase, and a y whose index contradicts that of X.
 
     Parameters
     ----------
     X, y
         As the user gave them; y may be None.
     is_table : bool
-        Whether they are one table, or collections with an item per sequence.
+        Whether they are one table each, or collections with an item per sequence.
     lengths : list of int
-        Rows of each sequence.
+        Number of rows of each sequence.
     check_frequency : bool
-        Whether to warn where there is none.
+        Whether to warn of dates without a frequency.
     """
+    # the index of each table; a y of another length is refused elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
     tables = _tables("X", X, is_table, starts)
     targets = _tables("y", y, is_table, starts)
@@ -92,6 +114,7 @@ def read_times(
         None if t is None or len(t.index) != n else t
         for t, n in zip(targets, [sum(lengths)] if is_table else lengths, strict=False)
     ]
+    # order, by the index of X or, if that has no dates, by that of y
     dated = [table for table in tables if table is not None and is_time(table.kind)]
     dated = dated or [table for table in targets if table is not None and is_time(table.kind)]
     for table in dated:
@@ -106,6 +129,7 @@ def read_times(
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
+    """Return the index of every table of X or y: of the one table, or of each item."""
     if is_table:
         return [_table(name, values, starts)]
     if values is None or (isinstance(values, np.ndarray) and values.dtype != object):
@@ -115,6 +139,7 @@ def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Tabl
 
 
 def _table(name: str, values: Any, starts: Array) -> _Table | None:
+    """Return the index of a table, or None if it has none; `starts` begin its sequences."""
     index = index_of(values)
     if index is None or starts[-1] >= len(index):
         return None
@@ -125,6 +150,7 @@ def _table(name: str, values: Any, starts: Array) -> _Table | None:
 
 
 def _span(tables: list[_Table | None]) -> Span | None:
+    """Return the indexes of the first and the last sequence; None if one has none, or no order."""
     if not tables or tables[0] is None or tables[-1] is None:
         return None
     first, last = tables[0], tables[-1]
@@ -139,9 +165,11 @@ def _span(tables: list[_Table | None]) -> Span | None:
 
 
 def _check_pair(X: _Table, y: _Table) -> None:
-    """Refuse a y whose index neither is that of X nor runs ahead of it by a constant offset."""
+    """Refuse a y whose index is neither that of X nor ahead of it by a constant offset."""
+    # rows numbered from 0 and stamps of different kinds cannot be compared
     if X.plain or y.plain or X.kind != y.kind:
         return
+    # the outer levels of a MultiIndex must be equal
     if X.outer is not None and y.outer is not None and X.outer.nlevels == y.outer.nlevels:
         if not X.outer.equals(y.outer):
             row = int(np.argmax([a != b for a, b in zip(X.outer, y.outer, strict=True)]))
@@ -158,6 +186,7 @@ def _check_pair(X: _Table, y: _Table) -> None:
 
 
 def _refuse(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
+    """Raise the error for a y that does not belong to X: in `row`, X has `given` and y `found`."""
     raise ValueError(
         f"The index of {y.name} does not go with that of {X.name}: row {row} is {show(given)} in "
         f"X and {show(found)} in y. They must be equal, or y's ahead by a constant offset, as that "
@@ -167,10 +196,16 @@ def _refuse(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
 
 
 def _first_stray(X: Any, y: Any) -> int | None:
-    """Return the first row where y is not as far ahead as before; None if there is none."""
+    """Return the first row at which the index of y contradicts that of X; None if there is none.
+
+    Both are those of one sequence. y may be ahead of X, by a constant offset in time or, for dates
+    of a calendar (months, business days), by a constant number of rows.
+    """
+    # both as numbers, in the same unit
     a, b = numbers_of(X), numbers_of(y)
     if unit_of(X) != unit_of(y):
         a, b = a.astype(object) * unit_of(X), b.astype(object) * unit_of(y)
+    # a constant offset, at least 0, is right
     ahead, tolerance = b - a, 0.0
     if ahead.dtype.kind == "f":
         tolerance = 1e-6 * float(np.median(np.abs(np.diff(a)))) if len(a) > 1 else 0.0
@@ -184,9 +219,11 @@ def _first_stray(X: Any, y: Any) -> int | None:
         return row
     if (np.diff(a) <= 0).any():  # labels in no order: all that can be told is a shift of rows
         return _first_unshifted(a, b, row)
+    # stamps of y that do not increase, or are not ahead of X, are wrong in any calendar
     wrong = np.append(False, np.diff(b) <= 0) | (ahead <= tolerance)
     if wrong.any():
         return max(row, int(np.argmax(wrong)) - 1)
+    # offsets that differ in time may still be one number of rows in a calendar
     time = is_time(kind_of(X) or "")
     same = time and frequency(X) is not None and frequency(X) == frequency(y)
     if same and not np.isin(b[0], a):
@@ -197,6 +234,11 @@ def _first_stray(X: Any, y: Any) -> int | None:
 
 
 def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
+    """Return the first row at which `b` is not `a` shifted by a fixed number of rows, or None.
+
+    `a` and `b` are the stamps of X and of y, where those of X are not in increasing order. `row`,
+    the first one at which their difference changes, is returned if no shift can be told.
+    """
     places = np.flatnonzero(a == b[0])
     if len(places) != 1:
         return row
@@ -206,10 +248,11 @@ def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
 
 
 def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
-    """Whether a y that begins behind the end of X cannot be of the same series.
+    """Whether a y that begins after the end of X has a frequency that contradicts that of X.
 
-    Nothing is known of the calendar between them, and holidays make steps of any length, so the
-    offsets may differ. Frequencies of few rows deceive: five days of a week look daily.
+    The calendar between them is not known, and holidays make steps of any length, so the offsets
+    alone may differ. A frequency inferred from few rows is not trusted: business days look daily up
+    to the first weekend. `time` says whether stamps are dates.
     """
     if not time:
         return len(X) > 2 and len(np.unique(np.diff(numbers_of(X)))) == 1
@@ -218,11 +261,12 @@ def _differ_in_step(X: Any, y: Any, time: bool) -> bool:
 
 
 def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
-    """Return the first row where y is not as many rows ahead of X as before, holes in both aside.
+    """Return the first row where y is not as many rows ahead of X as before, or None.
 
-    The stamps of X and y together are what is known of the calendar. Rows that are missing, as
-    cross-validation takes them out, can only make y seem nearer than it is. Any two distances
-    that differ are therefore a contradiction only if no stamp is missing within the nearer one.
+    All that is known of the calendar are the stamps of X (`a`) and of y (`b`) themselves, `both` as
+    one index if they are dates. Rows may be missing, because cross-validation takes them out, and
+    make y seem fewer rows ahead than it is. So two distances that differ are a contradiction only
+    if no stamp can be missing within the smaller one.
     """
     known = np.unique(np.append(a, b))
     steps = np.diff(known)
@@ -232,6 +276,7 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
     between = (a[places[inner]] != b[inner]) & near[places[inner] - 1]
     if between.any():  # no stamp has room between two neighbours of X
         return int(np.argmax(between))
+    # how many known stamps y is ahead, and in which of the steps between rows may be missing
     begin, end = np.searchsorted(known, a), np.searchsorted(known, b)
     distances = end - begin
     doubtful = steps > _WITHOUT_HOLE * steps.min()
@@ -239,6 +284,7 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
         for piece in _pieces(steps):
             if frequency(both[piece]) is not None:
                 doubtful[piece.start : piece.stop - 1] = False
+    # the distances within which no row can be missing are exact: no other may be larger
     doubts = np.append(0, np.cumsum(doubtful))
     whole = doubts[end] == doubts[begin]
     if not whole.any() or distances.max() <= distances[whole].min():
@@ -247,7 +293,11 @@ def _first_misplaced(a: Array, b: Array, both: Any) -> int | None:
 
 
 def _pieces(steps: Array) -> list[slice]:
-    """Return what lies between wide steps; only long pieces, where a frequency does not deceive."""
+    """Cut rows at gaps (steps of more than three median steps), given the steps between them.
+
+    Returns the pieces of at least 24 rows, from which a frequency can be inferred; none if the gaps
+    cut the rows into 24 pieces or more.
+    """
     cuts = np.flatnonzero(steps > _WIDE * np.median(steps)) + 1
     bounds = [0, *cuts.tolist(), len(steps) + 1]
     if len(bounds) > _LONG:

@@ -1,4 +1,4 @@
-"""What the parameter `washout` says of sequences at hand."""
+"""The parameter `washout`: how many rows it leaves out at the start of given sequences."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from reservoir._validation.scalars import check_count
 
 
 def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
-    """Return the number of rows to leave out at the start of each sequence."""
+    """Return the number of rows to leave out at the start of each sequence.
+
+    `washout` is a number of rows or "auto", which is a tenth of the sequence and at most 100;
+    `lengths` are the numbers of rows. A washout that leaves no row is refused.
+    """
     if isinstance(washout, str) and washout == "auto":
         return [min(100, n_samples // 10) for n_samples in lengths]
     if isinstance(washout, str):
         raise ValueError(
             f'washout={washout!r} is not known. Give an integer, "auto" or "measured".'
         )
+    # a number of rows: every sequence must be longer
     washout = check_count("washout", washout, minimum=0)
     for i, n_samples in enumerate(lengths):
         if washout >= n_samples and len(lengths) == 1:

@@ -1,6 +1,7 @@
-"""Activation functions: a name -> (f, f', Lipschitz constant, inverse, enclosure).
+"""Activation functions f, by name, each with what the rest of the package needs to know of it.
 
-A new activation is one line in `ACTIVATIONS`.
+That is its derivative, its Lipschitz constant, its inverse and bounds on intervals. A new
+activation is one entry of `ACTIVATIONS`.
 """
 
 from reservoir.activations.enclosures import Enclosure

@@ -1,4 +1,4 @@
-"""Interval extensions: what is certain of an activation on an interval, rounding included."""
+"""Interval extensions: bounds of an activation and its slope on an interval, rounding included."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from reservoir._typing import Array
 
 EPS = 2.0**-52
-_ERROR = 8 * EPS  # relative error allowed to tanh; the tests compare with 50 digits
-_LEAST_CHORD = 1e-12  # flatter chords would lose the tangent points to rounding
+_ERROR = 8 * EPS  # assumed bound of the relative error of NumPy's tanh; tests compare 50 digits
+_LEAST_CHORD = 1e-12  # smallest slope of a chord: the tangent points of flatter ones round away
 
 Pair = tuple[Array, Array]
 
@@ -20,8 +20,9 @@ Pair = tuple[Array, Array]
 class Enclosure:
     """An interval extension of a bounded activation f.
 
-    Every function is elementwise on arrays of lower and upper ends ``low <= high`` and must err
-    outwards, rounding included: proofs rest on it.
+    Every function takes arrays of lower and upper ends, ``low <= high``, and bounds f on each
+    interval ``[low, high]``. The bounds must hold in spite of rounding errors, because proofs rest
+    on them: a bound may be too wide, never too narrow.
 
     Parameters
     ----------
@@ -55,15 +56,17 @@ class Enclosure:
     chords: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None
 
     def lines(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
-        """Return slope, middle and radius of a band around a line that holds f.
+        """Return a line and a tolerance for f on each interval.
 
         Parameters
         ----------
         low, high : arrays of one shape
+            Ends of the intervals.
 
         Returns
         -------
         slope, middle, radius : arrays of that shape
+            ``|f(z) - slope z - middle| <= radius`` for every z in the interval.
         """
         if self.chords is not None:
             return self.chords(low, high)
@@ -74,6 +77,7 @@ class Enclosure:
         slope = 0.5 * (least + largest)
         middle = 0.5 * (below + above) - slope * c
         radius = 0.5 * (above - below) + 0.5 * (largest - least) * (0.5 * (high - low))
+        # the radius grows by what rounding may have done to slope, middle and radius
         size = np.maximum(np.abs(low), np.abs(high))
         reach = max(abs(self.low), abs(self.high))
         return slope, middle, radius * (1 + 8 * EPS) + 16 * EPS * (slope * size + reach)
@@ -87,6 +91,7 @@ def _tanh_values(low: Array, high: Array) -> Pair:
 
 
 def _tanh_slopes(low: Array, high: Array) -> Pair:
+    # the slope 1 - tanh^2 is largest at the point nearest to zero, and smallest at the farthest
     size_low, size_high = np.abs(low), np.abs(high)
     inside = (low <= 0) & (high >= 0)
     nearest = np.tanh(np.where(inside, 0.0, np.minimum(size_low, size_high))) * (1 - _ERROR)
@@ -97,16 +102,21 @@ def _tanh_slopes(low: Array, high: Array) -> Pair:
 
 
 def _tanh_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """Return the chord, with what lies above and below it: at the ends or where f' is its slope."""
+    """Return slope, middle and radius of the narrowest band along the chord that holds tanh.
+
+    tanh lies farthest from the chord at the ends of the interval or where its slope is the chord's.
+    """
+    # slope of the chord; of the function, where the interval is too short for a quotient
     width = high - low
     wide = width > 1e-9
     _, largest = _tanh_slopes(low, high)
     rise = np.tanh(high) - np.tanh(low)
     slope = np.where(wide, rise / np.where(wide, width, 1.0), largest)
     slope = np.clip(slope, _LEAST_CHORD, 1.0)
+    # +-tangent is where the slope of tanh is the chord's
     tangent = np.arctanh(np.minimum(np.sqrt(1 - slope), 1 - 1e-13))
     places = [low, high, np.clip(-tangent, low, high), np.clip(tangent, low, high)]
-    # a tangent point outside is replaced by an end, which is a candidate anyhow; an error of the
+    # a tangent point outside is replaced by an end, which is a candidate already; an error of the
     # tangent point enters the value squared only
     excess = np.array([np.tanh(z) - slope * z for z in places])
     below, above = excess.min(axis=0), excess.max(axis=0)

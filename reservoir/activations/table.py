@@ -17,7 +17,7 @@ LEAKY_SLOPE = 0.01  # slope of leaky_relu below zero, as in the common deep-lear
 
 @dataclass(frozen=True)
 class Activation:
-    """An elementwise activation, with what the theory needs to know about it.
+    """An elementwise activation function f, with the properties that the package uses.
 
     Parameters
     ----------
@@ -29,11 +29,12 @@ class Activation:
     lipschitz : float
         Smallest L with ``|f(y) - f(z)| <= L |y - z|``.
     inverse : callable or None
-        ``f^-1(h)`` on the open range of f; None where f is not one to one.
+        ``f^-1(h)``, elementwise, on the open range of f; None where f is not one to one.
     bounded : bool
         Whether the range is bounded, so that states cannot diverge.
     enclosure : Enclosure or None, default=None
-        What is certain of it on an interval; `reservoir.stability` proves nothing without.
+        Bounds of f and f' on intervals, rounding included. Without them `reservoir.stability` can
+        certify nothing.
 
     Examples
     --------

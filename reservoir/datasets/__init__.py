@@ -1,22 +1,22 @@
-"""Generators of the field's benchmark series, and small real ones.
+"""Generators of the usual benchmark series, and a few small real series.
 
-Rows are time steps and there is a column per variable, also where there is one: series are
-(n_samples, n_features). Tasks return (X, y) with X 2-D; y is (n_samples,) for one target and
-(n_samples, n_outputs) for several, as in `sklearn.datasets`.
+Series have shape (n_samples, n_features), also for a single variable; rows are time steps. Tasks
+return (X, y) as in `sklearn.datasets`: X has two dimensions, y has shape (n_samples,) for one
+target and (n_samples, n_outputs) for several.
 
-`random_state` means two things. Where the data are random (`narma`, `random_phase_sines`,
+`random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`), None draws new data at each call.
-Where the system is deterministic, None starts at the published point and gives the same series each
-time, and a seed displaces the start.
+Where the system is deterministic, None starts at the published point, which gives the same series
+each time, and a seed displaces the start at random.
 """
 
 from __future__ import annotations
 
 from math import log
 
+from reservoir.datasets._chaotic_maps import henon, logistic_map
 from reservoir.datasets._flows import lorenz, lorenz96, roessler
 from reservoir.datasets._mackey_glass import mackey_glass
-from reservoir.datasets._maps import henon, logistic_map
 from reservoir.datasets._narma import narma
 from reservoir.datasets._real import load_co2, load_el_nino, load_sunspots
 from reservoir.datasets._signals import (

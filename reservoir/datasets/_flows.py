@@ -1,4 +1,4 @@
-"""Chaotic flows: ordinary differential equations, integrated by DOP853."""
+"""Chaotic flows: ordinary differential equations, integrated by DOP853 (Runge-Kutta of order 8)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-ESCAPED = 1e6  # far outside every attractor here
+ESCAPED = 1e6  # a variable this large has left every attractor of this module
 
 
 def lorenz(
@@ -44,9 +44,9 @@ def lorenz(
     initial_state : array-like of shape (3,), default=None
         Starting point; None is (1, 1, 1).
     rtol, atol : float, default=1e-10
-        Tolerances of the integrator (`scipy.integrate.solve_ivp`, DOP853) per step. At the
-        default the rows of one Lyapunov time are right to 1e-6; then chaos multiplies the error by
-        e per Lyapunov time, so no tolerance gives the same series for more than 20 or so of them.
+        Tolerances of the integrator (`scipy.integrate.solve_ivp`, DOP853) per step. With the
+        default the error is below 1e-6 for one Lyapunov time. Chaos multiplies it by e per Lyapunov
+        time, so series with different tolerances differ completely after about 20 of them.
     random_state : None, int, Generator or RandomState, default=None
         None starts from the initial state exactly, so two calls return the same series. With a
         seed, every component of the start is displaced by a draw from U(-0.1, 0.1).
@@ -59,7 +59,7 @@ def lorenz(
     Raises
     ------
     ValueError
-        If a parameter is outside its range or the solution leaves every bound.
+        If a parameter is outside its range or the solution grows beyond all bounds.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def roessler(
     atol: float = 1e-10,
     random_state: RandomState = None,
 ) -> Array:
-    """Roessler's flow, a single folded band.
+    """Roessler's flow, whose attractor is a single folded band.
 
     ``x' = -y - z``, ``y' = x + a y``, ``z' = b + z (x - c)`` [1]_.
 
@@ -253,7 +253,10 @@ def lorenz96(
 def starting_point(
     name: str, initial_state: ArrayLike | None, default: Array, random_state: RandomState
 ) -> Array:
-    """Return the validated start, displaced by U(-0.1, 0.1) where there is a seed."""
+    """Return the starting point, checked, and displaced by draws from U(-0.1, 0.1) given a seed.
+
+    `default` is used where `initial_state` is None; `name` is that of the dataset, for messages.
+    """
     start = default if initial_state is None else np.array(initial_state, dtype=float)
     if start.shape != default.shape:
         raise ValueError(
@@ -277,7 +280,23 @@ def integrate(
     rtol: float,
     atol: float,
 ) -> Array:
-    """Return rows washout .. washout + n_samples - 1 of the solution, sampled every dt."""
+    """Return the solution of an ODE from the time washout * dt on, sampled every dt.
+
+    Parameters
+    ----------
+    name : str
+        Name of the dataset, for messages.
+    slope : callable, ``slope(t, s) -> s'``
+        Right-hand side of the ODE.
+    start : array of shape (n_features,)
+        The state at time 0.
+    n_samples, dt, washout, rtol, atol
+        As in `lorenz`.
+
+    Returns
+    -------
+    ndarray of shape (n_samples, n_features)
+    """
     n_samples = check_count("n_samples", n_samples)
     washout = check_count("washout", washout, minimum=0)
     dt = check_number("dt", dt, low=0.0, low_open=True)
@@ -291,7 +310,7 @@ def integrate(
     def inside(t: float, s: Array) -> float:
         return ESCAPED - float(np.abs(s).max())
 
-    # Without this the integrator would follow an escape with ever smaller steps.
+    # Stop at an escape to infinity, which the integrator would follow with ever smaller steps.
     inside.terminal = True  # type: ignore[attr-defined]
     with np.errstate(over="ignore", invalid="ignore"):
         solution = solve_ivp(

@@ -9,7 +9,7 @@ from scipy.signal import lfilter
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 
-# Nodes per panel: the polynomial that carries the history has this many points.
+# Nodes per panel, in which the solution is stored as a polynomial through them.
 N_NODES = 8
 
 
@@ -39,8 +39,8 @@ def mackey_glass(
     tau : float, time units of the equation, default=17.0
         Delay.
     dt : float, time units of the equation, default=1.0
-        Time between two rows. It only sets where the solution is read; the accuracy is that of
-        `max_step`. 1.0 is the field's sampling.
+        Time between two rows, 1.0 as in most publications. It does not affect the accuracy of the
+        solution, which `max_step` decides.
     washout : int, samples, default=1000
         Rows dropped from the start, while the solution approaches the attractor. With 0 the first
         row is x(0) = `history`.
@@ -119,7 +119,12 @@ def _integrate(
     history: float,
     max_step: float,
 ) -> Array:
-    """Return x at the increasing `times` >= 0."""
+    """Return the solution x at the given times, which increase from 0 or more.
+
+    Intervals of length tau are solved one after the other, each cut into panels of equal length, as
+    the notes of `mackey_glass` say; the other parameters are described there.
+    """
+    # the panels, and the solution at the times asked for in each interval
     n_panels = int(np.ceil(tau / max_step))
     step = tau / n_panels
     nodes, to_coef, weights = _panel_rule(gamma * step)
@@ -129,12 +134,16 @@ def _integrate(
     bounds = np.searchsorted(interval, np.arange(interval[-1] + 2))
     x = np.full((n_panels, N_NODES), history)
     out = np.empty_like(times)
+    # x holds the solution at the nodes of the panels; before time 0 it is the constant history
     for k in range(interval[-1] + 1):
+        # integral of the delayed term from the begin of a panel to each of its nodes
         with np.errstate(over="ignore"):  # an infinite power is right: no inflow
             inflow = (beta * x / (1.0 + x**exponent)) @ weights.T
+        # values at the ends of the panels, each from the one before, then at all nodes
         ends, _ = lfilter([1.0], [1.0, -decay[-1]], inflow[:, -1], zi=[decay[-1] * x[-1, -1]])
         starts = np.concatenate([x[-1:, -1], ends[:-1]])
         x = starts[:, None] * decay + inflow
+        # the polynomials at the times that lie in this interval
         here = slice(bounds[k], bounds[k + 1])
         local = (times[here] - k * tau) / step
         panel = np.clip(local.astype(np.int64), 0, n_panels - 1)
@@ -144,10 +153,22 @@ def _integrate(
 
 
 def _panel_rule(rate: float) -> tuple[Array, Array, Array]:
-    """Lobatto nodes on [0, 1], values -> Legendre coefficients, and the integrals.
+    """Return what integrates ``x' = -rate x + g`` over a panel, scaled to [0, 1].
 
-    ``weights[i, j]`` is the integral from 0 to node i of ``exp(-rate (node_i - s)) l_j(s)``,
-    l_j the Lagrange polynomials; it is found by Gauss quadrature of a far higher order.
+    Parameters
+    ----------
+    rate : float
+        Decay rate times the length of the panel.
+
+    Returns
+    -------
+    nodes : ndarray of shape (N_NODES,)
+        Gauss-Lobatto nodes on [0, 1].
+    to_coef : ndarray of shape (N_NODES, N_NODES)
+        Maps values at the nodes to Legendre coefficients.
+    weights : ndarray of shape (N_NODES, N_NODES)
+        ``weights[i, j]`` is the integral from 0 to node i of ``exp(-rate (node_i - s)) l_j(s)``
+        with the Lagrange polynomials l_j, by Gauss quadrature of a far higher order.
     """
     inner = legendre.Legendre.basis(N_NODES - 1).deriv().roots()
     nodes = np.concatenate([[-1.0], np.sort(inner.real), [1.0]]) / 2.0 + 0.5

@@ -24,7 +24,7 @@ def narma(
     washout: int = 200,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """NARMA system identification: predict the output of a driven nonlinear system.
+    """NARMA: predict the output of a nonlinear system that is driven by random inputs.
 
     With inputs u(t) drawn from U(0, 0.5)::
 
@@ -46,8 +46,8 @@ def narma(
         0.5 / order above 10, which keeps the whole sum's weight (our choice: at beta = 0.05 every
         series of order 12 or more diverges within some thousand steps).
     saturated : bool or None, default=None
-        Whether tanh is applied to the right-hand side, so that y stays below 1. None follows the
-        publications: order 20 is saturated [3]_, the others are not.
+        Whether tanh is applied to the right-hand side, so that y stays below 1. None does as
+        published: order 20 is saturated [3]_, the others are not.
     washout : int, samples, default=200
         Steps dropped from the start, while the system forgets y = 0.
     random_state : None, int, Generator or RandomState, default=None
@@ -65,7 +65,7 @@ def narma(
     ValueError
         If a parameter is outside its range, or if the system diverges. An unsaturated NARMA is not
         bounded for every input: at order 10 about 3 seeds in 200 diverge within 2000 steps. The
-        series is neither cut nor redrawn without a word.
+        series is neither cut nor drawn again in silence.
 
     References
     ----------
@@ -109,14 +109,17 @@ def _check_coefficients(coefficients: ArrayLike) -> list[float]:
 
 
 def _run(u: Array, order: int, constants: list[float], saturated: bool) -> Array:
-    """Return y(1), ..., y(T) for u(0), ..., u(T-1)."""
+    """Return the outputs y(1), ..., y(T) of the NARMA system under the inputs u(0), ..., u(T-1).
+
+    `constants` are alpha, beta, gamma and delta; both series have shape (T,).
+    """
     alpha, beta, gamma, delta = constants
     lagged = np.concatenate([np.zeros(order - 1), u])[: len(u)]
     drive = (gamma * lagged * u + delta).tolist()
     y = [0.0] * order  # the last `order` values, then the series
     for t, d in enumerate(drive):
         now = y[-1]
-        # The sum is taken afresh: a running one would keep its rounding errors.
+        # summed anew at each step: a running sum would accumulate rounding errors
         value = alpha * now + beta * now * sum(y[-order:]) + d
         if not abs(value) < 1e3:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Small real series, shipped as CSV files."""
+"""Small real series, which ship with the package as CSV files."""
 
 from __future__ import annotations
 
@@ -55,9 +55,10 @@ def load_co2(*, missing: str = "interpolate", as_frame: bool = False) -> Array |
     Parameters
     ----------
     missing : {"interpolate", "nan", "drop"}, default="interpolate"
-        What to do with weeks without a measurement: a straight line between the neighbours, which
-        keeps rows a week apart and is the default because estimators refuse NaN; NaN, the data as
-        they are; or leave the weeks out, so that rows are no longer evenly spaced in time.
+        What to do with weeks without a measurement. "interpolate" draws a straight line between
+        the neighbours: rows stay a week apart, and no value is NaN, which estimators refuse. "nan"
+        returns the data as they are. "drop" leaves these weeks out, so that rows are no longer
+        evenly spaced in time.
     as_frame : bool, default=False
         Return a pandas DataFrame with a DatetimeIndex (Saturdays).
 
@@ -136,13 +137,17 @@ def load_el_nino(*, as_frame: bool = False) -> Array | pd.DataFrame:
 
 
 def _read(name: str) -> tuple[list[str], Array]:
-    """Return the first column as text and the second as a float column, NaN where empty."""
+    """Return the columns of a CSV file: the dates as text, the values of shape (n, 1).
+
+    Empty values become NaN.
+    """
     text = files("reservoir.datasets").joinpath("data", name).read_text(encoding="utf-8")
     rows = [line.split(",") for line in text.splitlines()[1:]]
     return [date for date, _ in rows], np.array([[float(v or "nan")] for _, v in rows])
 
 
 def _frame(values: Array, column: str, start: str, freq: str) -> Any:
+    """Return values as a DataFrame of one column, indexed by dates of a pandas frequency."""
     try:
         import pandas as pd
     except ImportError as error:

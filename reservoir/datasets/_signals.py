@@ -1,4 +1,4 @@
-"""Test signals: superposed sines, wave forms to tell apart, white input to remember."""
+"""Test signals: superposed sines, tasks of classification and detection, input for memory tasks."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def multiple_superposed_oscillators(
     n_oscillators : int, at most 12, default=5
         How many of the usual frequencies 0.2, 0.311, 0.42, 0.51, 0.63, 0.74, 0.85, 0.97, 1.08,
         1.19, 1.27, 1.32 are taken: MSO2 is the task of [1]_, MSO5 and MSO8 those of [2]_, MSO12
-        that of [3]_. Not read if `frequencies` are given.
+        that of [3]_. Ignored if `frequencies` are given.
     frequencies : array-like of shape (n,), radians per step, default=None
-        Others than the usual ones.
+        Frequencies to be used in place of the usual ones.
     random_state : None, int, Generator or RandomState, default=None
         None starts all oscillators at phase 0, as published. With a seed the phases are drawn from
         U(0, 2 pi).
@@ -70,6 +70,7 @@ def multiple_superposed_oscillators(
                 "of usual frequencies. Give your own as frequencies=."
             )
         frequencies = MSO_FREQUENCIES[:n_oscillators]
+    # phases 0 as published, or random ones
     w = _check_vector("frequencies", frequencies)
     phases = np.zeros_like(w)
     if random_state is not None:
@@ -88,8 +89,8 @@ def random_phase_sines(
     """Periodic inputs: sums of sines with random phases.
 
     ``x_j(t) = sqrt(2 / K) [sin(2 pi t / P_1 + phi_j1) + ... + sin(2 pi t / P_K + phi_jK)]`` with
-    all phases independent and uniform: every column has the same spectrum, mean 0 and variance 1
-    over a common period, and another shape [1]_.
+    all phases independent and uniform [1]_. All columns have the same spectrum, and mean 0 and
+    variance 1 over a common period, but different shapes.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def random_phase_sines(
     n_features : int, default=1
         Number of columns.
     periods : array-like of shape (K,), steps, default=(20.0,)
-        The periods; one gives plain sines.
+        The periods P_1, ..., P_K; a single one gives pure sines.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the phases; None draws new ones at each call.
 
@@ -138,10 +139,10 @@ def random_phase_sines(
 def sine_square(
     n_samples: int, *, period: int = 12, random_state: RandomState = None
 ) -> tuple[Array, Array]:
-    """Sine against square waves: one label per time step.
+    """Sine or square wave: classify every time step of a signal that switches between the two.
 
-    The input is a row of periods, each a sine or a square wave with equal chances. Values -1 and 1
-    occur in both, so a row by itself does not tell the class: memory does [1]_.
+    The input is a sequence of periods, each a sine or a square wave with equal probability. The
+    values -1 and 1 occur in both, so the classification needs memory [1]_.
 
     Parameters
     ----------
@@ -194,23 +195,23 @@ def subsequence_detection(
     length: int = 10,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """Subsequence detection: raise an alarm behind each occurrence of a pattern in noise.
+    """Subsequence detection: raise an alarm after each occurrence of a pattern in noise.
 
-    Pattern and noise are draws from N(0, 1), so nothing but their order tells them apart. The
-    pattern, drawn once, is inserted again and again; the label is 1 in the `length` steps that
-    follow on each insertion, and 0 elsewhere [1]_. The last label of an alarm takes a memory of
-    ``2 * length`` steps.
+    Pattern and noise are draws from N(0, 1), so only the order of the values tells them apart. The
+    pattern is drawn once and inserted many times; the label is 1 in the `length` steps after each
+    insertion, and 0 elsewhere [1]_. The last step of an alarm needs a memory of ``2 * length``
+    steps.
 
     Parameters
     ----------
     n_samples : int, default=20_000
-        Number of rows returned; the value of [1]_. Parts to train and to test on must be rows of
-        one call, as each call draws a pattern of its own.
+        Number of rows returned; the default is the value of [1]_. Training and test rows must come
+        from one call, because each call draws a pattern of its own.
     mean_spacing : float >= 0, steps, default=40
-        Mean number of noise steps from the end of an insertion to the start of the next. Each step
-        outside the pattern has the same chance that an insertion follows on it, which makes the
-        spacings geometric: they say nothing of when the next one comes. [1]_ leaves their law
-        open, and goes from 10 to 80.
+        Mean number of noise steps from the end of an insertion to the start of the next. The
+        spacings are geometric: at every step of noise the next insertion is equally likely to
+        begin, so that its time cannot be predicted. [1]_ does not say which distribution it uses,
+        and has means from 10 to 80.
     length : int, steps, default=10
         Length of the pattern, and of the alarm.
     random_state : None, int, Generator or RandomState, default=None
@@ -265,7 +266,7 @@ def memory_capacity_input(
     high: float = 0.5,
     random_state: RandomState = None,
 ) -> tuple[Array, Array]:
-    """White input and its own past, the task behind the memory capacity.
+    """White noise and its own past: the task that defines the memory capacity.
 
     Inputs u(t) are independent draws from U(low, high); output k is u(t - k), k = 1, ..., max_lag
     [1]_.
@@ -286,7 +287,7 @@ def memory_capacity_input(
     X : ndarray of shape (n_samples, 1)
         u(t).
     y : ndarray of shape (n_samples, max_lag)
-        Column k - 1 holds u(t - k). The first rows too: inputs are drawn from t = -max_lag on.
+        Column k - 1 holds u(t - k), in the first rows too: inputs are drawn from t = -max_lag on.
 
     Raises
     ------
@@ -321,6 +322,7 @@ def memory_capacity_input(
 
 
 def _check_vector(name: str, values: ArrayLike) -> Array:
+    """Return a non-empty list of finite numbers as a float64 array, or refuse it."""
     vector = np.asarray(values, dtype=float)
     if vector.ndim != 1 or vector.size == 0 or not np.isfinite(vector).all():
         raise ValueError(f"{name}={values!r} must be a non-empty list of finite numbers.")

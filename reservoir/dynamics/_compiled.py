@@ -1,4 +1,4 @@
-"""Stepping with compiled kernels: from reservoirs to what the kernels read."""
+"""The engine "numba": a reservoir's arrays are handed to compiled kernels."""
 
 from __future__ import annotations
 
@@ -24,15 +24,20 @@ def advance(
     feedback: Array | None,
     kicks: Array | None,
 ) -> None:
-    """Do what the reference does, compiled; an activation of one's own is called row by row."""
+    """Run one block of steps with a kernel; parameters and results as in `reference.advance`.
+
+    For an activation that the kernels do not know, only the product W x is compiled.
+    """
     code = code_of(reservoir)
     block = place[:, : reservoir.n_units]
     if code is None:
         reference.project(reservoir, X, feedback, block)
         reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
         return
+    # the kernel writes into C-ordered memory; other memory is filled from a copy
     ready = place.flags.c_contiguous and place.flags.writeable
     buffer = place if ready else np.empty_like(place, order="C")
+    # few inputs are added by the kernel, many by a matrix product for the whole block
     inputs = X if feedback is None else np.hstack([X, feedback])
     few = inputs.shape[1] <= _FEW_INPUTS and not sp.issparse(reservoir.W_in)
     if not few:
@@ -52,23 +57,25 @@ def advance(
 
 
 def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
-    """Step up to eight sequences side by side.
+    """Run up to eight sequences side by side, one per lane of a vector.
 
     Parameters
     ----------
     reservoir : Reservoir
-        Sparse, with an activation that the kernels know.
+        With a sparse W and an activation that the kernels know.
     states : array of shape (n_sequences, n_units)
+        The states before the first step.
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
-        With the outputs that are fed back behind the features.
+        The features, then the outputs that are fed back, if any.
     place : array of shape (8, n_steps, n_units)
-        Where the states go; a sequence's rows follow each other, sequences may lie apart.
+        Written: the states. The rows of a sequence must be contiguous; sequences may lie apart.
     """
     n_sequences, n_steps, n_inputs = inputs.shape
     lanes = _kernels.LANES
     state = np.zeros((reservoir.n_units, lanes), reservoir.dtype)
     state[:, :n_sequences] = states.T
-    received = np.ones((n_steps, n_inputs + 1, lanes), reservoir.dtype)  # the last for the bias
+    # lanes last, as the kernel reads them; the last input is 1, for the bias; unused lanes get 0
+    received = np.ones((n_steps, n_inputs + 1, lanes), reservoir.dtype)
     received[:, :n_inputs, :n_sequences] = inputs.transpose(1, 2, 0)
     received[:, :n_inputs, n_sequences:] = 0.0
     code = code_of(reservoir)
@@ -79,7 +86,7 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:
-    """Return ``add(x, z)``, which adds W x to z in place."""
+    """Return a function ``add(x, z)`` that adds W x to z in place, the product compiled."""
 
     def add(x: Array, z: Array) -> None:
         z += _kernels.multiply(reservoir._packed, x)

@@ -1,4 +1,8 @@
-"""Sums near the largest float: what saturates is let pass, what cancels is refused by name."""
+"""Guards against overflow in the sum that a unit receives, W x + W_in u + bias + W_fb y.
+
+A sum that overflows on one side of zero is harmless with a bounded activation, which saturates. One
+with infinite terms of both signs is undefined: such inputs are refused, with the step and the unit.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +21,11 @@ if TYPE_CHECKING:
 def may_overflow(
     reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
 ) -> bool:
-    """Whether sums of inputs and states within the unit range might leave that of floating point.
+    """Whether some unit's sum might overflow while the states stay within [-1, 1].
 
-    The states of an unbounded activation may do so in any case.
+    A bound from the largest input and the largest row sum of the weights; `noise` is the standard
+    deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1] and
+    overflow even where the answer is False.
     """
     largest = 50 * noise + 1.0  # no normal deviate is 50 standard deviations out
     for array in (X, state, feedback):
@@ -29,7 +35,7 @@ def may_overflow(
 
 
 def room(reservoir: Reservoir) -> float:
-    """Return what sums of moduli must stay below."""
+    """Return the bound that a sum of moduli must stay below: a quarter of the largest float."""
     return float(np.finfo(reservoir.dtype).max) / 4  # as a double: it is compared with others
 
 
@@ -41,15 +47,27 @@ def check_states(
     block: Array,
     start: int,
 ) -> None:
-    """Refuse states that are not finite, or that came of a sum of which nothing is known.
+    """Refuse states that are not finite, or that come from a sum with infinite terms of both signs.
 
-    The first row of `block` follows the state `before`; `start` is its number in the series.
+    Parameters
+    ----------
+    reservoir : Reservoir
+    before : array of shape (n_units,)
+        The state before the first row of `block`.
+    X, feedback : arrays of shape (rows, n_features) and (rows, n_outputs), or None
+        What the steps received.
+    block : array of shape (rows, n_units)
+        The states.
+    start : int
+        Number of the block's first row in the series, for the message.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # one pass; no state is larger than its root
+    # the usual case, in one pass: the root of the sum of squares bounds every state
+    with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.sqrt(np.einsum("ij,ij->", block, block)))
         small = largest * reservoir._largest_row_sum < room(reservoir)
     if small and not may_overflow(reservoir, X, feedback, before, 0.0):
         return
+    # otherwise find the first step that went wrong, and why
     states = np.concatenate([before[None], block[:-1]])
     units = cancelling_units(reservoir, states, X, feedback)
     if (units >= 0).any():
@@ -83,7 +101,11 @@ def _cancels(unit: int) -> str:
 def refuse_cancelling(
     reservoir: Reservoir, x: Array, u: Array, y_prev: Array | None, *, step: int | None = None
 ) -> None:
-    """Refuse one step in which a unit receives infinity less infinity."""
+    """Refuse one step in which a unit's sum has infinite terms of both signs.
+
+    `x`, `u` and `y_prev` are the state, the input and the previous output, as in `step` of the
+    module `reservoir`; `step` is the number of the step, for the message.
+    """
     received = None if y_prev is None else y_prev[None]
     unit = int(cancelling_units(reservoir, x[None], u[None], received)[0])
     if unit >= 0:
@@ -97,12 +119,23 @@ def refuse_cancelling(
 def cancelling_units(
     reservoir: Reservoir, states: Array, X: Array, feedback: Array | None
 ) -> Array:
-    """Return for each row a unit whose terms overflow on both sides of zero, -1 if there is none.
+    """Return for each row a unit whose positive and negative terms both overflow, or -1.
 
-    Such a sum is infinity, minus infinity or NaN, by the order of its terms and the engine: with
-    fused multiply-adds it need not even become NaN. Where only one side overflows the sum has that
-    side's sign in any order, and a bounded activation saturates.
+    Whether such a sum comes out as infinity, minus infinity or NaN depends on the order of its
+    terms, and so on the engine. Where only one side overflows, the sum has that side's sign in any
+    order, and a bounded activation saturates.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    states, X, feedback : arrays of shape (rows, n_units), (rows, n_features), (rows, n_outputs)
+        State before each step, input, and output that is fed back (or None).
+
+    Returns
+    -------
+    array of shape (rows,), int
     """
+    # the sum of the positive terms of each unit, and that of the moduli of the negative ones
     positive = np.tile(np.maximum(reservoir.bias, 0), (len(X), 1))
     negative = np.tile(np.maximum(-reservoir.bias, 0), (len(X), 1))
     parts = [(reservoir.W, states), (reservoir.W_in, X)]
@@ -118,7 +151,10 @@ def cancelling_units(
 
 
 def _sides(M: Matrix, rows: Array) -> tuple[Array, Array]:
-    """Return the sums of the positive terms of M times each row, and those of the negative ones."""
+    """Return the products of M with each row, split into positive and negative terms.
+
+    Two arrays of shape (n_rows, n_units), both at least 0; their difference is ``rows @ M.T``.
+    """
     up, down = _clipped(M), _clipped(-M)
     more, less = np.maximum(rows, 0).T, np.maximum(-rows, 0).T
     return (up @ more + down @ less).T, (up @ less + down @ more).T

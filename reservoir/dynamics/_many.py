@@ -1,4 +1,4 @@
-"""Several sequences side by side: one sparse matrix times a block of states."""
+"""Running several sequences side by side: W times a block of states, one column per sequence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from reservoir.dynamics.engines import code_of, uses_kernels
 from reservoir.dynamics.open_loop import as_feedback, as_series, iter_states
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
-_GROUP = 32  # sequences side by side with NumPy: enough to hide what a call costs
-_FEWEST = {True: 5, False: 2}  # fewer are stepped one by one; a kernel pays for all eight lanes
+_GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
+# Fewer sequences than this are run one by one. By whether a kernel runs eight lanes: it computes
+# all of them, used or not.
+_FEWEST = {True: 5, False: 2}
 _BLOCK_SIZE = 2**19  # numbers in a block of states: 4 MiB of doubles
 _BLOCK_ROWS = 512
 
@@ -78,7 +80,7 @@ def run_many(
         rows = sum(len(plan.inputs[i]) for i in group)
         for i, memory in zip(group, whole, strict=False):
             part = memory[: len(plan.inputs[i])]
-            # views, unless they would keep much more alive than they show
+            # a view of the group's memory, unless more than half of that would be padding
             states[i] = part if 2 * rows >= len(whole) * longest else part.copy()
     return states
 
@@ -127,7 +129,26 @@ def iter_many(
 
 
 class _Plan(NamedTuple):
-    """Checked input, and how it is stepped: which series side by side, by which engine."""
+    """Checked inputs, and how they are run: which series side by side, by which engine.
+
+    Attributes
+    ----------
+    reservoir : Reservoir
+    inputs : list of arrays of shape (n_samples_i, n_features)
+    feedback : list of arrays of shape (n_samples_i, n_outputs), or of None
+    starts : array of shape (n_series, n_units)
+        The states before the first steps.
+    engine : {"numba", "numpy"}
+        What runs the series, or parts of them, that are run alone.
+    lanes : bool
+        Whether groups are run by the kernel for eight lanes, not by NumPy.
+    size : int
+        The largest number of series in a group.
+    check : bool
+        Whether states may become infinite and must be checked.
+    groups : list of lists of int
+        Which series run side by side, longest first; empty series are in none.
+    """
 
     reservoir: Reservoir
     inputs: list[Array]
@@ -143,6 +164,7 @@ class _Plan(NamedTuple):
 def _plan(
     reservoir: Reservoir, series: Sequence[Any], initial_states: Any, feedback: Any, engine: str
 ) -> _Plan:
+    """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
     inputs = [
         as_series(f"series[{i}]", X, reservoir.n_features, dtype) for i, X in enumerate(series)
@@ -155,6 +177,7 @@ def _plan(
             raise ValueError(f"initial_states must have shape {starts.shape}; got {given.shape}.")
         for i, state in enumerate(given):
             starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
+    # one engine for all series: sums that may overflow are left to the NumPy reference
     bounded = get_activation(reservoir.activation).bounded
     extreme = any(
         may_overflow(reservoir, X, F, x, 0.0)
@@ -163,10 +186,11 @@ def _plan(
     n_steps = sum(len(X) for X in inputs)
     kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
+    # series of similar length share a group, so that few lanes run empty
     order = sorted((i for i, X in enumerate(inputs) if len(X)), key=lambda i: -len(inputs[i]))
     size = _kernels.LANES if lanes else min(_GROUP, max(len(order), 1))
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
-    chosen = "numba" if kernels else "numpy"  # for the whole, not for each by its own length
+    chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
     check = extreme or not bounded
     return _Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups)
 
@@ -183,23 +207,27 @@ def _each_feedback(
 def _lockstep(
     plan: _Plan, group: list[int], whole: Array | None
 ) -> Iterator[tuple[int, int, Array]]:
-    """Step a group, longest first, side by side until few of them are left.
+    """Run a group of series side by side, and the last few of them one by one.
 
-    The states go into `whole`, of shape (size, longest, n_units), or into memory that is used
-    again and again.
+    The states go into `whole`, of shape (plan.size, longest, n_units); without it, into a buffer
+    that is overwritten by the next block. Yields the number of the series, the row at which a block
+    begins, and the block, as `iter_many` does.
     """
     reservoir, inputs, feedback = plan.reservoir, plan.inputs, plan.feedback
     n_units = reservoir.n_units
+    # so many steps at a time that the block of states stays small, but not below 8
     rows = int(np.clip(_BLOCK_SIZE // (n_units * plan.size), 8, _BLOCK_ROWS))
     reused = None if whole is not None else np.empty((plan.size, rows, n_units), reservoir.dtype)
     states, now = plan.starts[group], 0
     advance = _compiled.advance_lanes if plan.lanes else reference.advance_many
     while len(group) >= _FEWEST[plan.lanes]:
+        # all series of the group up to the end of the shortest, or to that of the block
         stop = min(now + rows, len(inputs[group[-1]]))
         place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]
         here = [np.hstack([inputs[i][now:stop], *_part(feedback[i], now, stop)]) for i in group]
         with np.errstate(over="ignore", invalid="ignore"):
             advance(reservoir, states, np.stack(here), place)
+        # the series that end here leave the group
         remaining = [k for k, i in enumerate(group) if len(inputs[i]) > stop]
         before, states = states, place[remaining, -1]  # a copy, before anyone may change the block
         for i, state, block in zip(group, before, place, strict=False):
@@ -208,6 +236,7 @@ def _lockstep(
                 check_states(reservoir, state, inputs[i][now:stop], received, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
+    # too few are left to share a product: each goes on alone
     for k, (i, state) in enumerate(zip(group, states, strict=True)):
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
         out = None if whole is None else whole[k, now : len(inputs[i])]

@@ -1,4 +1,4 @@
-"""A reservoir that runs on its own outputs."""
+"""Closed loop: a reservoir that receives its own readout's outputs."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ def run_closed_loop(
     reservoir : Reservoir
     readout : (coef, intercept) or callable
         ``y[k] = coef @ features + intercept``, coef of shape (n_outputs, n_units [+ n_features]);
-        or ``readout(features) -> (n_outputs,)``. The features are the state, then the input;
-        a callable must not keep or change them: one array is used again and again.
+        or ``readout(features) -> (n_outputs,)``. The features are the state, then the input if
+        `include_input`. A callable must neither keep nor change the array that it receives, which
+        is reused for every step.
     n_steps : int
         Number of steps; 0 returns no rows.
     initial_state : array of shape (n_units,), optional
@@ -57,12 +58,11 @@ def run_closed_loop(
     include_input : bool, default=False
         Whether the features hold the input behind the state.
     clip : (low, high), optional
-        Bounds, numbers or arrays of shape (n_outputs,), that outputs are held to where they are fed
-        back; what is returned is not clipped. A reservoir that is certified for a range of inputs
-        then stays inside it.
+        Bounds, numbers or arrays of shape (n_outputs,), to which outputs are clipped where they are
+        fed back; the outputs that are returned are not clipped. The inputs of a reservoir whose
+        stability is certified for a range then stay in that range.
     return_steps : bool, default=False
-        Whether to say how many rows are sound, and leave the warning of a loop that diverged to
-        the caller.
+        Whether to also return `n_sound`, in place of the warning of a loop that diverged.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`. With a readout that is a function "auto" takes NumPy.
 
@@ -72,22 +72,22 @@ def run_closed_loop(
     state : array of shape (n_units,)
         The state after the last step.
     n_sound : int
-        Only if `return_steps`: n_steps, or the step at which the loop diverged.
+        Only if `return_steps`: how many steps stayed finite, n_steps unless the loop diverged.
 
     Raises
     ------
     ValueError
         If the shapes of readout, exog and reservoir disagree, or bounds of `clip` are crossed; if
-        what a unit receives is infinity less infinity, as in `run`.
+        the sum that a unit receives has infinite terms of both signs, as in `run`.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
     Warns
     -----
     RuntimeWarning
-        If an output or a state leaves the range whose squares are finite: the loop has diverged
-        and stops. The message names the step; the rows from there on repeat the last output
-        inside the range, so that the shape holds and nothing is NaN.
+        If an output or a state becomes so large that its square is not finite: the loop has
+        diverged and stops. The message names the step; the rows from there on repeat the last
+        output before it, so that the shape is as asked for and nothing is NaN.
 
     Examples
     --------
@@ -101,35 +101,25 @@ def run_closed_loop(
     """
     n_steps = check_count("n_steps", n_steps, minimum=0)
     dtype = reservoir.dtype
-    if exog is not None and np.ndim(exog) != 2:
-        raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")
-    n_exog = 0 if exog is None else np.shape(exog)[1]
-    n_outputs = reservoir.n_outputs or reservoir.n_features - n_exog
-    n_inputs = reservoir.n_features if reservoir.W_fb is not None else n_exog
-    if n_outputs < 1 or (exog is None and n_inputs > 0):
-        raise ValueError(
-            f"exog has {n_exog} columns; the reservoir has n_features={reservoir.n_features}"
-            + (" and feedback weights." if reservoir.W_fb is not None else ", outputs included.")
-        )
-    exog = np.zeros((n_steps, 0), dtype) if exog is None else exog
-    exog = as_series("exog", exog, n_inputs, dtype)
-    if len(exog) != n_steps:
-        raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
+    exog, n_outputs = _read_exog(reservoir, exog, n_steps)
+    # what the readout sees: the state first, then room for the input
     features = np.zeros(reservoir.n_units + (reservoir.n_features if include_input else 0), dtype)
     if initial_state is not None:
         features[: reservoir.n_units] = as_vector(
             "initial_state", initial_state, reservoir.n_units, dtype
         )
+    # what the first step receives, and the bounds of what is fed back
     output = np.zeros(n_outputs, dtype)
     if initial_output is not None:
         output = as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = as_limits(clip, n_outputs, dtype)
     state = features[: reservoir.n_units]
-    # sums depend on order, then; outputs may grow to the limit of the loop
+    # sums that overflow depend on the order of their terms; outputs may grow to the loop's limit
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
         loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
     )
+    # kernels know linear readouts only, and leave sums that may overflow to NumPy
     compiled = uses_kernels(reservoir, n_steps, "numpy" if callable(readout) else engine)
     with np.errstate(over="ignore", invalid="ignore"):
         if compiled and not extreme and code_of(reservoir) is not None:
@@ -149,12 +139,37 @@ def run_closed_loop(
     return outputs, state
 
 
+def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, int]:
+    """Return the exogenous inputs, of shape (n_steps, n_exog), and the number of outputs.
+
+    Without feedback weights the outputs are fed back as the first features of the input, and `exog`
+    must hold the others.
+    """
+    if exog is not None and np.ndim(exog) != 2:
+        raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")
+    n_exog = 0 if exog is None else np.shape(exog)[1]
+    n_outputs = reservoir.n_outputs or reservoir.n_features - n_exog
+    n_inputs = reservoir.n_features if reservoir.W_fb is not None else n_exog
+    if n_outputs < 1 or (exog is None and n_inputs > 0):
+        raise ValueError(
+            f"exog has {n_exog} columns; the reservoir has n_features={reservoir.n_features}"
+            + (" and feedback weights." if reservoir.W_fb is not None else ", outputs included.")
+        )
+    exog = np.zeros((n_steps, 0), reservoir.dtype) if exog is None else exog
+    exog = as_series("exog", exog, n_inputs, reservoir.dtype)
+    if len(exog) != n_steps:
+        raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
+    return exog, n_outputs
+
+
 def _linear(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], Array]:
+    """Return a linear readout (coef, intercept) as a function of the features."""
     coef, intercept = _as_coefficients(readout, n_outputs, features)
     return lambda v: coef @ v + intercept
 
 
 def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Array, Array]:
+    """Return coef and intercept of a linear readout in the dtype of the features, after checks."""
     coef, intercept = readout
     coef = np.asarray(coef, dtype=features.dtype)
     if coef.shape != (n_outputs, features.size):
@@ -169,7 +184,7 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
 
 
 def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
-    """Return the bounds that `clip` asks for, lower ones first; None for none."""
+    """Return the bounds in `clip` as arrays (low, high), after checks; None if `clip` is None."""
     if clip is None:
         return None
     try:
@@ -186,26 +201,37 @@ def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | No
 
 
 def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[Array, Array]:
-    """Return what an output and what an exogenous input does to the units, units first."""
+    """Return the weights by which outputs and exogenous inputs enter the units.
+
+    Returns
+    -------
+    from_output : array of shape (n_units, n_outputs)
+        W_fb, or without it the first columns of W_in.
+    from_exog : array of shape (n_units, n_exog)
+        The columns of W_in behind the first `n_fed`.
+    """
     W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
     from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
     return np.ascontiguousarray(from_output), W_in[:, n_fed:]
 
 
 def _received(reservoir: Reservoir, output: Array, row: Array) -> tuple[Array, Array | None]:
-    """Return the inputs of a step and what enters through feedback weights."""
+    """Return u[t] and y[t-1] of a step, given the last output and a row of exogenous inputs.
+
+    Without feedback weights the output is part of u[t], and None stands for y[t-1].
+    """
     if reservoir.W_fb is not None:
         return row, output
     return np.concatenate([output, row]), None
 
 
 def loop_limit(dtype: Any) -> float:
-    """Return the bound of the range whose squares are finite."""
+    """Return the largest modulus whose square is finite; a closed loop beyond it has diverged."""
     return float(np.sqrt(np.finfo(dtype).max))
 
 
 def warn_of_divergence(step: int, limit: float) -> None:
-    """Say that a closed loop stopped, and where."""
+    """Warn that a closed loop diverged at a step, and what is returned from there on."""
     warnings.warn(
         f"The closed loop diverged at step {step}: it left the range +-{limit:.1e}. The rows "
         "from there on repeat the last output before it. A larger alpha, noise in "
@@ -224,11 +250,16 @@ def _compiled_loop(
     n_fed: int,
     limits: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, int]:
-    """Do what `_loop` does for a ridge, inside one kernel per block of exogenous inputs."""
+    """Run the closed loop of a linear readout with compiled kernels; otherwise as `_loop`.
+
+    `ridge` is (coef, intercept). One call runs all steps, or a block of them where there are
+    exogenous inputs, so that their products with the weights need not be stored for all steps.
+    """
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
+    # the outputs write themselves into the block; state and output go from block to block
     for start in range(0, len(exog), rows):
         given = np.ascontiguousarray(exog[start : start + rows])
         drive = reservoir.bias[None] + (given @ from_exog.T if given.shape[1] else 0)
@@ -250,6 +281,7 @@ def _compiled_loop(
             code=code_of(reservoir),  # type: ignore[arg-type]
             leaks=reservoir._leaks,
         )
+        # diverged: repeat the last good output
         if done < len(block):
             outputs[start + done :] = block[done - 1] if done else output
             return outputs, state, start + done
@@ -267,7 +299,32 @@ def _loop(
     limits: tuple[Array, Array] | None,
     extreme: bool,
 ) -> tuple[Array, Array, int]:
-    """Step through the closed loop; `features` holds the state first and is written in place."""
+    """Run the closed loop step by step with NumPy.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    readout : callable, ``readout(features) -> (n_outputs,)``
+    features : array of shape (n_units,) or (n_units + n_features,)
+        The initial state, and room for the input if the readout sees it; written in place.
+    output : array of shape (n_outputs,)
+        What the first step receives.
+    exog : array of shape (n_steps, n_exog)
+    n_fed : int
+        How many outputs are part of the input: none with feedback weights, else all.
+    limits : (low, high) or None
+        Bounds of outputs where they are fed back.
+    extreme : bool
+        Whether sums may overflow, so that every step is checked for terms that cancel.
+
+    Returns
+    -------
+    outputs : array of shape (n_steps, n_outputs)
+    state : array of shape (n_units,)
+        The last finite state.
+    n_sound : int
+        How many steps stayed finite.
+    """
     n_units, n_outputs = reservoir.n_units, output.size
     state, tail = features[:n_units], features[n_units:]
     from_output, from_exog = _weights_of_loop(reservoir, n_outputs, n_fed)
@@ -283,6 +340,7 @@ def _loop(
         fed = output if limits is None else np.clip(output, *limits)
         if extreme and (np.abs(fed) < limit).all():  # beyond it the loop has diverged
             refuse_cancelling(reservoir, state, *_received(reservoir, fed, row), step=k)
+        # the reservoir's step, in place
         np.dot(from_output, fed, out=z)
         z += reservoir.bias
         if row.size:
@@ -293,16 +351,18 @@ def _loop(
         last_state[:] = state
         state *= keep
         state += z
+        # the readout, from the new state and the input that led to it
         if tail.size:
             tail[:n_fed], tail[n_fed:] = fed[:n_fed], row
-        # states that overflow count as well, where a readout might hide them
+        # a readout may map states beyond the limit to finite outputs, so they are checked as well
         sound = bounded or bool((np.abs(state) < limit).all())
         new = np.asarray(readout(features), dtype=features.dtype) if sound else output
         if new.shape != output.shape:
             raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
+        # diverged: repeat the last good output
         if not sound or not (np.abs(new) < limit).all():
             outputs[k:] = outputs[k - 1] if k else output
             return outputs, last_state, k
         outputs[k] = new
-        output = outputs[k]  # a copy of its own: a readout may hand out a view of the features
+        output = outputs[k]  # a copy, because a readout may return a view of the features
     return outputs, state.copy(), len(exog)

@@ -1,4 +1,4 @@
-"""Who steps: the NumPy reference, or compiled kernels."""
+"""The choice of the engine that runs a reservoir: the NumPy reference, or compiled kernels."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from reservoir.dynamics.reservoir import Reservoir
 
 ENGINES = ("auto", "numpy", "numba")
 
-# What the NumPy engine takes, in seconds: per step, per unit and per connection. Measured by
+# Seconds that the NumPy engine takes per step, per unit and per connection. Measured by
 # examples/benchmarks/engines.py; only their order of magnitude matters.
 _PER_STEP, _PER_UNIT, _PER_CONNECTION = 4e-6, 3e-9, 0.6e-9
-# Kernels are for jobs that would take NumPy so many seconds. Importing numba and reading compiled
-# code from the disk takes .26 s, once per process: a search or a loop over such jobs soon has it
-# back, and whoever runs but one will hardly notice. With no place on the disk each process
-# compiles, 1.5 s.
+# Kernels are used for jobs that would take NumPy at least so many seconds: the first number if
+# compiled code can be read from the disk, the second if it must be compiled. Importing numba and
+# reading the code takes .26 s, once per process: a search or a loop over jobs of .01 s soon makes
+# up for it, and a single job is hardly delayed. Compiling takes each process 1.5 s.
 _WORTH_LOADING, _WORTH_COMPILING = 0.01, 3.0
-_DENSE_UNITS = 500  # beyond, the product takes nearly all of a step, and BLAS has nothing to lose
+_DENSE_UNITS = 500  # for a larger dense W the product takes nearly all the time, and BLAS is faster
 
 
 def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
-    """Whether to step with compiled kernels; a function of the job alone, not of what ran before.
+    """Whether to run `n_steps` steps with compiled kernels.
 
-    So the same call gives the same bits every time.
+    The answer depends on the reservoir, the number of steps and `engine`, never on what the process
+    did before, so that the same call gives the same bits every time.
     """
     check_choice("engine", engine, ENGINES)
     if engine == "numpy":
         return False
     if engine == "numba":
         return demand()
+    # "auto": where kernels exist, are not slower than BLAS, and are worth their loading time
     if not _kernels.usable() or code_of(reservoir) is None:
         return False
     if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:
@@ -43,22 +45,26 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
 
 
 def engine_for(reservoir: Reservoir, n_steps: int) -> str:
-    """Return the engine of a model that was trained on so many steps, for all that it does later.
+    """Return the engine of a model, "numba" or "auto", by the number of steps that it is fitted on.
 
-    Small jobs then go with the large one before: what it loaded is loaded.
+    If fitting takes kernels, they are loaded, and later small jobs of the model (predictions of a
+    few rows, say) use them as well; under "auto" each later job chooses by its own size.
     """
     return "numba" if uses_kernels(reservoir, n_steps, "auto") else "auto"
 
 
 def numpy_seconds_per_step(reservoir: Reservoir) -> float:
-    """Return about how long the NumPy engine takes for a step."""
+    """Return an estimate of the seconds that the NumPy engine takes for a step."""
     W = reservoir._product_W
     connections = W.nnz if sp.issparse(W) else W.size
     return _PER_STEP + _PER_UNIT * reservoir.n_units + _PER_CONNECTION * connections
 
 
 def code_of(reservoir: Reservoir) -> int | None:
-    """Return the kernels' number of the activation; None for one that they do not know."""
+    """Return the number by which kernels know the activation, or None if they do not know it.
+
+    An `Activation` that only shares its name with the entry of `ACTIVATIONS` is not known.
+    """
     activation = get_activation(reservoir.activation)
     if ACTIVATIONS.get(activation.name) != activation:
         return None
@@ -66,7 +72,10 @@ def code_of(reservoir: Reservoir) -> int | None:
 
 
 def demand() -> bool:
-    """Load the kernels that were asked for by name; False where numba is told not to compile."""
+    """Load the kernels for ``engine="numba"``, and return whether they can be used.
+
+    False where numba is told not to compile (``NUMBA_DISABLE_JIT``); without numba, ImportError.
+    """
     if not _kernels.installed():
         raise ImportError(
             'engine="numba" needs numba: pip install "reservoir-esn[fast]". engine="auto" does '

@@ -1,4 +1,4 @@
-"""Driving a reservoir with a given series, block by block."""
+"""Open loop: a reservoir driven by a given series, block by block."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from reservoir.dynamics._extremes import check_states, may_overflow
 from reservoir.dynamics.engines import uses_kernels
 from reservoir.dynamics.reservoir import Reservoir, as_vector, refuse_complex
 
-_BLOCK_ROWS = 512  # long enough for one GEMM and one rank-k update, short enough for the cache
-_BLOCK_SIZE = 2**22  # at most so many numbers in a block of states: 32 MiB of doubles
+_BLOCK_ROWS = 512  # enough rows for matrix products at full speed, few enough for the cache
+_BLOCK_SIZE = 2**22  # largest number of entries in a block of states: 32 MiB of doubles
 
 
 def run(
@@ -41,11 +41,11 @@ def run(
         zero for a series that starts fresh. Required if and only if the reservoir has feedback
         weights.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        What steps. "numba" runs compiled kernels (extra ``fast``), "numpy" none. "auto" takes
-        kernels where numba is installed and the job would take NumPy longer than .01 s: for
-        smaller ones reading the kernels from the disk costs more than it saves. The choice
-        depends on the sizes alone, so that the same call gives the same bits; the engines agree
-        to rounding.
+        What computes the steps. "numba" runs compiled kernels (extra ``fast``), "numpy" does not.
+        "auto" takes kernels where numba is installed and the job would take NumPy longer than
+        .01 s: for smaller ones reading the kernels from the disk costs more than it saves. The
+        choice depends on the sizes alone, so that the same call gives the same bits; the engines
+        agree to rounding.
 
     Returns
     -------
@@ -55,10 +55,10 @@ def run(
     Raises
     ------
     ValueError
-        If shapes disagree, an input is NaN or infinite, or the states leave the range of floating
-        point (an unbounded activation); if inputs near the largest float cancel: where the terms
-        that a unit receives overflow on both sides of zero, nothing is known of their sum. Where
-        they overflow on one side a bounded activation saturates.
+        If shapes disagree, an input is NaN or infinite, or the states overflow (an unbounded
+        activation); if inputs are so large that the sum which a unit receives has infinite terms of
+        both signs, and is undefined. Where the terms overflow on one side of zero only, a bounded
+        activation saturates.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -103,10 +103,11 @@ def iter_states(
     generator : numpy.random.Generator, optional
         Where the noise comes from; required when `noise` is positive.
     out : array of shape (n_samples, n_units), optional
-        Where the states go. By default one buffer is used again and again: copy what you keep.
+        Where the states are written. By default one buffer is reused for all blocks: copy what you
+        keep.
     buffer : array of shape (rows, n_columns), optional
-        That buffer, C-ordered, of the reservoir's dtype, with at least n_units columns. The states
-        are written into the first ones; the others are left alone, for features that stand beside.
+        The buffer to be reused, C-ordered, of the reservoir's dtype, with at least n_units columns.
+        The states are written into the first ones; the others are left alone, for further features.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`.
 
@@ -131,6 +132,7 @@ def iter_states(
     >>> [(start, block.shape) for start, block in iter_states(res, np.zeros((600, 1)))]
     [(0, (512, 1)), (512, (88, 1))]
     """
+    # check what is given
     dtype = reservoir.dtype
     X = as_series("X", X, reservoir.n_features, dtype)
     feedback = as_feedback(reservoir, feedback, len(X))
@@ -143,14 +145,15 @@ def iter_states(
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
+    # sums that may overflow depend on the order of their terms: they are left to the reference
     bounded = get_activation(reservoir.activation).bounded
     extreme = may_overflow(reservoir, X, feedback, state, noise)
-    # sums that overflow depend on their order: there the reference alone says what comes out
     compiled = uses_kernels(reservoir, len(X), engine) and not (bounded and extreme)
     engine_of = _compiled if compiled else reference
     if out is None and buffer is None:
         buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
     rows = block_rows(reservoir.n_units, len(X)) if buffer is None else len(buffer)
+    # block by block: where its states go, its noise, its steps
     for start in range(0, len(X), rows):
         stop = min(start + rows, len(X))
         place = out[start:stop] if out is not None else buffer[: stop - start]  # type: ignore[index]
@@ -171,6 +174,7 @@ def iter_states(
 def _check_memory(
     reservoir: Reservoir, n_samples: int, out: Array | None, buffer: Array | None
 ) -> None:
+    """Refuse an `out` or a `buffer` of another shape, dtype or order than `iter_states` needs."""
     dtype, n_units = reservoir.dtype, reservoir.n_units
     if out is not None and buffer is not None:
         raise ValueError("Give out or buffer, not both: each says where the states go.")
@@ -190,12 +194,12 @@ def _check_memory(
 
 
 def block_rows(n_units: int, n_samples: int) -> int:
-    """Return how many rows a block of states has."""
+    """Return the number of steps in a block, so that its states take at most 32 MiB."""
     return max(1, min(_BLOCK_ROWS, _BLOCK_SIZE // n_units, n_samples))
 
 
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    """Return a series as finite numbers of one dtype, (n_samples, n_columns)."""
+    """Return a series as an array of shape (n_samples, n_columns) and of `dtype`, after checks."""
     refuse_complex(name, X)
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
@@ -210,7 +214,10 @@ def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
 
 
 def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
-    """Return what enters through the feedback weights, (n_samples, n_outputs), if any."""
+    """Return the outputs that enter through the feedback weights, after checks.
+
+    An array of shape (n_samples, n_outputs), or None if the reservoir has no feedback weights.
+    """
     if reservoir.W_fb is None:
         if feedback is not None:
             raise ValueError("feedback was given, but the reservoir has no feedback weights W_fb.")

@@ -1,4 +1,4 @@
-"""Stepping with NumPy: the specification that every other engine must equal."""
+"""The engine "numpy": the reference that every other engine must reproduce, to rounding."""
 
 from __future__ import annotations
 
@@ -26,14 +26,36 @@ def advance(
     feedback: Array | None,
     kicks: Array | None,
 ) -> None:
-    """Write the states that follow `state` into the first columns of `place`, a row per input."""
+    """Run a block of steps, and write the states into the first columns of `place`.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    state : array of shape (n_units,)
+        The state before the first step.
+    place : array of shape (n_steps, at least n_units)
+        Written: row t is the state after step t.
+    X : array of shape (n_steps, n_features)
+    feedback : array of shape (n_steps, n_outputs) or None
+        Row t is y[t-1], if the reservoir has feedback weights.
+    kicks : array of shape (n_steps, n_units) or None
+        Noise that is added to the state after each step.
+    """
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
-    step_through(reservoir, state, block, kicks, recurrence(reservoir._product_W))
+    step_through(reservoir, state, block, kicks, recurrence(recurrent_matrix(reservoir)))
+
+
+def recurrent_matrix(reservoir: Reservoir) -> Matrix:
+    """Return W in the form for fast products: dense if more than half of its entries are stored."""
+    return reservoir._product_W
 
 
 def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) -> None:
-    """Write W_in u[t] + bias + W_fb y[t-1] into `out`: one GEMM for the whole block."""
+    """Write the drive W_in u[t] + bias + W_fb y[t-1] of all rows into `out`.
+
+    One matrix product for the block; X, feedback and `out` have a row per step.
+    """
     if sp.issparse(reservoir.W_in):
         out[:] = (reservoir.W_in @ X.T).T
     else:
@@ -44,7 +66,10 @@ def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) 
 
 
 def recurrence(W: Matrix) -> Callable[[Array, Array], None]:
-    """Return ``add(x, z)``, which adds W x to z in place, without allocating where it can."""
+    """Return a function ``add(x, z)`` that adds W x to z in place.
+
+    It allocates no memory, unless W is sparse and SciPy's private routine is missing.
+    """
     n_units = W.shape[0]
     if sp.issparse(W) and _csr_matvec is not None:
         indptr, indices, data = W.indptr, W.indices, W.data
@@ -72,12 +97,16 @@ def step_through(
     kicks: Array | None,
     add_recurrence: Callable[[Array, Array], None],
 ) -> None:
-    """Turn the projected inputs in `block` into states, row by row, in place."""
+    """Turn the drives in `block`, as `project` writes them, into states, row by row, in place.
+
+    `add_recurrence` is a function as `recurrence` returns it; the others are as in `advance`.
+    """
     activate = get_activation(reservoir.activation).function
     leak = reservoir.leak_rate
     leaky = np.any(np.not_equal(leak, 1.0))
     keep = np.asarray(1 - leak, dtype=block.dtype)
     kept = np.empty_like(state)
+    # `row` is first the drive, then the pre-activation, then the state
     for t, row in enumerate(block):
         add_recurrence(state, row)
         activate(row, out=row)
@@ -91,19 +120,21 @@ def step_through(
 
 
 def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
-    """Step several sequences side by side.
+    """Run several sequences of equal length side by side.
 
     Parameters
     ----------
     reservoir : Reservoir
     states : array of shape (n_sequences, n_units)
+        The states before the first step.
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
-        With the outputs that are fed back behind the features.
+        The features, then the outputs that are fed back, if any.
     place : array of shape (at least n_sequences, n_steps, n_units)
-        Where the states go.
+        Written: the states.
     """
     n_sequences, n_steps, _ = inputs.shape
-    W, k = reservoir._product_W, reservoir.n_features
+    W, k = recurrent_matrix(reservoir), reservoir.n_features
+    # the drives of all steps, written where the states will be
     block = place[:n_sequences]
     for rows, given in zip(block, inputs, strict=True):
         project(reservoir, given[:, :k], None if reservoir.W_fb is None else given[:, k:], rows)
@@ -111,6 +142,7 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Arra
     leak = np.asarray(reservoir.leak_rate, block.dtype)[..., None]
     leaky, keep = np.any(np.not_equal(leak, 1.0)), np.asarray(1 - leak, block.dtype)
     x = np.array(states.T, order="C")  # one sequence per column
+    # one product with W per step, for all sequences
     for t in range(n_steps):
         z = np.array(block[:, t].T, order="C")
         if sp.issparse(W) and _csr_matvecs is not None:

@@ -1,4 +1,4 @@
-"""The reservoir as data, one step of it, and the Jacobian of that step."""
+"""The reservoir as an immutable record, one step of it, and the Jacobian of that step."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows, repeat_leaks
+from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers
 from reservoir.activations import Activation, get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
 
 
+@saved
 @dataclass(frozen=True, eq=False, repr=False)
 class Reservoir:
     """A reservoir: recurrent, input and feedback weights, bias, leak rate and activation.
@@ -71,6 +73,7 @@ class Reservoir:
     W_fb: Array | None = None
 
     def __post_init__(self) -> None:
+        # W decides the dtype of all the others
         for name in ("W", "W_in", "bias") if self.W_fb is None else ("W", "W_in", "bias", "W_fb"):
             _refuse_texts(name, getattr(self, name))
         dtype = np.float32 if getattr(self.W, "dtype", None) == np.float32 else np.float64
@@ -83,6 +86,7 @@ class Reservoir:
             raise ValueError(
                 f"W_in must have shape (n_units={n_units}, n_features); got {W_in.shape}."
             )
+        # copies of the rest, in that dtype and of shapes that fit W
         values: dict[str, Any] = {"W": W, "W_in": W_in}
         values["bias"] = as_vector("bias", self.bias, n_units, dtype)
         values["leak_rate"] = as_leak(self.leak_rate, n_units, dtype)
@@ -94,6 +98,7 @@ class Reservoir:
                     f"got {W_fb.shape}."
                 )
             values["W_fb"] = W_fb
+        # a known activation is kept by its name; the class is frozen, so fields are set by object
         activation = get_activation(self.activation)
         if not isinstance(self.activation, Activation):
             values["activation"] = activation.name
@@ -102,6 +107,7 @@ class Reservoir:
         self._freeze()
 
     def _freeze(self) -> None:
+        """Make every array read-only."""
         for value in vars(self).values():
             parts = (value.data, value.indices, value.indptr) if sp.issparse(value) else (value,)
             for part in parts:
@@ -117,39 +123,43 @@ class Reservoir:
 
     @cached_property
     def _product_W(self) -> Matrix:
-        """W as products with it are fastest: dense where more than half of it is stored."""
+        """W in the form for fast products: dense if more than half of its entries are stored."""
         crowded = sp.issparse(self.W) and self.W.nnz > self.W.shape[0] ** 2 / 2
         return self.W.toarray() if crowded else self.W
 
     @cached_property
     def _packed(self) -> Sell | Dense:
-        """W as the kernels read it for one sequence; made once, never pickled."""
+        """W in the layout that kernels read for one sequence; made once, never pickled."""
         return pack(self._product_W)
 
     @cached_property
     def _packed_rows(self) -> Rows:
-        """[W, W_in, W_fb, bias] as the kernels read it for eight sequences at a time."""
+        """[W, W_in, W_fb, bias] in the layout that kernels read for eight sequences at a time."""
         return pack_rows(self.W, self.W_in, self.W_fb, self.bias[:, None])
 
     @cached_property
     def _leaks(self) -> Leaks:
-        """The leak rates as the kernels read them."""
+        """Leak rates a and 1 - a, one per unit, as kernels read them for one sequence."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype)
 
     @cached_property
     def _lane_leaks(self) -> Leaks:
+        """Leak rates a and 1 - a, eight of each per unit, as kernels read them for eight lanes."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype, LANES)
 
     @cached_property
     def _drive_weights(self) -> Array:
-        """[bias, W_in, W_fb]' in C order, dense: what a kernel adds row by row."""
+        """The transpose of [bias, W_in, W_fb], dense: a row for the bias and one for each input."""
         W_in = self.W_in.toarray() if sp.issparse(self.W_in) else self.W_in
         parts = [self.bias[:, None], W_in] + ([] if self.W_fb is None else [self.W_fb])
         return np.array(np.hstack(parts).T, order="C")
 
     @cached_property
     def _largest_row_sum(self) -> float:
-        """Largest sum of |W|, |W_in|, |W_fb| and |bias| over a row, in double precision."""
+        """Largest row sum of [|W|, |W_in|, |W_fb|, |bias|], in double precision.
+
+        With states, inputs and outputs of modulus 1 or less no unit receives more.
+        """
         parts = (self.W, self.W_in, self.W_fb, self.bias[:, None])
         with np.errstate(over="ignore"):
             sums = [
@@ -194,6 +204,7 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
+    """Return a copy of a matrix, as a csr_array if it is sparse, else in C order, after checks."""
     refuse_complex(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
@@ -211,7 +222,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 
 def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
-    """Return finite numbers of one dtype, one per unit, say."""
+    """Return a copy of a vector, of shape (size,) and of `dtype`, after checks."""
     refuse_complex(name, value)
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=dtype)
@@ -223,19 +234,19 @@ def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
 
 
 def refuse_complex(name: str, value: Any) -> None:
-    """Refuse complex numbers, of which only the real part would be used."""
+    """Refuse complex numbers: NumPy would drop the imaginary part."""
     if np.iscomplexobj(value):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
 
 def _refuse_texts(name: str, value: Any) -> None:
-    """Refuse what NumPy would turn into weights without a word."""
+    """Refuse strings, dates and objects, which NumPy would silently turn into numbers."""
     if not sp.issparse(value) and np.asarray(value).dtype.kind not in "biufc":
         check_numbers(name, value)  # says what it is
 
 
 def as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
-    """Return the leak rates, within (0, 1]: a float, or one per unit."""
+    """Return the leak rate as a float, or one per unit as an array; refuse those not in (0, 1]."""
     leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
         raise ValueError(
@@ -325,6 +336,7 @@ def step_jacobian(
 
 
 def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array:
+    """Return W x + W_in u + bias + W_fb y_prev of one step, after checks."""
     u = as_vector("u", u, reservoir.n_features, reservoir.dtype)
     if y_prev is not None:
         if reservoir.W_fb is None:

@@ -1,13 +1,15 @@
-"""Estimators with scikit-learn's interface: thin shells over functions on arrays."""
+"""Estimators with scikit-learn's interface: thin shells over functions on arrays.
 
-from reservoir.estimators.classifier import ESNClassifier
-from reservoir.estimators.esn import ESNRegressor
-from reservoir.estimators.forecast import forecast
+`esn` and `rnn` hold the two families, `forecasting` what runs them on their own outputs. What both
+share is beside: `_parameters` (each written once), `_progress` (where an estimator stands in its
+data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and predict).
+"""
+
+from reservoir.estimators.esn import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
-from reservoir.estimators.rnn import RNNRegressor
-from reservoir.estimators.rnn_classifier import RNNClassifier
+from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
 from reservoir.estimators.stream import Stream
-from reservoir.estimators.transformer import ReservoirTransformer
 
 __all__ = [
     "ESNClassifier",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 
 _CHUNK = 2**14  # rows that are compared at a time: no copy of a long series
 _MAX_PAIRS = 64  # kept so that a pipeline's own scaling can be checked later
 
 
+@saved
 class Pairing:
     """Compares targets with the inputs one step later, sequence by sequence.
 

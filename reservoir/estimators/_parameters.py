@@ -1,49 +1,207 @@
-"""The parameters that the echo state estimators share, checked."""
+"""Parameters of estimators, each written once: its default, its documentation, its check.
+
+An estimator is a dataclass, and its parameters are fields that it inherits: `ReservoirParameters`
+for what describes a reservoir, `SequenceParameters` for what every estimator of sequences has, and
+its own. `documented` puts the descriptions into the docstring, `check_parameters` runs the checks.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+import textwrap
+from collections.abc import Callable
+from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
-from reservoir._validation import (
-    check_choice,
-    check_count,
-    check_n_jobs,
-    check_number,
-    check_penalties,
-    check_switch,
-)
+from reservoir._validation import check_choice, check_count
 
-_SELECTIONS = ("gcv", "blocked", "holdout")
+_T = TypeVar("_T", bound=type)
+Check = Callable[[str, Any], Any]
+
+
+def parameter(default: Any, kind: str, text: str = "", check: Check | None = None) -> Any:
+    """Return a field of an estimator.
+
+    Parameters
+    ----------
+    default : object
+    kind : str
+        What it may be, as numpydoc writes it behind the colon.
+    text : str
+        What it does, and why the default is what it is.
+    check : callable, optional
+        ``check(name, value)`` refuses what the parameter may not be. None where it is refused at
+        the place that it is for, as those of a reservoir are.
+    """
+    about = {"kind": kind, "text": inspect.cleandoc(text), "check": check}
+    return field(default=default, metadata=about)
+
+
+def changed(
+    cls: type,
+    name: str,
+    *,
+    default: Any = MISSING,
+    kind: str = "",
+    text: str = "",
+    more: str = "",
+) -> Any:
+    """Return a parameter of `cls` with another default, kind or text, or with more text."""
+    old = cls.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    return parameter(
+        old.default if default is MISSING else default,
+        kind or old.metadata["kind"],
+        "\n".join(part for part in (text or old.metadata["text"], inspect.cleandoc(more)) if part),
+        old.metadata["check"],
+    )
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters of an echo state estimator that cannot be right, or not together."""
-    check_number("noise", estimator.noise, low=0.0)
-    for name in ("fit_intercept", "include_input", "feedback", "alpha_per_target"):
-        check_switch(name, getattr(estimator, name))
-    check_choice("alpha_selection", estimator.alpha_selection, _SELECTIONS)
-    if not isinstance(estimator.verbose, (bool, np.bool_)):
-        check_count("verbose", estimator.verbose, minimum=0)
-    check_n_jobs(estimator.n_jobs)
-    if check_penalties("alpha", estimator.alpha).ndim > 1 or np.size(estimator.alpha) == 0:
-        raise ValueError(
-            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
-            f"shape {np.shape(estimator.alpha)}."
-        )
-    if estimator.missing_targets == "skip" and estimator.feedback:
-        raise ValueError(
-            "missing_targets='skip' cannot go with feedback=True: each target is fed back "
-            "into the next step. Fill the missing targets, or use feedback=False."
-        )
-    if estimator.readout is not None:
-        if np.ndim(estimator.alpha) > 0:
-            raise ValueError(
-                "alpha is an array, but readout= replaces the ridge that would choose from "
-                "it. Give a number, or search over the readout's own parameters."
-            )
-        if not hasattr(estimator.readout, "fit") or not hasattr(estimator.readout, "predict"):
-            raise TypeError(
-                f"readout must be a scikit-learn estimator or None; got {estimator.readout!r}."
-            )
+    """Refuse parameters that cannot be right, each alone."""
+    for each in fields(estimator):
+        check = each.metadata["check"]
+        if check is not None:
+            check(each.name, getattr(estimator, each.name))
+
+
+def documented(**blocks: str) -> Callable[[_T], _T]:
+    """Fill the docstring of a class: ``{PARAMETERS}`` with its fields, ``{NAME}`` with a block."""
+
+    def fill(cls: _T) -> _T:
+        parts = {"PARAMETERS": "\n".join(_entry(each) for each in fields(cls))}  # type: ignore[arg-type]
+        lines: list[str] = []
+        for line in (cls.__doc__ or "").splitlines():
+            name = line.strip().removeprefix("{").removesuffix("}")
+            text = (parts | blocks).get(name) if line.strip() == f"{{{name}}}" else None
+            lines.append(line if text is None else textwrap.indent(text.strip("\n"), "    "))
+        cls.__doc__ = "\n".join(lines)
+        return cls
+
+    return fill
+
+
+def _entry(each: Any) -> str:
+    """Return what numpydoc says of a field."""
+    default = f"default={each.default!r}".replace("'", '"')
+    kind, text = each.metadata["kind"], each.metadata["text"]
+    head = f"{each.name} : {kind}, " + ("optional" if each.default is None else default)
+    return f"{head}\n{textwrap.indent(text, '    ')}" if text else head
+
+
+def natural_or_switch(name: str, value: Any) -> None:
+    """Check a verbosity: a count, or a switch."""
+    if not isinstance(value, (bool, np.bool_)):
+        check_count(name, value, minimum=0)
+
+
+def one_of(*names: str) -> Check:
+    """Return the check that a value is one of these names."""
+    return partial(check_choice, known=names)
+
+
+@dataclass(eq=False, repr=False)
+class ReservoirParameters:
+    """What describes a reservoir; `reservoir.building` checks it where it is used."""
+
+    n_units: int = parameter(
+        100,
+        "int",
+        """Number of reservoir units N. More units fit more, at a cost that grows with N for a step
+        (sparse topologies) and with N^3 for the fit; 100 answers within a second.""",
+    )
+    _: KW_ONLY
+    topology: Any = parameter(
+        "random_sparse",
+        "str, callable or array",
+        """Who receives from whom: a name in `reservoir.topologies.TOPOLOGIES`, ``f(n_units,
+        random_state=...)``, or W itself, dense or sparse, (n_units, n_units).""",
+    )
+    in_degree: float = parameter(
+        10,
+        "int or float in (0, 1]",
+        """Connections per unit, or their density; ignored by topologies without it. Ten keep the
+        cost of a step linear in N without loss on the usual tasks.""",
+    )
+    weights: Any = parameter(
+        "normal",
+        '{"normal", "uniform", "bernoulli"} or scipy.stats distribution',
+        """Law of the recurrent weights; ignored by topologies without it.""",
+    )
+    input_weights: Any = parameter(
+        "uniform",
+        "str, scipy.stats distribution, callable or array",
+        """Law of W_in, ``f(n_units, n_features, random_state=...)``, or W_in itself, taken as
+        given.""",
+    )
+    spectral_radius: float | None = parameter(
+        0.9,
+        "float or None",
+        """Largest absolute eigenvalue that W is scaled to; larger remembers longer. None leaves W
+        as it is (a delay line has radius 0 and cannot be scaled).""",
+    )
+    leak_rate: Any = parameter(
+        1.0,
+        "float in (0, 1] or array of shape (n_units,), per step",
+        """How much of the state is new at each step; lower it for slow series.""",
+    )
+    activation: Any = parameter(
+        "tanh",
+        "str or Activation",
+        """"tanh", "logistic", "relu", "leaky_relu", "softplus" or "identity".""",
+    )
+    input_scaling: Any = parameter(
+        1.0,
+        "float or array of shape (n_features,)",
+        """Input weights are U(-1, 1) times this, per column; 1 suits standardised inputs.""",
+    )
+    bias: Any = parameter(
+        "uniform",
+        "str or array of shape (n_units,)",
+        """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias itself.
+        "stable": with which the reservoir is proved to forget its start, also above spectral
+        radius 1, for every input within the range of X in fit, a tenth of its width added on
+        both sides; `certificate_` says so.""",
+    )
+    bias_scaling: float = parameter(
+        0.1,
+        "float",
+        """Without a bias a tanh reservoir computes odd functions of its input only.""",
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SequenceParameters:
+    """What every estimator of sequences has."""
+
+    initial_state: Any = parameter(
+        "last",
+        '{"last", "zeros", "steady"} or array',
+        """Where a run starts. "last": `predict` goes on from the end of training (so
+        TimeSeriesSplit scores what it should) if fit saw one sequence and X is one; otherwise,
+        and in training, zeros. Where an index of dates, periods or numbers tells that X does
+        not begin right after training, the run starts from "steady" and a warning says so.
+        Without such an index (arrays; rows numbered from 0) nothing can be known, and X is
+        taken to follow: cross-validate with `reservoir.model_selection.ContextSplit` and
+        "zeros". "steady": the state that the first row leads to when it is held, zeros if there
+        is none. An array has shape (n_units,) or (n_sequences, n_units); with feedback the last
+        output may follow the units.""",
+    )
+    sequence_column: Any = parameter(
+        None,
+        "int or str",
+        """Column of X that tells the sequences apart; it counts in `n_features_in_` and never
+        enters the reservoir. Rows of one id must be adjacent.""",
+    )
+    dtype: Any = parameter(
+        "float64",
+        '{"float64", "float32"}',
+        """Of states and outputs. Gram matrices are float64 in either case.""",
+    )
+    random_state: Any = parameter(
+        None,
+        "int, Generator, RandomState or None",
+        """Seed of all weights, and of whatever else is drawn.""",
+    )

@@ -7,52 +7,21 @@ import zipfile
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import BaseEstimator
 from sklearn.frozen import FrozenEstimator
 
+from reservoir._saving import SAVED
 from reservoir._typing import Array
-from reservoir._validation import Ending
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.dynamics import Reservoir
-from reservoir.estimators._pairing import Pairing
-from reservoir.estimators.classifier import ESNClassifier
-from reservoir.estimators.esn import ESNRegressor
-from reservoir.estimators.rnn import RNNRegressor
-from reservoir.estimators.rnn_classifier import RNNClassifier
-from reservoir.estimators.transformer import ReservoirTransformer
-from reservoir.readouts import GramAccumulator
-from reservoir.stability import Certificate
-from reservoir.training.bptt import Network
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
-from reservoir.training.gradient_control import GradientControl
-from reservoir.training.online import OnlineLearner
 
 __all__ = ["load", "save"]
 
 _VERSION = 1
-_ESTIMATORS: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (ESNClassifier, ESNRegressor, ReservoirTransformer, RNNClassifier, RNNRegressor)
-}
-_PARTS: dict[str, Any] = {
-    cls.__name__: cls
-    for cls in (
-        Certificate,
-        Ending,
-        GradientControl,
-        GramAccumulator,
-        GRUCell,
-        LSTMCell,
-        Network,
-        OnlineLearner,
-        Pairing,
-        Reservoir,
-        SimpleCell,
-    )
-}
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:
@@ -92,24 +61,25 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     True
     """
     name = type(model).__name__
-    if _ESTIMATORS.get(name) is not type(model):
+    if not _is_saved(model) or not isinstance(model, BaseEstimator):
+        known = sorted(n for n, cls in SAVED.items() if issubclass(cls, BaseEstimator))
         raise TypeError(
-            f"save takes {', '.join(sorted(_ESTIMATORS))}; got {name}. Use joblib.dump or "
+            f"save takes {', '.join(known)}; got {name}. Use joblib.dump or "
             "skops.io.dump for pipelines and other estimators."
         )
-    arrays: dict[str, Array] = {}
+    written = _Written({}, {})
     params, fitted = _halves(model)
     text = json.dumps(
         {
             "format": "reservoir",
             "version": _VERSION,
             "class": name,
-            "params": {key: _encode(value, key, arrays) for key, value in params.items()},
-            "fitted": {key: _encode(value, key, arrays) for key, value in fitted.items()},
+            "params": {key: _encode(value, key, written) for key, value in params.items()},
+            "fitted": {key: _encode(value, key, written) for key, value in fitted.items()},
         }
     )
     with Path(file).open("wb") as stream:
-        np.savez(stream, allow_pickle=False, header=np.array(text), **arrays)
+        np.savez(stream, allow_pickle=False, header=np.array(text), **written.arrays)
 
 
 def load(file: str | PathLike[str]) -> Any:
@@ -157,8 +127,9 @@ def load(file: str | PathLike[str]) -> Any:
                 f"{file} has format version {header['version']}; this version of reservoir reads "
                 f"up to {_VERSION}. Upgrade reservoir-esn."
             )
+        read = _Read(arrays, [])
         decoded = {
-            part: {key: _decode(value, arrays) for key, value in header[part].items()}
+            part: {key: _decode(value, read) for key, value in header[part].items()}
             for part in ("params", "fitted")
         }
     return _make_estimator([header["class"], decoded["params"], decoded["fitted"]])
@@ -172,7 +143,7 @@ def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 def _make_estimator(parts: list[Any]) -> Any:
     name, params, fitted = parts
-    model = _ESTIMATORS[name](**params)
+    model = SAVED[name](**params)
     model.__dict__.update(fitted)
     return model
 
@@ -185,32 +156,62 @@ def _read_header(arrays: Any) -> dict[str, Any]:
         return {}
 
 
-def _encode(value: Any, name: str, arrays: dict[str, Array]) -> Any:
+class _Written(NamedTuple):
+    """What a file holds so far: arrays by name, and the numbers of parts by identity."""
+
+    arrays: dict[str, Array]
+    parts: dict[int, int]
+
+
+class _Read(NamedTuple):
+    """A file that is read: its arrays, and the parts made so far."""
+
+    arrays: Any
+    parts: list[Any]
+
+
+def _is_saved(value: Any) -> bool:
+    """Whether an object's class may be saved."""
+    return SAVED.get(type(value).__name__) is type(value)
+
+
+def _encode(value: Any, name: str, written: _Written) -> Any:
     """Return JSON for a value; what JSON cannot hold goes into `arrays`, under a key."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.generic):
         value = np.asarray(value)
     if isinstance(value, np.ndarray) and value.dtype != object:
-        key = f"{len(arrays)}:{name}"
-        arrays[key] = value
+        key = f"{len(written.arrays)}:{name}"
+        written.arrays[key] = value
         return {"array": key}
+    # an object that stands in several places is written once
+    if id(value) in written.parts:
+        return {"same": written.parts[id(value)]}
     for kind, (matches, parts, _) in _KINDS.items():
         if matches(value):
-            return {kind: [_encode(part, name, arrays) for part in parts(value)]}
+            found = {kind: [_encode(part, name, written) for part in parts(value)]}
+            if kind == "part":
+                written.parts[id(value)] = len(written.parts)
+            return found
     raise TypeError(
         f"{name}={value!r} cannot be written as arrays and text. Use joblib.dump or skops.io.dump."
     )
 
 
-def _decode(value: Any, arrays: Any) -> Any:
+def _decode(value: Any, read: _Read) -> Any:
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     if kind == "array":
-        array = arrays[content]
+        array = read.arrays[content]
         return array[()] if array.ndim == 0 else array
-    return _KINDS[kind][2]([_decode(part, arrays) for part in content])
+    if kind == "same":
+        return read.parts[content]
+    made = _KINDS[kind][2]([_decode(part, read) for part in content])
+    if kind == "part":
+        read.parts.append(made)
+    return made
 
 
 def _is_generator(value: Any) -> bool:
@@ -242,7 +243,7 @@ def _object_array(items: list[Any]) -> Array:
 
 
 def _make_part(parts: list[Any]) -> Any:
-    cls = _PARTS[parts[0]]
+    cls = SAVED[parts[0]]
     part = cls.__new__(cls)
     fields = dict(zip(parts[1::2], parts[2::2], strict=True))
     if hasattr(part, "__setstate__"):
@@ -288,7 +289,7 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[A
         lambda parts: ACTIVATIONS[parts[0]],
     ),
     "estimator": (
-        lambda v: _ESTIMATORS.get(type(v).__name__) is type(v),
+        lambda v: isinstance(v, BaseEstimator) and _is_saved(v),
         lambda v: [type(v).__name__, *_halves(v)],
         _make_estimator,
     ),
@@ -298,5 +299,5 @@ _KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[A
         lambda parts: FrozenEstimator(parts[0]),
     ),
     "generator": (_is_generator, _generator_parts, _make_generator),
-    "part": (lambda v: _PARTS.get(type(v).__name__) is type(v), _flat_fields, _make_part),
+    "part": (_is_saved, _flat_fields, _make_part),
 }

@@ -1,4 +1,4 @@
-"""Measures of forecasts, and of what a reservoir can compute."""
+"""Errors of forecasts, and measures of a reservoir's memory and of the rank of its states."""
 
 from __future__ import annotations
 

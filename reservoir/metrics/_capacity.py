@@ -1,4 +1,4 @@
-"""What a reservoir can compute: memory and rank."""
+"""What a linear readout can get from a reservoir: memory capacity and rank."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ def memory_capacity(
     reservoir : Reservoir
         With one input and without feedback.
     max_lag : int, default=100
-        Longest lag. Take twice the number of units or so: the sum is cut off there.
+        Longest lag of the sum. About twice the number of units covers all the memory.
     n_train, n_test : int, rows, default=4000
-        Rows of the fit, and of the correlations.
+        Number of rows that the readout is fitted on, and that the correlations are computed on.
     washout : int, rows, at least max_lag, default=200
         Rows before the fit, while the reservoir forgets its zero start.
     alpha : float, default=1e-12
-        Ridge penalty. All lags share one Gram matrix. The default only guards against a
-        singular one: with small inputs (states of 0.01, say) a larger penalty removes memory.
+        Ridge penalty. The default only guards against a singular Gram matrix: with small inputs
+        (states of 0.01, say) a larger penalty reduces the capacity.
     X : array-like of shape (n_samples,) or (n_samples, 1), default=None
-        Input of at least washout + n_train + n_test rows, of which the first are used. None
-        draws it from U(-0.5, 0.5). The theory wants independent draws.
+        Input of at least washout + n_train + n_test rows; further rows are ignored. None draws it
+        from U(-0.5, 0.5). The theory assumes independent draws.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the input; not used if X is given.
     return_profile : bool, default=False
@@ -99,11 +99,13 @@ def memory_capacity(
             f"washout={washout} must be at least max_lag={max_lag}: earlier rows are to be "
             "remembered that were never played. Raise it."
         )
+    # drive the reservoir, and set its states beside the lagged inputs
     _check_driven(reservoir, n_features=1)
     u = _memory_input(X, washout + n_train + n_test, random_state)
     H = run(reservoir, u[:, None])[washout:].astype(float, copy=False)
     windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
     lagged = windows[washout - max_lag :, -2::-1]  # column k - 1: u(t - k)
+    # one ridge readout for all lags, scored on the rows after those of the fit
     gram = GramAccumulator(H.shape[1], max_lag).update(H[:n_train], lagged[:n_train])
     solution = gram.solve(alpha)
     estimate = H[n_train:] @ solution.coef.T + solution.intercept
@@ -121,10 +123,10 @@ def kernel_rank(
     rtol: float = 0.01,
     random_state: RandomState = None,
 ) -> int:
-    """Kernel rank: how many different inputs lead to linearly independent states.
+    """Kernel rank: how many input streams lead to linearly independent states.
 
-    The rank of the matrix of final states after `n_streams` independent input streams [1]_ [2]_:
-    what a linear readout can tell apart.
+    It is the rank of the matrix of the final states under `n_streams` independent input streams
+    [1]_ [2]_. A linear readout can map as many streams to any outputs.
 
     Parameters
     ----------
@@ -183,11 +185,11 @@ def generalization_rank(
     rtol: float = 0.01,
     random_state: RandomState = None,
 ) -> int:
-    """Generalization rank: how strongly states depend on what should not matter any more.
+    """Generalization rank: how strongly states depend on inputs that should have been forgotten.
 
-    As `kernel_rank`, for streams whose last `n_common` rows are the same [1]_ [2]_. Low is good:
-    the reservoir has forgotten the differences. The difference of kernel rank and generalization
-    rank predicts performance [1]_.
+    It is the rank of the final states, as in `kernel_rank`, under streams that differ at first and
+    have their last `n_common` rows in common [1]_ [2]_. Low is good: the reservoir has forgotten
+    the differences. Kernel rank minus generalization rank predicts performance [1]_.
 
     Parameters
     ----------
@@ -223,8 +225,8 @@ def generalization_rank(
 
     Examples
     --------
-    A delay line of 5 units still holds two inputs from before three common ones, and the common
-    ones as one direction more.
+    A delay line of 5 units holds its last five inputs. Three of them are common to all streams and
+    add one dimension, the two before them one each.
 
     >>> import numpy as np
     >>> from reservoir.dynamics import Reservoir
@@ -246,6 +248,7 @@ def generalization_rank(
 
 
 def _check_driven(reservoir: Reservoir, n_features: int | None = None) -> None:
+    """Refuse anything but a `Reservoir` without feedback and with the right number of inputs."""
     if not isinstance(reservoir, Reservoir):
         raise TypeError(
             f"reservoir must be a dynamics.Reservoir; got {type(reservoir).__name__}. A fitted "
@@ -261,6 +264,7 @@ def _check_driven(reservoir: Reservoir, n_features: int | None = None) -> None:
 
 
 def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -> Array:
+    """Return the input of `memory_capacity`, of shape (n_rows,): the first rows of X, or drawn."""
     if X is None:
         return as_generator(random_state).uniform(-0.5, 0.5, n_rows)
     table = as_table("X", X)
@@ -274,12 +278,14 @@ def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -
 
 
 def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Array:
-    """Squared correlation of each pair of columns, its expectation 0 for independent ones.
+    """Return r^2 - (1 - r^2) / (n - 2) for the correlation r of each column of Y and `estimate`.
 
-    `size` bounds the terms whose sum the estimate is: a column that varies by their rounding errors
-    only has no correlation.
+    Its expectation is 0 for independent columns. `size`, of shape (n_columns,), bounds the terms of
+    the sum that each estimate is: an estimate that varies by their rounding errors only is taken
+    for constant, and its correlation for 0.
     """
     n_rows = len(Y)
+    # an estimate that varies less than its own rounding errors is constant
     a, b = Y - Y.mean(axis=0), estimate - estimate.mean(axis=0)
     a2, b2 = (a**2).sum(axis=0), (b**2).sum(axis=0)
     floor = n_rows * (n_rows * np.finfo(float).eps * size) ** 2
@@ -292,6 +298,7 @@ def _adjusted_squared_correlation(Y: Array, estimate: Array, size: Array) -> Arr
 def _streams(
     reservoir: Reservoir, n_streams: int | None, length: int, random_state: RandomState
 ) -> Array:
+    """Return random input streams, of shape (n_streams, length, n_features), from U(-0.5, 0.5)."""
     _check_driven(reservoir)
     n_units, n_features = reservoir.W_in.shape
     n_streams = n_units if n_streams is None else check_count("n_streams", n_streams)
@@ -300,6 +307,7 @@ def _streams(
 
 
 def _rank_of_final_states(reservoir: Reservoir, streams: Array, rtol: float) -> int:
+    """Return the numerical rank of the states after each stream, by singular values."""
     rtol = check_number("rtol", rtol, low=0.0, high=1.0, low_open=True, high_open=True)
     states = np.stack([run(reservoir, stream)[-1] for stream in streams])
     values = np.linalg.svd(states.astype(float, copy=False), compute_uv=False)

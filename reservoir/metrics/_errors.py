@@ -1,4 +1,4 @@
-"""Errors of forecasts, in the units that the field compares them in."""
+"""Errors of forecasts: the normalised root mean squared error, and the valid prediction time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nrmse(
     multioutput: str | ArrayLike = "uniform_average",
     sample_weight: ArrayLike | None = None,
 ) -> float | Array:
-    """Root mean squared error in units of the target's spread.
+    """Normalised root mean squared error: in units of the target's standard deviation or range.
 
     Parameters
     ----------
@@ -28,9 +28,9 @@ def nrmse(
     y_pred : array-like of the same shape
         Predictions.
     normalization : {"std", "range"}, default="std"
-        Divide by the standard deviation of the target (population form, so that the square is
-        the field's NMSE and equals 1 - R^2: 0 is perfect, 1 is as good as the mean), or by its
-        range.
+        Divide by the standard deviation of the target, or by its range. The former is the
+        population standard deviation, so that the square is the NMSE of the literature and equals
+        1 - R^2: 0 is perfect, 1 is as good as predicting the mean.
     multioutput : {"raw_values", "uniform_average"} or array-like of shape (n_outputs,), \
 default="uniform_average"
         As in scikit-learn: one value per output, their mean, or their mean with these weights.
@@ -68,6 +68,7 @@ default="uniform_average"
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
+    # dividing both series first keeps the squares in range
     spread = _spread(truth, weights, normalization)
     with np.errstate(over="ignore"):  # an error beyond the largest float is inf
         return root_mean_squared_error(
@@ -84,7 +85,7 @@ def valid_time(
     lyapunov_time: float | None = None,
     scale: ArrayLike | None = None,
 ) -> float:
-    """How long a forecast of a chaotic system stays close to the truth.
+    """How long a forecast of a chaotic system stays close to the truth: valid prediction time.
 
     The error at a step is ``e(t) = sqrt(mean_j ((y_pred[t, j] - y_true[t, j]) / scale[j])**2)``,
     the root mean square over the channels of the error in units of each channel's standard
@@ -99,12 +100,13 @@ def valid_time(
         The forecast. A value that is not finite counts as an error above the threshold, so
         forecasts that diverge can be measured.
     threshold : float, default=0.3
-        Largest tolerated error, in standard deviations. Values from 0.2 to 0.5 are in use.
+        Largest tolerated error, in standard deviations. Publications use 0.2 to 0.5.
     dt : float, time units of the system, default=1.0
         Time between two rows.
     lyapunov_time : float, time units of the system, default=None
-        Unit of the result, for instance from `reservoir.datasets.LYAPUNOV_TIME`. None gives the
-        time units of the system (steps, if dt is 1).
+        The Lyapunov time, in which the result is expressed; for instance from
+        `reservoir.datasets.LYAPUNOV_TIME`. None gives the result in the time units of the system
+        (in steps, if dt is 1).
     scale : array-like of shape (n_features,), default=None
         Standard deviation of each channel. None takes that of `y_true`, which is a poor
         estimate if `y_true` is only a few Lyapunov times long: give that of the training series.
@@ -141,6 +143,7 @@ def valid_time(
     unit = check_number("lyapunov_time", unit, low=0.0, low_open=True)
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred, finite=False)
     _check_shapes(truth, forecast)
+    # the unit of the error of each channel
     if scale is None:
         spread = _spread(truth, None, "std")
     else:
@@ -150,6 +153,7 @@ def valid_time(
                 f"scale={scale!r} must hold one positive finite number per channel; y_true has "
                 f"{truth.shape[1]}."
             )
+    # the first step beyond the threshold
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.sqrt((((forecast - truth) / spread) ** 2).mean(axis=1))
     beyond = np.flatnonzero(~(error <= threshold))  # NaN is beyond
@@ -166,7 +170,10 @@ def _check_shapes(truth: Array, forecast: Array) -> None:
 
 
 def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
-    """Return the standard deviation or range of each column; squares do not overflow."""
+    """Return the standard deviation or the range of each column, for `normalization` as in `nrmse`.
+
+    Columns are divided by their largest modulus first, so that squares cannot overflow.
+    """
     refuse_constant(truth if weights is None else truth[weights > 0], "y_true")
     if normalization == "range":
         return np.ptp(truth if weights is None else truth[weights > 0], axis=0)
@@ -177,6 +184,7 @@ def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
 
 
 def as_table(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
+    """Return values of shape (n,) or (n, n_columns) as a float64 array of two dimensions."""
     table = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
     )
@@ -186,6 +194,7 @@ def as_table(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
 
 
 def refuse_constant(table: Array, name: str) -> None:
+    """Refuse a table with a constant column, which has no spread to measure errors in."""
     constant = np.flatnonzero(np.ptp(table, axis=0) == 0.0)
     if constant.size:
         raise ValueError(

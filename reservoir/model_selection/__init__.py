@@ -1,18 +1,18 @@
 """Model selection for series: splits, scores, containers and transformers that respect time.
 
 For one series, `sklearn.model_selection.TimeSeriesSplit` with the estimators' default
-``initial_state="last"`` scores what a forecaster means. For estimators that start each prediction
-from zeros, `ContextSplit` plays some rows before each test block, and `washout_scorer` leaves them
-out of the score. For several sequences, `stack_sequences` makes one table with an id column, which
-goes through Pipeline, cross-validation and search with every scorer.
+``initial_state="last"`` scores forecasts: each test block follows its training rows. For estimators
+that start each prediction from zeros, `ContextSplit` adds the rows before each test block to it,
+and `washout_scorer` leaves them out of the score. For several sequences, `stack_sequences` makes
+one table with an id column, which works with Pipeline, cross-validation, search and every scorer.
 """
 
 from __future__ import annotations
 
+from reservoir.model_selection._containers import make_forecast_pairs, stack_sequences
 from reservoir.model_selection._context import ContextSplit
 from reservoir.model_selection._per_step import PerStep
 from reservoir.model_selection._scoring import washout_scorer
-from reservoir.model_selection._sequences import make_forecast_pairs, stack_sequences
 
 __all__ = [
     "ContextSplit",

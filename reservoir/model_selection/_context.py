@@ -1,4 +1,4 @@
-"""A splitter that lets the reservoir warm up before each test block."""
+"""A cross-validator that gives the reservoir rows to warm up on before each test block."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ class ContextSplit(BaseCrossValidator):
     For estimators that start from zeros (``initial_state="zeros"``): the rows before the block
     drive the reservoir into the state that it would have there. Score with
     `washout_scorer`, washout equal to `context`, so that they are not part of the score. The
-    training indices are those of `cv`. Do not use it with ``initial_state="last"``, which goes on
-    from the end of training and would play those rows twice.
+    training indices are those of `cv`. Do not use it with ``initial_state="last"``, which continues
+    from the end of training and would run those rows a second time.
 
     Parameters
     ----------
     cv : int, cross-validator or list of (train, test)
-        What makes the blocks; an int is `sklearn.model_selection.KFold`. Test indices must be
-        consecutive rows (no shuffling).
+        Chooses the blocks; an int is the number of folds of `sklearn.model_selection.KFold`. Test
+        indices must be consecutive rows (no shuffling).
     context : int, default=100
-        Rows put before each block, fewer where the series has fewer. 100 is the estimators' own
-        longest automatic washout.
+        Rows added before each block, or as many as there are. 100 is the longest washout that
+        ``washout="auto"`` takes.
 
     Notes
     -----
-    The first block of a KFold starts at row 0 and has no context: a washout scorer leaves out
-    rows of the block itself there. TimeSeriesSplit has no such block.
+    The first block of a KFold starts at row 0 and has no context, so a washout scorer leaves out
+    rows of the block itself. TimeSeriesSplit has no such block.
 
-    With `groups`, a context never reaches into another group, and blocks are allowed in
-    several groups. Whole groups as test sets (`sklearn.model_selection.GroupKFold`) need no
-    context at all.
+    With `groups`, context is only taken from the block's own group, and a test set may hold one
+    block in each of several groups. Whole groups as test sets
+    (`sklearn.model_selection.GroupKFold`) need no context.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class ContextSplit(BaseCrossValidator):
         Parameters
         ----------
         X, y, groups : array-like of shape (n_samples, ...), default=None
-            As `cv` needs them.
+            Passed on to `cv`.
 
         Returns
         -------
@@ -81,7 +81,7 @@ class ContextSplit(BaseCrossValidator):
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
         groups : array-like of shape (n_samples,), default=None
-            Sequence of each row.
+            The sequence that each row belongs to.
 
         Yields
         ------
@@ -95,6 +95,7 @@ class ContextSplit(BaseCrossValidator):
         """
         context = check_count("context", self.context, minimum=0)
         labels = None if groups is None else np.asarray(groups)
+        # all splits at once, so that the warnings filter is not held while the caller fits
         with warnings.catch_warnings():
             # KFold and its like say that they ignore groups; here they bound the context.
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
@@ -105,6 +106,7 @@ class ContextSplit(BaseCrossValidator):
             yield train, np.concatenate([_with_context(b, context, labels) for b in blocks])
 
     def _inner(self) -> Any:
+        """Return the cross-validator that chooses the blocks."""
         if hasattr(self.cv, "__next__"):
             raise TypeError(
                 f"cv={self.cv!r} is an iterator, which is empty after one pass. Give a list of "
@@ -114,7 +116,7 @@ class ContextSplit(BaseCrossValidator):
 
 
 def _blocks(test: Array, labels: Array | None) -> list[Array]:
-    """Cut the indices where they are not consecutive or the group changes."""
+    """Cut test indices into blocks of consecutive rows of one group."""
     cut = np.diff(test) != 1
     if labels is not None:
         cut |= labels[test[1:]] != labels[test[:-1]]
@@ -122,6 +124,7 @@ def _blocks(test: Array, labels: Array | None) -> list[Array]:
 
 
 def _check_blocks(split: int, blocks: list[Array], labels: Array | None) -> None:
+    """Refuse a split with more than one block (per group)."""
     n_groups = 1 if labels is None else len({labels[b[0]] for b in blocks})
     if len(blocks) > n_groups:
         where = "" if labels is None else f" in {n_groups} groups"
@@ -133,6 +136,7 @@ def _check_blocks(split: int, blocks: list[Array], labels: Array | None) -> None
 
 
 def _with_context(block: Array, context: int, labels: Array | None) -> Array:
+    """Return a block's indices with up to `context` earlier rows of its group in front."""
     start = max(block[0] - context, 0)
     if labels is not None:
         other = np.flatnonzero(labels[start : block[0]] != labels[block[0]])

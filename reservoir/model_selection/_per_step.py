@@ -1,4 +1,4 @@
-"""A transformer of rows, applied to every step of every sequence."""
+"""A meta-transformer: scikit-learn's transformers of tables, for collections of sequences."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from reservoir._validation import container_of
 
 
 def _inner_has(name: str) -> Any:
+    """Return a check for `available_if`: whether the inner transformer has a method."""
+
     def check(self: PerStep) -> bool:
         getattr(self.transformer_ if hasattr(self, "transformer_") else self.transformer, name)
         return True
@@ -29,16 +31,16 @@ class PerStep(  # type: ignore[call-arg]
     BaseEstimator,
     auto_wrap_output_keys=None,  # the inner transformer wraps: a list has no single container
 ):
-    """Apply a transformer of tables to each time step of a collection of sequences.
+    """Apply a transformer of tables to the rows of a collection of sequences.
 
-    Scalers and their like take tables only. This one fits them on the rows of all sequences
-    together and transforms each sequence.
+    Scikit-learn's scalers and other transformers only take tables. `PerStep` fits one on the rows
+    of all sequences together, and transforms each sequence.
 
     Parameters
     ----------
     transformer : transformer
-        What is applied to the rows, `sklearn.preprocessing.StandardScaler()` for one. It must
-        return a row per row, and should treat each by itself.
+        Applied to the rows, for example `sklearn.preprocessing.StandardScaler()`. It must return
+        one row for each row, and should not mix rows.
 
     Attributes
     ----------
@@ -47,13 +49,13 @@ class PerStep(  # type: ignore[call-arg]
     n_features_in_ : int
         Number of columns of each sequence.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where the sequences are DataFrames.
+        Names of the columns, if the sequences are DataFrames.
 
     Notes
     -----
-    A 2-D X is one table and goes to the transformer as it is, with y. With sequences, y is not
-    passed on: transformers that need one are for tables. `set_output` is passed on to the
-    transformer: the items of a list become DataFrames, a 3-D array stays one.
+    A 2-D X is one table and is passed on to the transformer as it is, with y. For sequences, y is
+    not passed on, so transformers that need it only work on tables. `set_output` is passed on: the
+    items of a list then become DataFrames, while a 3-D array stays an array.
 
     Examples
     --------
@@ -141,12 +143,12 @@ class PerStep(  # type: ignore[call-arg]
 
     @available_if(_inner_has("set_output"))
     def set_output(self, *, transform: str | None = None) -> PerStep:
-        """Set the container of the transformer's tables.
+        """Set the container of the tables that the transformer returns.
 
         Parameters
         ----------
         transform : {"default", "pandas", "polars"} or None, default=None
-            None leaves it as it is.
+            None leaves the setting unchanged.
 
         Returns
         -------
@@ -175,6 +177,7 @@ class PerStep(  # type: ignore[call-arg]
         return hasattr(self, "transformer_")
 
     def __sklearn_tags__(self) -> Any:
+        # what the inner transformer takes and needs, and sequences besides
         tags = super().__sklearn_tags__()
         inner = get_tags(self.transformer)
         tags.input_tags = inner.input_tags
@@ -187,7 +190,7 @@ class PerStep(  # type: ignore[call-arg]
 
 
 def _items(X: Any) -> list[Any] | None:
-    """Return the sequences of a collection, None for a table."""
+    """Return the sequences of a collection, after checks; None if X is a table."""
     if container_of(X) == "table":
         return None
     items = list(X)
@@ -204,6 +207,7 @@ def _items(X: Any) -> list[Any] | None:
 
 
 def _concatenate(items: list[Any]) -> Any:
+    """Return the rows of all sequences as one table, a DataFrame if all items are."""
     if all(hasattr(item, "iloc") for item in items):
         import pandas as pd
 
@@ -212,6 +216,7 @@ def _concatenate(items: list[Any]) -> Any:
 
 
 def _apply(method: Any, X: Any) -> Any:
+    """Return a method's results for a table, or for each sequence in the container of X."""
     items = _items(X)
     if items is None:
         return method(X)
@@ -222,6 +227,7 @@ def _apply(method: Any, X: Any) -> Any:
                 f"Sequence {i} has {len(item)} rows and its transform {result.shape[0]}: PerStep "
                 "needs a transformer that returns a row per row."
             )
+    # back into the container of X; a 3-D array cannot hold sparse matrices
     if not isinstance(X, np.ndarray):
         return results
     if X.ndim == 3:

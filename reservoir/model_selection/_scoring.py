@@ -1,4 +1,4 @@
-"""Scores that leave out the rows in which the reservoir warms up."""
+"""A scorer that leaves out the rows in which the reservoir warms up."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def washout_scorer(
 ) -> Callable[..., Any]:
     """Scorer that ignores the first rows of each test sequence.
 
-    The estimator predicts all rows; those of the washout then count neither as predictions nor as
-    targets. Nor do rows whose target is NaN, where the estimator, or the one inside it, has
-    ``missing_targets="skip"``: scikit-learn's own scorers refuse those.
+    The estimator predicts all rows, and the predictions and targets of the washout are then left
+    out. Rows whose target is NaN are left out as well if the estimator, or one inside it, has
+    ``missing_targets="skip"``; scikit-learn's own scorers refuse them.
 
     Parameters
     ----------
     scoring : str, callable, list, tuple, dict or None, default=None
-        As in scikit-learn. None is R^2, for classifiers the accuracy.
+        As in scikit-learn. None stands for R^2, or for classifiers the accuracy.
     washout : int, rows, default=100
         Rows left out at the start of each sequence: the `context` of `ContextSplit`.
     sequence_column : int, str or None, default=None
@@ -72,6 +72,8 @@ def washout_scorer(
 
 
 class _WashoutScorer:
+    """The scorer that `washout_scorer` returns: a class, so that it can be pickled and printed."""
+
     def __init__(self, scoring: Any, washout: int, sequence_column: int | str | None) -> None:
         self.scoring = scoring
         self.washout = washout
@@ -85,12 +87,14 @@ class _WashoutScorer:
         scoring = self.scoring
         if scoring is None:
             scoring = "accuracy" if is_classifier(estimator) else "r2"
+        # an estimator whose predictions lack the washout, scored on targets that lack it, too
         trimmed = _Trimmed(estimator, self.washout, self._column(estimator))
         scorer = check_scoring(trimmed, scoring=scoring)
         targets = None if y is None else trimmed.trim(X, y, "y")
         weight = None
         if sample_weight is not None:
             weight = trimmed.trim(X, sample_weight, "sample_weight")
+        # rows without a target
         if targets is not None and "skip" in _values_of(estimator, "missing_targets"):
             targets, known = with_targets(targets)
             targets, weight = targets[known], None if weight is None else weight[known]
@@ -100,6 +104,7 @@ class _WashoutScorer:
         return scorer(trimmed, X, targets, sample_weight=weight)
 
     def _column(self, estimator: Any) -> int | str | None:
+        """Return the id column of X: the one given, or the estimator's own."""
         if self.sequence_column is not None:
             return self.sequence_column
         found = _values_of(estimator, "sequence_column")
@@ -112,7 +117,7 @@ class _WashoutScorer:
 
 
 def _values_of(estimator: Any, parameter: str) -> set[Any]:
-    """Return what a parameter is in an estimator, or in those inside it; without None."""
+    """Return the values, except None, of a parameter in an estimator and in those inside it."""
     if not hasattr(estimator, "get_params"):
         return set()
     return {
@@ -123,7 +128,11 @@ def _values_of(estimator: Any, parameter: str) -> set[Any]:
 
 
 class _Trimmed:
-    """A fitted estimator whose answers lack the first rows of each sequence."""
+    """A fitted estimator whose predictions lack the first rows of each sequence.
+
+    Scorers of scikit-learn receive it in place of the estimator. All other attributes are those of
+    the estimator.
+    """
 
     def __init__(self, estimator: Any, washout: int, sequence_column: int | str | None) -> None:
         self._estimator = estimator
@@ -132,7 +141,10 @@ class _Trimmed:
         self._known: Array | None = None
 
     def only(self, known: Array) -> None:
-        """Leave out answers to rows, of those after the washout, whose targets are not known."""
+        """Restrict predictions to rows with known targets.
+
+        `known` is a mask of the rows that remain after the washout of each sequence.
+        """
         self._known = known
 
     def __getattr__(self, name: str) -> Any:
@@ -151,7 +163,22 @@ class _Trimmed:
         return respond
 
     def trim(self, X: Any, rows: Any, name: str) -> Array:
-        """Return the rows after each sequence's washout, of all sequences in one array."""
+        """Remove the washout of each sequence, and concatenate what remains.
+
+        Parameters
+        ----------
+        X : table or collection of sequences
+            Tells where the sequences begin.
+        rows : array, or collection of arrays
+            Predictions, targets or weights: one entry per row of X, in the container of X.
+        name : str
+            What messages call them.
+
+        Returns
+        -------
+        ndarray of shape (n_remaining,) or (n_remaining, n_outputs)
+        """
+        # the rows by sequence
         lengths, is_table = _lengths(X, self._sequence_column)
         parts = [rows] if is_table else list(rows)
         if is_table and len(lengths) > 1:
@@ -163,6 +190,7 @@ class _Trimmed:
                 f"of X have {lengths} rows, {name} has {[part.shape for part in parts]}. For one "
                 "label per sequence use the plain scorer."
             )
+        # a sequence without a row to score would silently drop out of the score
         short = [i for i, n in enumerate(lengths) if n <= self._washout]
         if short:
             raise ValueError(
@@ -176,6 +204,7 @@ def _lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool
     """Return the number of rows of each sequence, and whether X is one table."""
     if container_of(X) != "table":
         return [len(item) for item in X], False
+    # one table: the ids come from the column or, without one, from the outer levels of its index
     ids = None
     if sequence_column is not None:
         by_name = isinstance(sequence_column, str)

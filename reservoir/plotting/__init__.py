@@ -1,19 +1,22 @@
 """Pictures: arrays in, matplotlib `Axes` out.
 
-Nothing in the package imports this module, and matplotlib is imported inside its functions: without
-it each raises an ImportError that says what to install. Every picture reads in black and white:
-what differs, differs by line style, marker or grey.
+Nothing else in the package imports this one, and matplotlib is imported inside its functions: where
+it is missing each raises an ImportError that says what to install. Every picture can be read in
+black and white: what differs in colour also differs in line style, marker or grey.
 """
 
-from reservoir.plotting._bounds import bias_region, bias_surface
-from reservoir.plotting._certificate import certificate
+from reservoir.plotting._bias_region import bias_region
+from reservoir.plotting._bias_surface import bias_surface
+from reservoir.plotting._bifurcation import bifurcation
+from reservoir.plotting._certificate_box import certificate
 from reservoir.plotting._cobweb import cobweb
-from reservoir.plotting._gradients import jacobian_norms
-from reservoir.plotting._maps import bifurcation, parameter_map
-from reservoir.plotting._portraits import phase_portrait
-from reservoir.plotting._readout import memory_profile, penalty_path
-from reservoir.plotting._series import forecast, states
+from reservoir.plotting._jacobian_norms import jacobian_norms
+from reservoir.plotting._memory_profile import memory_profile
+from reservoir.plotting._parameter_map import parameter_map
+from reservoir.plotting._penalty_path import penalty_path
+from reservoir.plotting._phase_portrait import phase_portrait
 from reservoir.plotting._spectrum import multipliers, spectrum
+from reservoir.plotting._time_series import forecast, states
 
 __all__ = [
     "bias_region",

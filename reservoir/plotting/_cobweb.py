@@ -1,4 +1,4 @@
-"""One unit: its map, the diagonal, and the staircase between them."""
+"""The cobweb diagram of one unit: its map, the diagonal, and the staircase between them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from scipy.optimize import brentq
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number
 from reservoir.activations import Activation, get_activation
-from reservoir.plotting._common import DASHES, MARK, START, finite, legend_strip, new_axes
+from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._plot_arguments import finite
+from reservoir.plotting._styles import DASHES, MARK, START
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,11 +25,11 @@ _FIXED: dict[str, Any] = {
     "linestyle": "none",
     "markeredgecolor": "black",
 }
-_MAPS = ("tab:blue", "black", "0.45")  # of the phases; with DASHES twelve that differ
-_FEW_PHASES = 4  # that the legend names one by one
-_GRID = 4001  # points on which roots are bracketed
-_MARGIN = 1e-9  # a slope this close to 1 is not called stable
-_ZERO = 1e-13  # |F(x) - x| below it is rounding: the point is fixed
+_MAPS = ("tab:blue", "black", "0.45")  # colours of the phases: with DASHES twelve different lines
+_FEW_PHASES = 4  # up to so many the legend names one by one
+_GRID = 4001  # points between which roots are looked for
+_MARGIN = 1e-9  # a fixed point whose slope is this close to 1 is not called stable
+_ZERO = 1e-13  # a point x with |F(x) - x| below this, which is rounding, is fixed
 
 Map = Callable[[Any], Any]
 
@@ -43,12 +45,12 @@ def cobweb(
     tangents: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how one unit finds its fixed point or its cycle: the map, the diagonal, the staircase.
+    """Draw the cobweb diagram of one unit: its map, the diagonal, and staircases between them.
 
     The unit is ``x[t] = (1 - a) x[t-1] + a f(gain x[t-1] + c[t])``. Under a constant drive filled
-    dots are stable fixed points, hollow ones unstable or marginal. Under a periodic drive the dots
-    are the steps of the cycles, one on the map of each phase: fixed points of the *composed* map,
-    which are not those of the phases.
+    dots are stable fixed points, hollow ones unstable or marginal. Under a periodic drive each
+    phase has its own map, and the dots are the steps of the cycles, one on the map of each phase. A
+    cycle is a fixed point of the *composed* map; the fixed points of the phases are other points.
 
     Parameters
     ----------
@@ -66,9 +68,8 @@ def cobweb(
     activation : {"tanh", "logistic"} or Activation, default="tanh"
         A bounded activation with an enclosure: fixed points are looked for in its whole range.
     tangents : bool, default=False
-        Whether to draw the maps of the two critical drives, plus and minus
-        `reservoir.stability.critical_bias`, too, that touch the diagonal. For tanh and gains above
-        1.
+        Whether to draw also the maps of the two critical drives, plus and minus
+        `reservoir.stability.critical_bias`, which touch the diagonal. For tanh and gains above 1.
     ax : matplotlib Axes, default=None
         Where to draw; by default a new figure of 7 x 3 inches.
 
@@ -88,7 +89,7 @@ def cobweb(
 
     Examples
     --------
-    Three fixed points, and one once the bias has left the critical range:
+    Three fixed points; then one, with a bias outside the critical range:
 
     >>> from reservoir import plotting
     >>> ax = plotting.cobweb(3.78, -0.68, initial_state=[-0.5, 0.5])
@@ -109,10 +110,12 @@ def cobweb(
             f"activation={f.name!r} has no bounded range in which all fixed points could be "
             'found. Use "tanh" or "logistic".'
         )
+    # The map of each phase, and the cycles.
     critical = _critical(weight, f.name) if tangents else 0.0
     low, high = f.enclosure.low, f.enclosure.high
     maps = [_map(f, weight, c, leak) for c in drives]
     cycles = _cycles(maps, [_slope(f, weight, c, leak) for c in drives], low, high)
+    # Diagonal, maps, staircases and cycles, over the range of the states.
     ax = new_axes(ax)
     ends = np.array([min(low, *starts), max(high, *starts)])
     ends += np.array([-0.04, 0.04]) * np.ptp(ends)
@@ -132,10 +135,12 @@ def cobweb(
 
 
 def _map(f: Activation, gain: float, c: float, leak: float) -> Map:
+    """Return the map from the state to the next one under the drive c."""
     return lambda x: (1 - leak) * x + leak * f.function(np.asarray(gain * x + c))
 
 
 def _slope(f: Activation, gain: float, c: float, leak: float) -> Map:
+    """Return the derivative of that map."""
     return lambda x: 1 - leak + leak * gain * f.derivative(np.asarray(gain * x + c))
 
 
@@ -154,11 +159,11 @@ def _critical(gain: float, activation: str) -> float:
 def _cycles(
     maps: list[Map], slopes: list[Map], low: float, high: float
 ) -> list[tuple[Array, bool]]:
-    """Return each cycle of the drive's period as its states, the first one twice; and if stable.
+    """Return the states of each cycle of the drive's period, and whether it is stable.
 
-    Every cycle lies in the range of the activation. There F(x) - x, F the composed map, is cut at
-    its turning points into pieces that cross zero once at most: two fixed points that are closer
-    than the grid are told apart.
+    The first state of a cycle is repeated at its end. All cycles start at zeros of F(x) - x, F the
+    composed map, in the range of the activation. Its turning points are found first: between two of
+    them there is at most one zero, so that zeros closer to each other than the grid are found, too.
     """
 
     def trace(x: Any) -> tuple[list[Any], Any]:
@@ -181,9 +186,10 @@ def _cycles(
 
 
 def _roots(function: Map, nodes: Array, zero: float) -> Array:
-    """Return one root in each interval whose ends differ in sign, and the nodes that are roots."""
+    """Return the roots at nodes, and one in each interval between nodes with a change of sign."""
     values = function(nodes)
     signs = np.where(np.abs(values) <= zero, 0, np.sign(values))
+    # Neighbouring nodes that are all roots to rounding count as one.
     at = np.flatnonzero(signs == 0)
     flat = [
         nodes[run].mean() for run in np.split(at, np.flatnonzero(np.diff(at) > 1) + 1) if len(run)
@@ -193,6 +199,7 @@ def _roots(function: Map, nodes: Array, zero: float) -> Array:
 
 
 def _draw_maps(ax: Axes, grid: Array, maps: list[Map]) -> None:
+    """Draw the map of each phase; of many phases only the first has a label."""
     for k, step in enumerate(maps):
         name = "map" if len(maps) == 1 else f"map of phase {k}"
         if len(maps) > _FEW_PHASES:
@@ -204,6 +211,7 @@ def _draw_maps(ax: Axes, grid: Array, maps: list[Map]) -> None:
 def _draw_tangents(
     ax: Axes, grid: Array, f: Activation, gain: float, leak: float, critical: float
 ) -> None:
+    """Draw the maps of the two critical drives, and where they touch the diagonal."""
     touch = np.sqrt(1 - 1 / gain)
     for c, h in ((-critical, touch), (critical, -touch)):
         name = f"critical drives \N{PLUS-MINUS SIGN}{critical:.4g}" if c < 0 else "_tangent"
@@ -222,6 +230,7 @@ def _draw_stairs(ax: Axes, maps: list[Map], start: float, n_steps: int, k: int) 
 
 
 def _draw_cycles(ax: Axes, cycles: list[tuple[Array, bool]]) -> None:
+    """Draw stable cycles as filled dots and unstable ones as hollow dots, with their numbers."""
     for stable, word, color in ((True, "stable", "black"), (False, "unstable", "white")):
         chosen = [states for states, is_stable in cycles if is_stable == stable]
         if not chosen:

@@ -8,7 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir.plotting._common import GUESS, legend_outside, new_axes, refuse_nonfinite
+from reservoir.plotting._axes import legend_outside, new_axes
+from reservoir.plotting._plot_arguments import refuse_nonfinite
+from reservoir.plotting._styles import GUESS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,15 +5,19 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 
 Outputs = Callable[[Array], Array]
 _Self = TypeVar("_Self", bound="Readout")
 
 
-class ReadoutSettings(NamedTuple):
+@saved
+@dataclass(frozen=True, kw_only=True)
+class ReadoutSettings:
     """An estimator's parameters, as far as readouts ask for them, and what its targets are.
 
     Attributes
@@ -32,6 +36,8 @@ class ReadoutSettings(NamedTuple):
         Turns targets, (n_rows, n_outputs), into what the user's own readout is fitted on.
     classes : array of shape (n_classes,), optional
         All labels that will ever come, for a classifier.
+    partial : bool
+        Whether it is partial_fit that asks.
     """
 
     estimator: Any = None
@@ -44,6 +50,7 @@ class ReadoutSettings(NamedTuple):
     one_dimensional: bool = False
     decode: Callable[[Array], Any] | None = None
     classes: Array | None = None
+    partial: bool = False
 
 
 class Readout(ABC):
@@ -90,7 +97,7 @@ class Readout(ABC):
         return empty
 
     def renewed(self: _Self, settings: ReadoutSettings) -> _Self:
-        """Return the readout as it is under settings that may have changed since."""
+        """Return an independent copy that has seen the same, under settings that may be others."""
         one = copy.copy(self)
         one.settings = settings
         return one

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg import blas
 
+from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import SumError, check_choice, check_count, check_penalties
 from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis
@@ -36,6 +37,7 @@ class RidgeSolution(NamedTuple):
     scores: Array | None
 
 
+@saved
 class GramAccumulator:
     """Means and centred products of features H and targets Y, summed over rows.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
@@ -88,6 +89,7 @@ def ridge_path(
     return gram._solution(coef, best, fit_intercept, scores)
 
 
+@saved
 class RidgeReadout(Readout):
     """The ridge: sums over rows, one Gram matrix for each part that the selection asks for."""
 
@@ -116,6 +118,12 @@ class RidgeReadout(Readout):
         """Return where the parts of each sequence end, as the selection wants them."""
         return (self.rule or SelectionRule()).edges(lengths, skips)
 
+    def renewed(self, settings: ReadoutSettings) -> RidgeReadout:
+        """Return an independent copy under settings that may be others."""
+        one = super().renewed(settings)
+        one.parts = {part: gram.copy() for part, gram in self.parts.items()}
+        return one
+
     def check_partial(self) -> None:
         """Refuse a selection that needs more than one sum over all rows."""
         if self.rule is not None and self.rule.fewest:
@@ -136,9 +144,7 @@ class RidgeReadout(Readout):
     def merge(self, other: RidgeReadout) -> None:
         """Add what another one has seen; its sums may become this one's."""
         for part, gram in other.parts.items():
-            # never into sums that somebody else may hold
-            mine = self.parts.get(part)
-            self.parts[part] = gram if mine is None else mine.copy().merge(gram)
+            self.parts[part] = self.parts[part].merge(gram) if part in self.parts else gram
         self.parts = dict(sorted(self.parts.items()))
 
     def solve(self) -> dict[str, Any]:

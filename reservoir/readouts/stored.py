@@ -22,7 +22,6 @@ class StoredReadout(Readout):
         super().__init__(settings)
         self.rows: list[tuple[Array, Array, Array | None]] = []
         self.learned: Any = None  # the estimator that goes on learning in partial_fit
-        self.partial = False
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
@@ -41,7 +40,6 @@ class StoredReadout(Readout):
                 f"{type(self.settings.estimator).__name__} has no partial_fit. Use a readout that "
                 "has one, such as SGDRegressor, or the built-in ridge (readout=None)."
             )
-        self.partial = True
 
     def update(
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
@@ -65,14 +63,14 @@ class StoredReadout(Readout):
             raise ValueError("No rows to fit: every row has a missing target.")
         features, targets, weights = zip(*self.rows, strict=True)
         self.rows = []
-        if self.learned is None or not self.partial:
+        if self.learned is None or not self.settings.partial:
             self.learned = clone(self.settings.estimator)
-        fit = self.learned.partial_fit if self.partial else self.learned.fit
+        fit = self.learned.partial_fit if self.settings.partial else self.learned.fit
         known: dict[str, Any] = {}
         if weights[0] is not None:
             self._check_takes_weights(fit)
             known["sample_weight"] = np.concatenate(weights)
-        if self.partial and self.settings.classes is not None:
+        if self.settings.partial and self.settings.classes is not None:
             known["classes"] = self.settings.classes
         Y, decode = np.concatenate(targets), self.settings.decode
         fit(np.concatenate(features), Y if decode is None else decode(Y), **known)

@@ -1,4 +1,4 @@
-"""Spectral radius and norms: what they are for a given W, and bringing W to a wanted value.
+"""The spectral radius of recurrent weights W, and scaling W to a given radius or norm.
 
 Examples
 --------

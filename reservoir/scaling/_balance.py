@@ -1,4 +1,7 @@
-"""Diagonal similarity: what a matrix looks like in better units."""
+"""Balancing: a diagonal similarity transform after which rows and columns are of similar size.
+
+Eigenvalues of a balanced matrix are less sensitive to rounding.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ from reservoir.scaling._checks import row_of_entries
 
 
 def is_badly_scaled(block: sp.csr_array, factor: float = 1e3) -> bool:
-    """Whether some unit's row and column differ in size by more than `factor`."""
+    """Whether the largest weights of some unit's row and column differ by more than `factor`.
+
+    `block` is strongly connected, so that every row and column has an entry.
+    """
     size = np.abs(block.data)
     received = np.zeros(block.shape[0])
     sent = np.zeros(block.shape[0])
@@ -20,17 +26,18 @@ def is_badly_scaled(block: sp.csr_array, factor: float = 1e3) -> bool:
 
 
 def balanced(block: sp.csr_array, n_sweeps: int = 200) -> sp.csr_array:
-    """Return D^-1 W D with rows and columns of similar size, D diagonal.
+    """Return D^-1 W D, D diagonal, such that row i and column i have similar Euclidean norms.
 
-    Osborne's iteration on logarithms, so that neither D nor the sums can overflow; all units at
-    once, by half steps.
+    Osborne's iteration, on logarithms, so that neither D nor the sums can overflow. All units are
+    updated at once, by half of the usual step, for at most `n_sweeps` sweeps.
     """
     n_units = block.shape[0]
     rows = row_of_entries(block)
     columns = block.indices
-    away = rows != columns
+    away = rows != columns  # a similarity does not change the diagonal
     log_size = 2.0 * np.log(np.abs(block.data))
     shift = np.zeros(n_units)
+    # shift is the logarithm of D; the step compares the norms of a unit's row and column
     for _ in range(n_sweeps):
         entry = (log_size + 2.0 * (shift[columns] - shift[rows]))[away]
         step = 0.25 * (

@@ -1,4 +1,4 @@
-"""What a weight matrix must be before anything is computed from it."""
+"""Checks and preparation of a weight matrix: dtype, shape, finite entries, size of the entries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ from reservoir._typing import Array, Matrix
 
 
 def as_matrix(W: Any, *, square: bool = True) -> Matrix:
-    """Return a float64 copy, csr_array if `W` is sparse and ndarray if not, or refuse it."""
+    """Return a float64 copy of `W`: a csr_array if it is sparse, else an ndarray.
+
+    Refused are complex or infinite entries, NaN, and what is not two-dimensional or, if asked for,
+    not square.
+    """
     given = W if sp.issparse(W) else np.asarray(W)
     if given.ndim != 2 or (square and given.shape[0] != given.shape[1]):
         wanted = "square, (n_units, n_units)" if square else "two-dimensional"
@@ -33,14 +37,15 @@ def as_matrix(W: Any, *, square: bool = True) -> Matrix:
 
 
 def entries(matrix: Any) -> Array:
-    """Return the array that holds the entries: writing to it changes the matrix."""
+    """Return the array that holds the entries of a matrix; writing to it changes the matrix."""
     return matrix.data if sp.issparse(matrix) else matrix
 
 
 def to_unit_size(matrix: Any) -> float:
-    """Divide in place by a power of two, so that the largest modulus lies in [1, 2); return it.
+    """Divide a matrix in place by a power of two, so that its largest modulus lies in [1, 2).
 
-    Whatever is computed next cannot overflow, and nothing is rounded.
+    Sums and products of entries then cannot overflow, and nothing is rounded (but for entries that
+    become subnormal). Returns the power of two; 1 for a matrix of zeros, which stays as it is.
     """
     values = entries(matrix)
     largest = float(np.max(np.abs(values), initial=0.0))
@@ -52,5 +57,5 @@ def to_unit_size(matrix: Any) -> float:
 
 
 def row_of_entries(matrix: sp.csr_array) -> Array:
-    """Return the row of each stored entry of a csr_array."""
+    """Return the row index of each stored entry of a csr_array, an array of shape (nnz,)."""
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))

@@ -1,4 +1,4 @@
-"""Small blocks: all eigenvalues, and how far rounding may have moved them."""
+"""Spectral radius of small blocks: from all eigenvalues, and how far rounding may move those."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 
 _EPS = float(np.finfo(np.float64).eps)
-# relative uncertainty at which a result is given up: a tenth of the promised accuracy
+# largest relative uncertainty of an accepted result: a tenth of the accuracy that is promised
 _ACCURACY = 1e-7
 
 
 def dense_radius(A: Array, floor: float = 0.0) -> float | None:
-    """Radius from all eigenvalues, if rounding cannot have moved it; else None.
+    """Return the spectral radius from all eigenvalues, or None if it is too sensitive to rounding.
 
-    A result that stays below `floor`, another block's radius, need not be exact. If it is too
-    sensitive, the moduli of the leading left and right eigenvectors give a diagonal similarity
-    that makes it as insensitive as one can (for non-negative matrices completely).
+    A radius that is surely below `floor`, the radius of another block, may be inexact. If the
+    leading eigenvalue is too sensitive, its left and right eigenvectors give a diagonal similarity
+    transform that makes it as insensitive as such a transform can, and the computation is repeated.
     """
     for _ in range(3 if len(A) <= 1000 else 1):
         A = la.matrix_balance(A, permute=False, separate=False)[0]
@@ -28,6 +28,7 @@ def dense_radius(A: Array, floor: float = 0.0) -> float | None:
         cosine = np.abs(np.sum(left.conj() * right, axis=0))
         if _is_sure(A, modulus, cosine, floor):
             return float(modulus.max())
+        # rescale each unit by the ratio of its entries in the leading right and left eigenvector
         first = np.argmax(modulus)
         x, y = np.abs(right[:, first]), np.abs(left[:, first])
         units = np.sqrt((x + 1e-12 * x.max()) / (y + 1e-12 * y.max()))
@@ -36,9 +37,12 @@ def dense_radius(A: Array, floor: float = 0.0) -> float | None:
 
 
 def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
-    # Eigenvalue i is uncertain by eps norm / (cosine of its left and right eigenvector)
-    # (Wilkinson 1965). If one may so reach beyond the radius, as defective ones seem to even deep
-    # inside, small random perturbations decide.
+    """Whether rounding has changed the spectral radius by a relative 1e-7 at most.
+
+    `modulus` holds the moduli of the eigenvalues, `cosine` |y' x| of their normalised left and
+    right eigenvectors. A radius that is surely below `floor` need not be accurate.
+    """
+    # Eigenvalue i is uncertain by eps norm(A) / cosine[i] (Wilkinson 1965).
     radius = float(modulus.max())
     noise = 4 * _EPS * la.norm(A)
     margin = noise / np.maximum(cosine, _EPS)
@@ -47,6 +51,8 @@ def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
         return True
     if len(A) > 1000:  # that would take minutes
         return False
+    # For defective eigenvalues that bound is far too large, even for those well inside the radius:
+    # see how far random perturbations of the size of rounding errors move the radius.
     generator = np.random.default_rng(0)
     for _ in range(2):
         step = noise / np.sqrt(len(A)) * generator.standard_normal(A.shape)
@@ -57,16 +63,18 @@ def _is_sure(A: Array, modulus: Array, cosine: Array, floor: float) -> bool:
 
 
 def is_nilpotent(block: sp.csr_array, prime: int = 2**31 - 1) -> bool:
-    """Whether W^n = 0 exactly, as for [[1, -1], [1, -1]], where eigenvalues come out as 1e-8.
+    """Whether W^n = 0 exactly, as for [[1, -1], [1, -1]]; computed eigenvalues are 1e-8 there.
 
-    Floats are integers times a power of two, so that W^n v can be had exactly modulo a prime; for
-    random v it is zero by accident with a probability of 5e-10.
+    Floats are integers times powers of two, so W^n v can be computed exactly modulo a prime. For a
+    random v and a W that is not nilpotent it is zero with a probability of 5e-10.
     """
+    # the weights as integers modulo the prime, all times one power of two
     n_units = block.shape[0]
     mantissa, exponent = np.frexp(block.data)
     powers, which = np.unique(exponent, return_inverse=True)
     factor = np.array([pow(2, int(e - powers[0]), prime) for e in powers])[which]
     weights = (mantissa * 2.0**53).astype(np.int64) % prime * factor % prime
+    # W v, W^2 v, ... until it vanishes
     rows = row_of_entries(block)
     starts = np.flatnonzero(np.diff(rows, prepend=-1))  # every row of the block has an entry
     v = np.random.default_rng(0).integers(0, prime, n_units)

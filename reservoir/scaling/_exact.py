@@ -1,7 +1,7 @@
-"""The radius of a small matrix from its exact characteristic polynomial.
+"""The spectral radius of a small matrix from its exact characteristic polynomial.
 
-For matrices whose eigenvalues floats cannot resolve: defective ones, as weights of -1 and +1
-produce now and then.
+For matrices whose eigenvalues cannot be computed in floating point: defective ones, which occur
+among random matrices of -1 and +1.
 """
 
 from __future__ import annotations
@@ -14,24 +14,27 @@ import numpy as np
 
 from reservoir._typing import Array
 
-#: Beyond this size the integers take seconds.
+#: Largest number of units: beyond it the arithmetic with long integers takes seconds.
 EXACT_UNITS = 40
-# squarings: the bounds then differ by a factor (2 n)^(2^-36)
+# squarings of the roots: the bounds of the radius then differ by a factor of (2 n)^(2^-36)
 _N_SQUARINGS = 36
 
 
 def exact_radius(A: Array) -> float | None:
-    """Radius to about 1e-9, whatever the condition of the eigenvalues.
+    """Return the radius to about 1e-9, however sensitive the eigenvalues are.
 
-    Graeffe's iteration squares the roots of the polynomial; after many squarings its coefficients
-    enclose the largest modulus. Done with two precisions that must agree.
+    Graeffe's iteration squares the roots of the characteristic polynomial. After many squarings the
+    coefficients give close bounds of the largest modulus. Two precisions must agree; None if no two
+    do.
     """
+    # the matrix times a power of two that makes all entries integers
     mantissa, exponent = np.frexp(A)
     lowest = int(exponent[A != 0].min())
     whole = [
         int(m * 2.0**53) << (int(e) - lowest) if m else 0
         for m, e in zip(mantissa.ravel(), exponent.ravel(), strict=True)
     ]
+    # its characteristic polynomial without the roots at zero
     coefficients = _characteristic(np.array(whole, dtype=object).reshape(A.shape))
     while not coefficients[-1]:
         coefficients.pop()
@@ -47,7 +50,10 @@ def exact_radius(A: Array) -> float | None:
 
 
 def _characteristic(M: Any) -> list[int]:
-    # Faddeev and LeVerrier: coefficients of det(x - M), leading one first; divisions are exact
+    """Return the coefficients of det(x I - M), leading one first, for a matrix of integers.
+
+    The method of Faddeev and LeVerrier, whose divisions leave no remainder.
+    """
     identity = np.array([[int(i == j) for j in range(len(M))] for i in range(len(M))], dtype=object)
     B, out = identity, [1]
     for k in range(1, len(M) + 1):
@@ -58,10 +64,15 @@ def _characteristic(M: Any) -> list[int]:
 
 
 def _log_largest_root(coefficients: list[int], digits: int) -> float:
+    """Return the logarithm of the largest modulus of a polynomial's roots (Graeffe's iteration).
+
+    `coefficients` stand with the leading one first; `digits` is the decimal precision.
+    """
     context = decimal.Context(prec=digits, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
     with decimal.localcontext(context):
         a = [+decimal.Decimal(c) for c in coefficients]
         n = len(a) - 1
+        # p(x) p(-x), as a polynomial in x^2, has the squares of the roots
         for _ in range(_N_SQUARINGS):
             a = [
                 (-1) ** j
@@ -72,7 +83,7 @@ def _log_largest_root(coefficients: list[int], digits: int) -> float:
                 for j in range(n + 1)
             ]
         logs = [(j, _log(a[j])) for j in range(1, n + 1) if a[j]]
-    # |a_j| <= C(n, j) r^j, and r <= 2 max |a_j|^(1/j)
+    # bounds of the largest root r: |a_j| <= C(n, j) r^j, and r <= 2 max |a_j|^(1/j)
     low = max((log - math.log(math.comb(n, j))) / j for j, log in logs)
     high = math.log(2.0) + max(log / j for j, log in logs)
     return 0.5 * (low + high) / 2.0**_N_SQUARINGS

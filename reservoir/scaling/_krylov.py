@@ -1,12 +1,12 @@
 """Power-filtered Arnoldi: the leading eigenvalues of a large matrix whose spectrum has no gap.
 
-The spectrum of a random reservoir fills a disc, and near its edge hundreds of eigenvalues compete
-in modulus. Restarted methods, which keep a few dozen vectors, settle on some of them and miss
-others with residuals that look perfect. Here nothing is restarted. The start is multiplied by W
-thousands of times, which a sparse matrix makes cheap and which leaves only the edge of the disc;
-then a basis is built with W^p in place of W, so that few vectors (the costly part: they must be
-orthogonalised) span a Krylov space of high degree; and the eigenvalues are those of W itself,
-projected on that space.
+The spectrum of a random reservoir fills a disc, and near its edge hundreds of eigenvalues have
+almost the same modulus. Restarted methods, which keep a few dozen vectors, converge to some of them
+and miss larger ones, with tiny residuals. Here nothing is restarted. First the start vector is
+multiplied by W thousands of times, which is cheap for a sparse W and leaves only components near
+the edge of the disc. Then a Krylov basis is built with W^p in place of W: few vectors, which must
+be orthogonalised and are the costly part, span a space of high degree. The eigenvalues are those of
+W itself, projected on that space.
 """
 
 from __future__ import annotations
@@ -20,24 +20,40 @@ import scipy.sparse as sp
 from reservoir._typing import Array
 
 _EPS = float(np.finfo(np.float64).eps)
-# relative uncertainty at which a result is given up: a tenth of the promised accuracy
+# largest relative uncertainty of an accepted result: a tenth of the accuracy that is promised
 _ACCURACY = 1e-7
-# how many of the leading Ritz values must be settled
+# how many of the leading Ritz values must have converged
 _N_LEADING = 8
-# multiplications of the start, power p, number of basis vectors
+# in rising order of cost: multiplications of the start vector, power p, number of basis vectors
 _EFFORTS = ((0, 1, 60), (500, 8, 80), (2000, 16, 100), (8000, 32, 150), (30000, 64, 200))
 
 
 class _Ritz(NamedTuple):
+    """Leading Ritz values and vectors: approximations to eigenvalues and eigenvectors."""
+
     values: Array  # (n_leading,), largest modulus first
     vectors: Array  # (n_units, n_leading)
     residuals: Array  # (n_leading,), relative
 
 
 def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
-    """Radius from two runs, on W and from another start on its transpose, that must agree.
+    """Return the spectral radius of a large block, from two independent runs that must agree.
 
-    Returns the radius or None, and whether that is because it is too sensitive to rounding.
+    One run is on W, the other on its transpose from another start vector; both are repeated with
+    more effort until they agree.
+
+    Parameters
+    ----------
+    block : csr_array of shape (n_units, n_units)
+    tol : float
+        Largest relative residual of an eigenpair that has converged.
+
+    Returns
+    -------
+    radius : float or None
+        None if the runs do not agree or the result is too sensitive to rounding.
+    sensitive : bool
+        Whether it is None because it is too sensitive.
     """
     matrix, transposed = as_operand(block), as_operand(block.T)
     for effort in _EFFORTS:
@@ -54,17 +70,22 @@ def krylov_radius(block: sp.csr_array, tol: float) -> tuple[float | None, bool]:
 
 
 def as_operand(matrix: Any) -> Any:
-    """Return the form in which products with vectors are fastest."""
+    """Return a matrix in the form for fast products with vectors: dense above a density of 0.1."""
     if not sp.issparse(matrix):
         return matrix
     return matrix.toarray() if matrix.nnz > 0.1 * np.prod(matrix.shape) else matrix.tocsr()
 
 
 def _leading(A: Any, effort: tuple[int, int, int], seed: int) -> _Ritz | None:
+    """Return the leading eigenpairs of A by power-filtered Arnoldi; None if a product underflows.
+
+    `effort` is one of `_EFFORTS`; the seed draws the start vector.
+    """
     n_filter, power, n_vectors = effort
     step = A
     if not sp.issparse(A) and power > 1:  # a few products of dense matrices save many with vectors
         step, n_filter, power = np.linalg.matrix_power(A, power), n_filter // power, 1
+    # the filtered start vector, then an orthonormal basis
     v = np.random.default_rng(seed).standard_normal(A.shape[0])
     basis = np.empty((n_vectors, A.shape[0]))
     filtered = _apply(step, v, n_filter)
@@ -73,6 +94,7 @@ def _leading(A: Any, effort: tuple[int, int, int], seed: int) -> _Ritz | None:
             return None
         basis[k] = _orthonormal(filtered, basis[:k])
         filtered = _apply(step, basis[k], power)
+    # eigenpairs of A projected on the basis, and their residuals
     image = A @ basis.T
     values, small = la.eig(basis @ image)
     order = np.argsort(-np.abs(values), kind="stable")[:_N_LEADING]
@@ -83,7 +105,7 @@ def _leading(A: Any, effort: tuple[int, int, int], seed: int) -> _Ritz | None:
 
 
 def _apply(A: Any, v: Array, times: int) -> Array | None:
-    # A^times v up to a factor; None if it underflows
+    """Return A^times v, scaled to length 1 (v itself for 0 times); None if it underflows."""
     for k in range(times):
         v = A @ v
         if k % 8 == 7 or k == times - 1:
@@ -95,7 +117,10 @@ def _apply(A: Any, v: Array, times: int) -> Array | None:
 
 
 def _orthonormal(v: Array, basis: Array) -> Array:
-    # repeated until nothing is lost: what the first pass leaves may be rounding noise
+    """Return the part of v orthogonal to the rows of `basis`, scaled to length 1.
+
+    Repeated until a pass removes little: what the first pass leaves may be mostly rounding error.
+    """
     v = v / np.linalg.norm(v)
     for _ in range(5):
         v = v - (basis @ v) @ basis
@@ -107,20 +132,28 @@ def _orthonormal(v: Array, basis: Array) -> Array:
 
 
 def _settled(ritz: _Ritz, tol: float) -> bool:
-    # the first has converged, and each of the next has too or lies too far inside to matter
+    """Whether the largest Ritz value has converged, and every other has or is surely smaller.
+
+    `tol` is the largest relative residual of a value that has converged.
+    """
     modulus = np.abs(ritz.values)
     inside = modulus * (1 + 5 * ritz.residuals) < modulus[0]
     return bool(ritz.residuals[0] <= 0.1 * tol and np.all((ritz.residuals <= tol) | inside))
 
 
 def _agree(right: _Ritz, left: _Ritz, n_same: int = 3) -> bool:
+    """Whether two runs agree in the largest moduli, as far as those have converged."""
     one, two = np.abs(right.values[:n_same]), np.abs(left.values[:n_same])
     same = np.abs(one - two) <= _ACCURACY * one[0]
     return bool(same[0] and np.all(same | (right.residuals[:n_same] > 1e-8)))
 
 
 def _is_sure(A: Any, right: _Ritz, left: _Ritz) -> bool:
-    # the error of an eigenvalue is the residual over the cosine between left and right vector
+    """Whether the leading eigenvalue is certain to a relative accuracy of 1e-7.
+
+    Its error is at most the residual, rounding included, divided by the cosine of the angle between
+    its left and right eigenvectors.
+    """
     value, x = right.values[0], right.vectors[:, 0]
     y = left.vectors[:, np.argmin(np.abs(left.values - value))]
     cosine = abs(y @ x) / (la.norm(x) * la.norm(y))

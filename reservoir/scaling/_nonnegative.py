@@ -1,4 +1,8 @@
-"""Blocks whose radius is that of |W|, and non-negative ones, whose radius can be enclosed."""
+"""Blocks with the spectral radius of |W|, and bounds of the radius of non-negative matrices.
+
+For a non-negative matrix the quotients (W x)_i / x_i of any positive x enclose the radius (Collatz
+and Wielandt), which makes it the easy case.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +17,17 @@ from reservoir.scaling._symmetric import along_tree
 
 
 def has_radius_of_modulus(block: sp.csr_array) -> bool:
-    """Whether W = exp(i theta) D |W| D^-1 with D diagonal and unimodular.
+    """Whether a strongly connected W has the spectral radius of |W|.
 
-    If and only if so the radius of a strongly connected W is that of |W| (Wielandt 1950; Horn and
-    Johnson 2013, theorem 8.4.5). Every connection asks that k theta = pi c modulo 2 pi, where k
-    and c count connections and minus signs around a loop through a spanning tree.
+    It has if and only if W = exp(i theta) D |W| D^-1 for some angle theta and a diagonal D whose
+    entries have modulus 1 (Wielandt 1950; Horn and Johnson 2013, theorem 8.4.5). That holds if
+    k theta = pi c modulo 2 pi for every connection, where k and c are the numbers of connections
+    and of minus signs around the loop that the connection closes in a spanning tree.
     """
     negative = (block.data < 0).astype(np.int64)
     if negative.all() or not negative.any():
         return True
+    # the spanning tree, with the number of minus signs on each unit's path from the root
     n_units = block.shape[0]
     _, parent = breadth_first_order(block, 0)
     parent[0] = 0
@@ -30,6 +36,7 @@ def has_radius_of_modulus(block: sp.csr_array) -> bool:
     step[0] = 0
     signs = along_tree(parent, step)
     depth = along_tree(parent, (np.arange(n_units) > 0).astype(np.int64))
+    # every connection closes a loop; one of two angles must fit all of them
     rows, columns = row_of_entries(block), block.indices
     k = 1 + depth[rows] - depth[columns]
     c = negative + signs[rows] - signs[columns]
@@ -38,10 +45,11 @@ def has_radius_of_modulus(block: sp.csr_array) -> bool:
 
 
 def perron_root(B: sp.csr_array, tol: float) -> float | None:
-    """Radius of a non-negative irreducible matrix, enclosed by min and max of (B x)_i / x_i.
+    """Return the spectral radius of a non-negative irreducible matrix, or None.
 
-    Power iteration for the well connected; inverse iteration for those so narrow that a
-    factorisation is cheap; None for what is left.
+    The minimum and the maximum of (B x)_i / x_i enclose it. Power iteration comes first; if it
+    converges too slowly, inverse iteration, for matrices that are small or of so small a bandwidth
+    that they are cheap to factorise. None for all others.
     """
     for matrix in (B, B.T.tocsr()):  # constant sums of the rows or columns end at once
         x = np.ones(B.shape[0])
@@ -60,6 +68,7 @@ def perron_root(B: sp.csr_array, tol: float) -> float | None:
 
 
 def _is_narrow(B: sp.csr_array, bandwidth: int = 100) -> bool:
+    """Whether a reordering of the units (reverse Cuthill-McKee) makes B a narrow band matrix."""
     order = reverse_cuthill_mckee(B, symmetric_mode=False)
     place = np.empty_like(order)
     place[order] = np.arange(order.size)
@@ -67,11 +76,13 @@ def _is_narrow(B: sp.csr_array, bandwidth: int = 100) -> bool:
 
 
 def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
-    # Solving (shift - B) z = 1 gives z > 0 if and only if the shift is above the radius. As in
-    # Noda's (1971) iteration z is absorbed into the matrix, whose row sums are then bounds, so
-    # that eigenvectors over thousands of orders of magnitude do no harm. The shift goes as far
-    # below the upper bound as it can: it is too low below the radius, which makes it the lower
-    # bound, or where z would overflow.
+    """Return the spectral radius of a non-negative irreducible matrix by Noda's (1971) iteration.
+
+    None if it has not converged to `tol` in 400 steps. The solution z of (shift I - B) z = 1 is
+    positive if and only if the shift is above the radius. B is then replaced by Z^-1 B Z with
+    Z = diag(z), whose row sums are closer bounds. So z itself is never accumulated, which would
+    overflow where the eigenvector covers thousands of orders of magnitude.
+    """
     n_units = B.shape[0]
     M, identity = B.tocsc(), sp.eye_array(n_units, format="csc")
     columns = np.repeat(np.arange(n_units), np.diff(M.indptr))
@@ -81,22 +92,25 @@ def _inverse_iteration(B: sp.csr_array, tol: float) -> float | None:
         low, high = max(low, float(sums.min())), float(sums.max())
         if high - low <= 0.01 * tol * high:
             return 0.5 * (low + high)
+        # the closer the shift to the radius, the faster the convergence
         shift = high - fraction * (high - low)
         z = _solved(shift * identity - M)
-        if z.min() > 1e-290:
+        if z.min() > 1e-290:  # above the radius
             M.data *= z[columns] / z[M.indices]
             fraction = min(0.5, 2 * fraction)
-        elif z.min() < 0:
+        elif z.min() < 0:  # below the radius: a lower bound
             low, fraction = shift, 0.5
-        else:
+        else:  # z overflows: farther from the radius
             fraction *= 0.25
     return None
 
 
 def _solved(M: sp.csc_array) -> Array:
-    # The solution of M z = 1, scaled to a largest modulus of 1; zeros if it overflows. Without
-    # pivoting an M-matrix is eliminated without cancellation off the diagonal, so that the
-    # smallest entries of z are right, too.
+    """Return the solution z of M z = 1, scaled to a largest modulus of 1; zeros if it overflows.
+
+    M is shift I - B with a non-negative B. If the shift exceeds the radius of B, elimination
+    without pivoting cancels nothing off the diagonal, so that even tiny entries of z are accurate.
+    """
     try:
         factors = splu(
             M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}

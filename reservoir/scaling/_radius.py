@@ -1,6 +1,7 @@
-"""The spectral radius: exact structure first, then the solver that fits each block.
+"""The spectral radius: W is split into strongly connected blocks, each solved by a suitable method.
 
-Every solver returns the radius, or None if it cannot tell; `block_radius` asks one after the other.
+Every solver returns the radius of a block, or None if it cannot compute it to the accuracy that is
+promised; `block_radius` tries one after the other.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from reservoir.scaling._symmetric import (
     symmetric_radius,
 )
 
-# up to this size one dense eigendecomposition is as fast as anything else
+# numbers of units: up to here a dense eigendecomposition is as fast as any other method
 _DENSE = 200
-# beyond this size a dense eigendecomposition takes minutes, and adds nothing to Arnoldi
+# beyond this it takes minutes, and succeeds no more often than Arnoldi's method
 _DENSE_LAST_RESORT = 2000
-# up to this size it is tried in several units
+# up to this it is repeated after a diagonal similarity transform (see `dense_radius`)
 _DENSE_RETRIED = 1000
 
 
@@ -66,17 +67,17 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
 
     Notes
     -----
-    The strongly connected components of the graph of `W` split it into blocks; a single unit is
-    its diagonal entry, a single cycle has the geometric mean of its weights, so nilpotent and
-    triangular matrices, rings and permutations are exact. Every other block goes to the first
-    that can tell:
+    The strongly connected components of the graph of `W` split it into blocks; the radius of a
+    single unit is its diagonal entry, that of a single cycle the geometric mean of its weights, so
+    the results for nilpotent and triangular matrices, rings and permutations are exact. For every
+    other block these methods are tried in turn, until one can guarantee its result:
 
     - diagonally similar to a symmetric matrix (delay lines with feedback): Lanczos' method, or
       bisection if tridiagonal;
-    - non-negative, or with signs that only turn the spectrum (Wielandt's theorem): power or
+    - non-negative, or with signs that only rotate the spectrum (Wielandt's theorem): power or
       inverse iteration, which encloses the radius [2]_, [3]_;
     - up to 200 units: all eigenvalues with their condition numbers;
-    - up to 40 units and sensitive: the exact characteristic polynomial;
+    - up to 40 units with sensitive eigenvalues: the exact characteristic polynomial;
     - normal (orthogonal, circulant): the largest singular value;
     - else power-filtered Arnoldi on `W` and, from another start, on its transpose. Both must
       agree, and the left and right eigenvectors that they give must show the eigenvalue to be
@@ -84,7 +85,7 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
       returns one that is not the largest, with a small residual: at 5000 and more units with 10
       connections each it is off by up to 2 %, and six eigenvalues from 60 vectors are off by up
       to 0.4 % in one matrix of three;
-    - the same in better units (a diagonal similarity that balances rows and columns);
+    - the same after balancing (a diagonal similarity that equalises the norms of rows and columns);
     - up to 2000 units: all eigenvalues.
 
     The result is the same at every call.
@@ -103,12 +104,14 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
     2.0
     """
     tol = check_number("tol", tol, low=0.0, high=1e-6, low_open=True)
+    # entries of about unit size, so that nothing overflows
     matrix = sp.csr_array(as_matrix(W))
     matrix.eliminate_zeros()
     if matrix.nnz == 0:
         return 0.0
     peak = to_unit_size(matrix)
     matrix.eliminate_zeros()
+    # the blocks with the largest bounds first: those below the radius so far need no solver
     radius, blocks = simple_blocks(matrix)
     unsure = []
     for bound, units in blocks:
@@ -119,25 +122,37 @@ def spectral_radius(W: Any, *, tol: float = 1e-8) -> float:
                 unsure.append(block)
             else:
                 radius = max(radius, found)
-    for block in unsure:  # what is too sensitive may still lie below the others
+    # a block whose radius could not be computed does no harm if it is surely smaller than another's
+    for block in unsure:
         if not _is_below(block, tol, radius):
             raise _too_sensitive(block.shape[0])
     return peak * radius
 
 
 def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]]]:
-    """Split into strongly connected components.
+    """Split W into strongly connected components, and solve those that are a unit or a cycle.
 
-    Returns the largest radius among single units and single cycles, and of every other component
-    an upper bound of its radius and its units, largest bound first.
+    Parameters
+    ----------
+    matrix : csr_array of shape (n_units, n_units)
+        W without stored zeros.
+
+    Returns
+    -------
+    radius : float
+        The largest spectral radius among components that are a single unit or a single cycle.
+    blocks : list of (bound, units)
+        For every other component an upper bound of its radius and the indices of its units; the
+        largest bound first.
     """
+    # the components, and the connections inside them
     n_blocks, labels = connected_components(matrix, directed=True, connection="strong")
     rows = row_of_entries(matrix)
     inside = labels[rows] == labels[matrix.indices]
     sizes = np.bincount(labels, minlength=n_blocks)
     own, magnitude = labels[rows[inside]], np.abs(matrix.data[inside])
     n_entries = np.bincount(own, minlength=n_blocks)
-    # as many connections as units: one cycle; the determinant gives the radius
+    # as many connections as units: one cycle, whose radius is the geometric mean of its weights
     peak = np.full(
         n_blocks, np.finfo(np.float64).tiny
     )  # taken out, so that equal weights give their value exactly
@@ -146,6 +161,7 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
     cycles = n_entries == sizes
     radius = float(np.max(peak[cycles] * np.exp(logs[cycles] / sizes[cycles]), initial=0.0))
 
+    # upper bound of the others: the largest row sum or column sum of |W|, whichever is smaller
     def largest(units: Array) -> Array:
         sums = np.bincount(units, weights=magnitude, minlength=matrix.shape[0])
         out = np.zeros(n_blocks)
@@ -153,6 +169,7 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
         return out
 
     bounds = np.minimum(largest(rows[inside]), largest(matrix.indices[inside]))
+    # the units of each component
     order = np.argsort(labels, kind="stable")
     starts = np.cumsum(sizes) - sizes
     blocks = [
@@ -163,20 +180,26 @@ def simple_blocks(matrix: sp.csr_array) -> tuple[float, list[tuple[float, Array]
 
 
 def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
-    """Spectral radius of a strongly connected block; if less than `floor`, perhaps inexact."""
+    """Return the spectral radius of a strongly connected block, or None if no method succeeds.
+
+    `tol` is the relative residual that iterative solvers are asked for. A result below `floor`, the
+    radius of another block, may be inexact.
+    """
+    # special structure first: similar to a symmetric matrix, or with the radius of |W|
     radius: float | None = None
     similar = symmetric_form(block)
     if similar is not None and has_symmetric_signs(similar):
         radius = symmetric_radius(similar)
     if radius is None and has_radius_of_modulus(block):
         radius = perron_root(abs(block), tol)
+    # then the general methods, on the symmetric form where there is one
     if similar is None:
         similar = block
     if radius is None and block.shape[0] <= _DENSE:
         radius = dense_radius(similar.toarray(), floor)
     elif radius is None:
         radius = _radius_of_large(similar, tol, floor)
-    # exact arithmetic, on what was given
+    # then exact arithmetic, on the block as it was given
     if radius is None and block.shape[0] <= EXACT_UNITS:
         radius = exact_radius(block.toarray())
     if radius is None and block.shape[0] <= _DENSE_LAST_RESORT and is_nilpotent(block):
@@ -185,25 +208,29 @@ def block_radius(block: sp.csr_array, tol: float, floor: float) -> float | None:
 
 
 def _radius_of_large(block: sp.csr_array, tol: float, floor: float) -> float | None:
+    """Return the spectral radius of a block of more than 200 units, or None; as `block_radius`."""
     n_units = block.shape[0]
     if is_normal(block):
         radius = largest_singular_value(block)
         if radius is not None:
             return radius
+    # Arnoldi's method: on the block, unless its scaling is bad, then on the balanced block
     radius, sensitive = None, False
     if not is_badly_scaled(block):
         radius, _ = krylov_radius(block, tol)
     if radius is None:
         better = balanced(block)
         radius, sensitive = krylov_radius(better, tol)
-    # too sensitive for Arnoldi is so for every method, unless there is time for more attempts
+    # last, all eigenvalues; where Arnoldi's method found the radius too sensitive to rounding, only
+    # if the block is small enough for `dense_radius` to try several scalings
     if radius is None and n_units <= (_DENSE_RETRIED if sensitive else _DENSE_LAST_RESORT):
         radius = dense_radius(better.toarray(), floor)
     return radius
 
 
 def _is_below(block: sp.csr_array, tol: float, floor: float) -> bool:
-    # |W| bounds the radius; so does every attempt that only has to compare
+    """Whether the radius of a block is surely at most `floor`, by a bound or by all eigenvalues."""
+    # the radius of |W| is an upper bound
     bound = perron_root(abs(block), tol)
     if bound is not None and bound <= floor:
         return True

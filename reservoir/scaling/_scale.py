@@ -126,7 +126,8 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
         The wanted norms. A row of zeros stays as it is.
     ord : {1, 2, inf}, default=2
         Sum of moduli, root of the sum of squares, or largest modulus. With ``ord=1`` and values
-        below 1, tanh units forget their past in the maximum norm.
+        below 1, a reservoir of tanh units has the echo state property: its update is a contraction
+        in the maximum norm.
 
     Returns
     -------
@@ -148,6 +149,7 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
     """
     matrix = _unit_size(W)
     wanted = check_scaling("values", values, matrix.shape[0], "row")
+    # the norms of the rows
     size = abs(sp.csr_array(matrix))
     if ord == 1:
         norms = size.sum(axis=1)
@@ -164,8 +166,8 @@ def scale_rows(W: Any, values: Any, ord: Any = 2) -> Matrix:
 def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     """Scale every diagonal block of `W` to a spectral radius of its own.
 
-    Connections between blocks stay as they are, so the radius of the whole is another one
-    unless there are none.
+    Connections between blocks stay as they are, so the spectral radius of the whole matrix is the
+    largest of the blocks' only if there are none.
 
     Parameters
     ----------
@@ -197,6 +199,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
            [ 0.3,  0.6,  0. ],
            [ 0. ,  5. , -0.5]])
     """
+    # every unit needs a block, every block a radius
     matrix = sp.csr_array(as_matrix(W))
     label = np.asarray(labels)
     if label.shape != (matrix.shape[0],) or not np.issubdtype(label.dtype, np.integer):
@@ -207,6 +210,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
     if label.size and label.min() < 0:
         raise ValueError(f"labels must be at least 0; got {label.min()}.")
     wanted = check_scaling("radius", radius, int(label.max(initial=-1)) + 1, "block")
+    # the factor of each block
     factors = np.ones(wanted.size)
     for block in np.unique(label):
         units = np.flatnonzero(label == block)
@@ -217,6 +221,7 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
                 f"scaled to radius={wanted[block]}. Give it a cycle, or ask for 0."
             )
         factors[block] = wanted[block] / now if now > 0.0 else 0.0
+    # scale the connections within blocks
     rows = label[row_of_entries(matrix)]
     inside = rows == label[matrix.indices]
     matrix.data[inside] *= factors[rows[inside]]
@@ -225,13 +230,14 @@ def scale_blocks(W: Any, labels: Any, radius: Any) -> Matrix:
 
 
 def _unit_size(W: Any, *, square: bool = False) -> Matrix:
+    """Return a checked copy of `W`, times a power of two that makes its entries about 1 in size."""
     matrix = as_matrix(W, square=square)
     to_unit_size(matrix)
     return matrix
 
 
 def _times(matrix: Any, factor: Any) -> Any:
-    # multiply in place: by a number, or row by row
+    """Multiply a matrix in place by a number, or each row by its own; refuse an overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.ndim(factor) == 0:
             entries(matrix)[...] *= factor
@@ -249,6 +255,7 @@ def _times(matrix: Any, factor: Any) -> Any:
 
 
 def _norm(matrix: Any, ord: Any) -> float:
+    """Return the norm of a matrix; `ord` as in `scale_to_norm`."""
     size = np.abs(matrix)
     if ord == 1:
         return float(size.sum(axis=0).max())

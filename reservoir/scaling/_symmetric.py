@@ -1,4 +1,4 @@
-"""Symmetric and normal matrices, whose spectral radius is their norm."""
+"""Symmetric and normal matrices, whose spectral radius is their 2-norm, by Lanczos' method."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from reservoir._typing import Array
 from reservoir.scaling._checks import row_of_entries
 from reservoir.scaling._krylov import as_operand
 
-# relative change between m and 2 m Lanczos steps: the error is a third of it, or less
+# largest relative change from m to 2 m Lanczos steps at the end; the error is a third of it or less
 _ACCURACY = 1e-7
 
 
 def symmetric_form(block: sp.csr_array) -> sp.csr_array | None:
-    """Return D^-1 W D, symmetric up to signs, with D diagonal and positive, if there is one.
+    """Return the matrix D^-1 W D, D diagonal and positive, whose moduli are symmetric, or None.
 
-    Its entries are sign(w_ij) sqrt(w_ij w_ji). It exists if the pattern is symmetric and
-    log |w_ij / w_ji| is a difference of potentials: always on a tree, so for every tridiagonal
-    matrix, however far its eigenvectors range.
+    Its entries are sign(w_ij) sqrt(|w_ij w_ji|). It exists if the pattern of W is symmetric and
+    log |w_ij / w_ji| = p_i - p_j for some numbers p: always if the graph is a tree, as that of a
+    tridiagonal matrix is.
     """
     transposed = block.T.tocsr()
     transposed.sort_indices()
@@ -40,14 +40,17 @@ def symmetric_form(block: sp.csr_array) -> sp.csr_array | None:
 
 
 def has_symmetric_signs(S: sp.csr_array) -> bool:
-    """Whether a matrix with a symmetric pattern has symmetric signs."""
+    """Whether entries (i, j) and (j, i) have the same sign, for a matrix of symmetric pattern."""
     transposed = S.T.tocsr()
     transposed.sort_indices()
     return bool(np.all(np.sign(transposed.data) == np.sign(S.data)))
 
 
 def _is_difference(block: sp.csr_array, edge: Array) -> bool:
-    # is edge[i, j] = potential[i] - potential[j]? The potential along a spanning tree decides.
+    """Whether there are numbers p with edge = p_i - p_j for every connection (i, j) of the block.
+
+    `edge` holds a number for each stored entry. If there are, p follows from a spanning tree.
+    """
     if not edge.any():
         return True
     n_units = block.shape[0]
@@ -62,7 +65,11 @@ def _is_difference(block: sp.csr_array, edge: Array) -> bool:
 
 
 def along_tree(parent: Array, step: Array) -> Array:
-    """Return the sum of `step` from each node to the root, its own parent, by doubling."""
+    """Return for each node of a tree the sum of `step` over its path to the root.
+
+    `parent` holds the parent of each node; the root is its own, with a step of 0. Paths are
+    doubled in every round, so that their length costs its logarithm only.
+    """
     total = step.copy()
     while parent.any():
         total = total + total[parent]
@@ -71,7 +78,7 @@ def along_tree(parent: Array, step: Array) -> Array:
 
 
 def symmetric_radius(S: sp.csr_array) -> float | None:
-    """Radius of a symmetric matrix; None if Lanczos' method has not converged."""
+    """Return the radius of a symmetric matrix; None if Lanczos' method does not converge."""
     n_units = S.shape[0]
     if np.max(np.abs(row_of_entries(S) - S.indices)) <= 1:
         return _largest_end(S.diagonal(), S.diagonal(1))
@@ -82,7 +89,7 @@ def symmetric_radius(S: sp.csr_array) -> float | None:
 
 
 def is_normal(block: sp.csr_array) -> bool:
-    """Whether W W' = W' W, tested on two random vectors."""
+    """Whether W W' = W' W (a normal matrix), tested on two random vectors."""
     matrix, transposed = as_operand(block), as_operand(block.T)
     generator = np.random.default_rng(0)
     for _ in range(2):
@@ -94,18 +101,28 @@ def is_normal(block: sp.csr_array) -> bool:
 
 
 def largest_singular_value(W: Any) -> float | None:
-    """Spectral norm of a matrix of any shape; None if Lanczos' method has not converged."""
+    """Return the 2-norm of a matrix of any shape; None if Lanczos' method does not converge."""
     matrix, transposed = as_operand(W), as_operand(W.T)
     square = lanczos_norm(lambda x: transposed @ (matrix @ x), W.shape[1])
     return None if square is None else float(np.sqrt(square))
 
 
 def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**15) -> float | None:
-    """Largest modulus of an eigenvalue of a symmetric operator.
+    """Return the largest modulus of an eigenvalue of a symmetric operator; None if not converged.
 
-    Plain Lanczos: without orthogonalisation copies of eigenvalues appear, but the extreme one is
-    right, and m steps reach a relative error of about (log(n) / m)^2 with no gap at all
-    (Kuczynski and Wozniakowski 1992). Ends when twice the steps change nothing.
+    Lanczos' method without reorthogonalisation: copies of eigenvalues appear, but the extreme ones
+    are right. After m steps the relative error is about (log(n) / m)^2, even if the spectrum has no
+    gap (Kuczynski and Wozniakowski 1992). It stops when twice as many steps change the result by
+    less than 1e-7.
+
+    Parameters
+    ----------
+    product : callable, ``product(v) -> array of shape (n,)``
+        The operator.
+    n : int
+        Its size.
+    max_steps : int
+        Largest number of products.
     """
     v = np.random.default_rng(1).standard_normal(n)
     v /= np.linalg.norm(v)
@@ -114,6 +131,7 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
     beta: list[float] = []
     check, last = 64, 0.0
     while len(alpha) < max_steps:
+        # one Lanczos step: alpha and beta become the diagonals of a tridiagonal matrix
         w = product(v)
         alpha.append(float(v @ w))
         w -= alpha[-1] * v
@@ -121,6 +139,7 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
             w -= beta[-1] * before
         size = float(np.linalg.norm(w))
         closed = size <= 1e-13 * max(map(abs, alpha[:1] + alpha[-1:] + beta[-1:]))
+        # its eigenvalues, now and then; exact if the Krylov space is closed under the operator
         if closed or len(alpha) == check:
             value = _largest_end(np.array(alpha), np.array(beta))
             if closed or abs(value - last) <= _ACCURACY * value:
@@ -132,7 +151,10 @@ def lanczos_norm(product: Callable[[Array], Array], n: int, max_steps: int = 2**
 
 
 def _largest_end(diagonal: Array, beside: Array) -> float:
-    # largest modulus of an eigenvalue of a symmetric tridiagonal matrix
+    """Return the largest modulus of an eigenvalue of a symmetric tridiagonal matrix.
+
+    `beside` is the diagonal next to the main one.
+    """
     if diagonal.size == 1:  # older SciPy takes no empty off-diagonal
         return float(abs(diagonal[0]))
     ends = ((0, 0), (diagonal.size - 1, diagonal.size - 1))

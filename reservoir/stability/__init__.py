@@ -1,22 +1,31 @@
 """Stability: what is proved of a network, and what is measured.
 
-Theorems, computed for the network at hand with rounding included: `certify`, `certify_cycle`,
-`bias_bounds` of one unit. Heuristics and measurements say so.
+`proofs` holds theorems, computed for the network at hand with rounding included, such as `certify`;
+`measures` holds what is computed or sampled along trajectories, such as `lyapunov_exponents`, which
+proves nothing about other trajectories. Above both, `design` searches what can be certified, and
+`sweep` measures and certifies over a grid of parameters. Docstrings say what is a heuristic.
 """
 
-from reservoir.stability._attractors import Attractors, sample_attractors
-from reservoir.stability._bias_bounds import BiasBounds, bias_bounds, critical_bias
-from reservoir.stability._certificate import Certificate
-from reservoir.stability._certificates import certify
-from reservoir.stability._conditions import EchoStateConditions, echo_state_conditions
-from reservoir.stability._cycle_certificates import certify_cycle
-from reservoir.stability._design import LargestCertified, largest_certified, stable_bias
-from reservoir.stability._exponents import lyapunov_exponents
-from reservoir.stability._limit_cycles import LimitCycle, LimitCycleError, find_limit_cycle
-from reservoir.stability._loops import certify_loop
-from reservoir.stability._measures import consistency, echo_state_index, transient_length
-from reservoir.stability._network import UnboundedActivationError, drive_range
+from reservoir.stability._arguments import UnboundedActivationError
+from reservoir.stability._drive_ranges import drive_range
 from reservoir.stability._sweep import Sweep, sweep
+from reservoir.stability.design import LargestCertified, largest_certified, stable_bias
+from reservoir.stability.measures._attractors import Attractors, sample_attractors
+from reservoir.stability.measures._consistency import consistency
+from reservoir.stability.measures._echo_state_index import echo_state_index
+from reservoir.stability.measures._exponents import lyapunov_exponents
+from reservoir.stability.measures._limit_cycles import (
+    LimitCycle,
+    LimitCycleError,
+    find_limit_cycle,
+)
+from reservoir.stability.measures._transient_length import transient_length
+from reservoir.stability.proofs._bias_bounds import BiasBounds, bias_bounds, critical_bias
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._certify import certify
+from reservoir.stability.proofs._certify_cycle import certify_cycle
+from reservoir.stability.proofs._certify_loop import certify_loop
+from reservoir.stability.proofs._conditions import EchoStateConditions, echo_state_conditions
 
 __all__ = [
     "Attractors",

@@ -1,4 +1,7 @@
-"""Bifurcation sweeps: attractors, exponents and certificates over a grid of parameters."""
+"""Bifurcation sweeps: attractors, exponents and certificates over a grid of parameters.
+
+It both measures and proves, and so stands above the two packages that do either.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +18,28 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
-from reservoir.stability._attractors import Attractors, sample_attractors
-from reservoir.stability._certificates import certify
-from reservoir.stability._cycle_certificates import certify_cycle, periodic_drive
-from reservoir.stability._exponents import lyapunov_exponents
-from reservoir.stability._network import UnboundedActivationError, as_reservoir
-from reservoir.stability._stepping import read_drive_series
+from reservoir.stability._arguments import UnboundedActivationError, as_reservoir
+from reservoir.stability._drive_ranges import periodic_drive
+from reservoir.stability.measures._attractors import Attractors, sample_attractors
+from reservoir.stability.measures._exponents import lyapunov_exponents
+from reservoir.stability.measures._trajectories import read_drive_series
+from reservoir.stability.proofs._certify import certify
+from reservoir.stability.proofs._certify_cycle import certify_cycle
 
 PARAMETERS = ("spectral_radius", "bias", "input_scaling", "leak_rate")
-_N_UNSETTLED = 3  # so many trajectories that reached no cycle are followed for their exponent
+_N_UNSETTLED = 3  # so many of the trajectories that reached no cycle get an exponent
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
-    """What was found at each point of a grid; array axes in the order of `parameters`.
+    """What was found at each point of a grid; the axes of all arrays are those of `parameters`.
 
     Attributes
     ----------
     parameters : dict of name -> array of values
     attractors : object array of `Attractors`
     counts : int array
-        Attracting cycles found.
+        Number of attracting cycles that were found.
     exponents : float array
         Largest conditional Lyapunov exponent among what was found, per step.
     certified : bool array
@@ -90,14 +94,14 @@ def sweep(
         One period of the drive. A row of zeros for autonomous networks.
     parameters : dict of name -> values
         The grid is the product of the values. Unless `reservoir` is a callable the names are:
-        "spectral_radius" (W is rescaled to it), "bias" and "input_scaling" (factors of bias and
-        W_in), "leak_rate" (takes its place).
+        "spectral_radius" (W is rescaled to it), "bias" and "input_scaling" (factors of the bias and
+        of W_in) and "leak_rate" (replaces the reservoir's).
     n_initial_states, n_periods, max_multiple, tol
         As in `sample_attractors`, with fewer initial states by default.
     certificate : {"range", "cycle", None}, default="range"
         "range" asks `certify` for all inputs whose drive W_in u (plus W_fb y) stays within the
-        extremes of this one, "cycle" asks `certify_cycle` for this drive alone, which holds more
-        often and costs more; None asks for none.
+        extremes of this one. "cycle" asks `certify_cycle` for this drive alone, which holds more
+        often and costs more. None asks for no certificate.
     feedback : array of shape (period, n_outputs), optional
         What is fed back in each step; required if the reservoir has feedback weights.
     random_state : None, int, Generator or RandomState, default=None
@@ -118,11 +122,11 @@ def sweep(
     Notes
     -----
     The counts are lower bounds, as in `sample_attractors`; `certified` is a theorem: where it says
-    True there is one response. An activation without bounds is certified nowhere.
+    True there is one response. A reservoir with an unbounded activation is certified nowhere.
 
-    The exponent of a cycle is the logarithm of its largest multiplier's modulus per step; up to
-    three trajectories that reached no cycle are followed for `n_periods` more by
-    `lyapunov_exponents`. The largest of them all is reported.
+    The exponent of a cycle is the logarithm of the largest modulus of its multipliers, per step. Of
+    the trajectories that reached no cycle up to three are continued for `n_periods` more, and have
+    the exponent of `lyapunov_exponents`. The largest of all these is reported.
 
     References
     ----------
@@ -131,7 +135,7 @@ def sweep(
 
     Examples
     --------
-    The pitchfork of one unit at gain 1, and the certificate below it:
+    The pitchfork bifurcation of one unit at gain 1, and the certificate below it:
 
     >>> from reservoir.dynamics import Reservoir
     >>> from reservoir.stability import sweep
@@ -140,6 +144,7 @@ def sweep(
     >>> found.counts, found.certified
     (array([1, 1, 2]), array([ True,  True, False]))
     """
+    # What is done at a grid point: the same initial states at all of them.
     grid = _read_grid(reservoir, parameters)
     check_count("n_initial_states", n_initial_states)
     check_n_jobs(n_jobs)
@@ -161,6 +166,7 @@ def sweep(
             "random_state": int(as_generator(random_state).integers(2**31)),
         },
     )
+    # All grid points, and their results in the shape of the grid.
     values = [dict(zip(grid, choice, strict=True)) for choice in itertools.product(*grid.values())]
     found = Parallel(n_jobs=n_jobs)(delayed(point)(chosen) for chosen in values)
     shape = tuple(len(axis) for axis in grid.values())
@@ -176,10 +182,12 @@ def sweep(
 
 
 def _is_family(reservoir: Any) -> bool:
+    """Whether it is a callable that makes reservoirs, not a reservoir or an estimator."""
     return callable(reservoir) and not hasattr(reservoir, "reservoir_")
 
 
 def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
+    """Return the checked values of each parameter."""
     if not isinstance(parameters, Mapping) or not parameters:
         raise ValueError(
             f"parameters={parameters!r} must be a non-empty dict of name -> values, such as "
@@ -201,7 +209,7 @@ def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
 
 
 class _Family:
-    """Reservoirs made from one by its parameters; the radius of W is computed once."""
+    """Makes reservoirs from one by changing its parameters; the radius of W is computed once."""
 
     def __init__(self, reservoir: Reservoir, grid: Mapping[str, Array]) -> None:
         self.reservoir = reservoir.astype("float64")
@@ -233,7 +241,7 @@ class _Family:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """What is done at a grid point, wherever it is done."""
+    """What is done at a grid point, in this process or another: a call with its parameters."""
 
     family: Callable[..., Reservoir]
     inputs: Any
@@ -241,13 +249,14 @@ class _Point:
     options: dict[str, Any]
 
     def __call__(self, values: dict[str, float]) -> tuple[Attractors, float, bool]:
-        # one thread everywhere: the order of sums, and so the bits, may depend on their number
+        # One thread: the order of sums, and so the last bits, may depend on the number of threads.
         with threadpool_limits(limits=1):
             reservoir = as_reservoir(self.family(**values))
             found = sample_attractors(reservoir, self.inputs, **self.options)
             return found, self._exponent(reservoir, found), self._certified(reservoir)
 
     def _exponent(self, reservoir: Reservoir, found: Attractors) -> float:
+        """Return the largest exponent of the cycles and of some trajectories that reached none."""
         drive = read_drive_series(reservoir, "inputs", self.inputs, self.options["feedback"])
         with np.errstate(divide="ignore"):  # a multiplier 0 is an exponent -inf
             exponents = list(np.log(found.moduli) / (found.multiples * len(drive)))
@@ -264,6 +273,7 @@ class _Point:
         return float(max(exponents))
 
     def _certified(self, reservoir: Reservoir) -> bool:
+        """Whether the certificate that was asked for holds."""
         if self.certificate is None:
             return False
         feedback = self.options["feedback"]
@@ -277,7 +287,7 @@ class _Point:
             return False
 
     def _rounding(self, reservoir: Reservoir) -> Array:
-        """Return what rounding may do to the sums in W_in u and W_fb y."""
+        """Return a bound of the rounding error of W_in u + W_fb y, of shape (n_units,)."""
         size = abs(reservoir.W_in) @ np.abs(np.asarray(self.inputs, dtype=float)).max(axis=0)
         if reservoir.W_fb is not None:
             given = np.asarray(self.options["feedback"], dtype=float)

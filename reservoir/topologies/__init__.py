@@ -1,10 +1,10 @@
-"""Topologies: who receives from whom in a reservoir, and with what weight.
+"""Topologies: which units of a reservoir are connected, and with what weights.
 
-Every function takes the number of units and keyword arguments, and returns an *unscaled* matrix W,
-``(n_units, n_units)``, whose row i holds what unit i receives: a csr_array, or a dense array for
-`orthogonal`. `reservoir.scaling` brings it to a spectral radius or a norm. A new topology is one
-function, assembled from the pieces (`cycle`, `add_jumps`, `with_weights`, ...), and one line in
-`TOPOLOGIES`.
+Every function takes the number of units and keyword arguments, and returns an *unscaled* matrix W
+of shape ``(n_units, n_units)``, whose row i holds the weights of what unit i receives: a csr_array,
+or a dense array for `orthogonal`. `reservoir.scaling` scales it to a spectral radius or a norm. A
+new topology is one function, assembled from the building blocks (`cycle`, `add_jumps`,
+`with_weights`, ...) where it can be, and one line in `TOPOLOGIES`.
 
 Examples
 --------

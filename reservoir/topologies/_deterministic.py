@@ -1,6 +1,6 @@
-"""Topologies without chance: rings, delay lines and bands of constant weights.
+"""Deterministic topologies: rings, delay lines and bands of constant weights.
 
-They accept `random_state` like every topology, and do not use it.
+They accept `random_state`, as every topology does, and ignore it.
 """
 
 from __future__ import annotations
@@ -263,11 +263,12 @@ def double_cycle(
     Parameters
     ----------
     n_units : int
-        Number of units. With two or one the cycles fall together and their weights add up.
+        Number of units. With one or two units the cycles coincide and their weights add up.
     weight : float, default=1.0
         Weight of the forward cycle: unit i receives from unit i - 1.
     backward_weight : float, default=0.5
-        Weight of the backward cycle. Unequal to `weight`, so that information has a direction.
+        Weight of the backward cycle. The default differs from that of `weight`, so that information
+        travels in one direction rather than the other.
     random_state : ignored
         Accepted so that topologies are interchangeable.
 
@@ -371,6 +372,7 @@ def toeplitz(
            [ 0. ,  0. ,  1. ,  0. ]])
     """
     n_units = check_count("n_units", n_units)
+    # one diagonal after the other, from an empty matrix
     W = sp.csr_array((n_units, n_units))
     given = {-1: 1.0, 0: 0.5, 1: 0.5} if diagonals is None else diagonals
     for offset, weight in given.items():

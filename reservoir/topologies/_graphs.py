@@ -1,4 +1,4 @@
-"""Random topologies with the structure of complex networks."""
+"""Random topologies with structure: small-world, scale-free and clustered graphs."""
 
 from __future__ import annotations
 
@@ -64,10 +64,11 @@ def small_world(
     degree = min(resolve_degree("in_degree", in_degree, n_units), n_units - 1)
     rewiring = check_number("rewiring", rewiring, low=0.0, high=1.0)
     places, values = as_generator(random_state).spawn(2)
-    # sources are counted from the unit itself, 1 to n_units - 1: so self-connections cannot occur
+    # sources as distances from the unit, 1 to n_units - 1: a self-connection cannot occur
     distance = np.arange(1, degree + 1)
     nearest = np.where(distance % 2, -(distance // 2 + 1), distance // 2) % max(n_units, 1)
     steps = np.tile(nearest, (n_units, 1))
+    # rewire some, and turn distances into columns
     kept = places.random(steps.shape) >= rewiring
     columns = (_rewire(steps, kept, n_units, places) + np.arange(n_units)[:, None]) % n_units
     columns.sort(axis=1)
@@ -75,7 +76,10 @@ def small_world(
 
 
 def _rewire(steps: Array, kept: Array, n_units: int, generator: np.random.Generator) -> Array:
-    # replace what is not kept by other steps in 1..n_units - 1, all different within a row
+    """Replace the entries of `steps` that are not `kept` by random ones, distinct within rows.
+
+    `steps` and `kept` have shape (n_units, degree); steps are distances from 1 to n_units - 1.
+    """
     n_rows, degree = steps.shape
     if 8 * degree <= n_units - 1:
         drawn = generator.integers(0, n_units - 1, steps.shape)
@@ -95,14 +99,14 @@ def scale_free(
     weights: Any = "normal",
     random_state: RandomState = None,
 ) -> sp.csr_array:
-    """Preferential attachment: few hubs, many units with few connections.
+    """Scale-free graph by preferential attachment: few hubs, many units with few connections.
 
-    Units arrive one after the other, each with ``m = round(in_degree / 2)`` (at least 1; halves go
-    to the even neighbour, as Python rounds: 3, 4 and 5 all give 2) links to earlier ones, which are
-    chosen in proportion to the links they have; each link is a connection in both directions, with
-    two independent weights. Links that fall together are one link, so the mean number of
-    connections per row is a little below 2 m; the numbers follow a power law with exponent 3. The
-    graph is connected.
+    Units are added one after the other. Each gets ``m = round(in_degree / 2)`` links to earlier
+    ones, which are chosen with a probability proportional to the links that they have. (m is at
+    least 1; Python rounds halves to even, so in-degrees 3, 4 and 5 all give 2.) A link is a
+    connection in both directions, with two independent weights. A pair that is drawn twice is
+    linked once, so the mean number of connections per row is a little below 2 m. The numbers of
+    connections follow a power law with exponent 3, and the graph is connected.
 
     Parameters
     ----------
@@ -139,6 +143,7 @@ def scale_free(
     n_units = check_count("n_units", n_units)
     n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
+    # links in both directions, without those of the seed and without repetitions
     unit, other = _attach(n_units, n_links, places)
     apart = unit != other
     rows = np.concatenate([unit[apart], other[apart]])
@@ -148,10 +153,15 @@ def scale_free(
 
 
 def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple[Array, Array]:
-    # Both ends of link k lie in a list at 2 k and 2 k + 1. The first is unit k // n_links; the
-    # second copies a random place of the earlier units' part of the list, which is what makes the
-    # choice proportional to the degree. Odd places point on, until an even one is reached.
-    # Unit 0 has only links to itself: they are the seed, and the caller drops them.
+    """Return both ends of every link of a preferential attachment graph.
+
+    Two arrays of shape (n_units n_links,): the unit that is added, and the earlier unit that it is
+    linked to. Unit 0, the seed, has links to itself only, which the caller drops.
+    """
+    # The ends of link k lie in a list at 2 k and 2 k + 1. The first is unit k // n_links. The
+    # second is a copy of a random entry among the earlier units' part of the list, in which every
+    # unit stands as often as it has links: the choice is proportional to the degree. An entry at an
+    # odd place is itself a copy, so pointers are followed until all have reached an even place.
     unit = np.arange(n_units * n_links) // n_links
     pointer = np.arange(2 * unit.size)
     pointer[1 : 2 * n_links : 2] = 0
@@ -164,7 +174,7 @@ def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple
 
 
 def cluster_labels(n_units: int, n_clusters: int) -> Array:
-    """Return which cluster each unit of `clustered` belongs to.
+    """Return the number of the cluster that each unit of `clustered` belongs to.
 
     Parameters
     ----------
@@ -256,6 +266,7 @@ def clustered(
     between_degree = check_count("between_degree", between_degree, minimum=0)
     resolve_degree("in_degree", in_degree, n_units)  # refuse before work is done
     places, values = as_generator(random_state).spawn(2)
+    # each cluster draws the sources of its own connections, then those in all other clusters
     sizes = np.bincount(cluster_labels(n_units, n_clusters))
     rows, columns = [], []
     for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):

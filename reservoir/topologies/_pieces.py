@@ -1,4 +1,4 @@
-"""Small pieces from which topologies are assembled: each takes a matrix and returns a new one."""
+"""Building blocks of topologies: most take a matrix and return a new one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from reservoir._weights import draw
 
 
 def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp.csr_array:
-    # a csr_array with sorted int32 indices; of several values for one place the last one stands
+    """Return a csr_array of shape (n_units, n_units) from row, column and value of each entry.
+
+    Where an entry is given several times, the last value counts. Indices are sorted.
+    """
+    # one number per entry, in reverse order, since `unique` keeps the first of equal ones
     keys = rows.astype(np.int64) * n_units + columns
     unique, from_end = np.unique(keys[::-1], return_index=True)
     data = np.asarray(values, dtype=np.float64)[::-1][from_end]
@@ -22,26 +26,31 @@ def from_entries(n_units: int, rows: Array, columns: Array, values: Array) -> sp
 
 
 def from_columns(columns: Array, values: Array | None = None) -> sp.csr_array:
-    # a csr_array from the sorted columns of each row, (n_units, degree); without values: ones
+    """Return a csr_array whose row i has entries in ``columns[i]``, of shape (degree,) and sorted.
+
+    `values` holds the entries row by row; without them all are 1.
+    """
     n_units, degree = columns.shape
     data = np.ones(columns.size) if values is None else values.ravel()
     return _csr(data, columns.ravel(), np.arange(n_units + 1) * degree, n_units)
 
 
 def _csr(data: Array, indices: Array, indptr: Array, n_units: int) -> sp.csr_array:
+    """Return a csr_array of shape (n_units, n_units), with int32 indices wherever they suffice."""
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     parts = (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False))
     return sp.csr_array(parts, shape=(n_units, n_units))
 
 
 def _entries(W: Any) -> tuple[int, Array, Array, Array]:
+    """Return n_units, and the rows, columns and values of the stored entries of a square matrix."""
     matrix = _square(W)
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     return matrix.shape[0], rows, matrix.indices, matrix.data
 
 
 def _square(W: Any) -> sp.csr_array:
-    # a float64 csr_array of its own, without duplicates
+    """Return a copy of a square matrix as a float64 csr_array without duplicate entries."""
     matrix = sp.csr_array(W, dtype=np.float64, copy=True)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"W must be square, (n_units, n_units); got shape {matrix.shape}.")
@@ -80,7 +89,7 @@ def cycle(n_units: int, *, weight: float = 1.0, step: int = 1) -> sp.csr_array:
 
 
 def add_diagonal(W: Any, *, offset: int, weight: float = 1.0) -> sp.csr_array:
-    """Set the diagonal ``W[i, i + offset]`` to one weight, and leave the rest as it is.
+    """Set all entries ``W[i, i + offset]`` of one diagonal to the same weight.
 
     Parameters
     ----------
@@ -116,7 +125,7 @@ def add_diagonal(W: Any, *, offset: int, weight: float = 1.0) -> sp.csr_array:
 
 
 def add_self_loops(W: Any, *, weight: float = 1.0) -> sp.csr_array:
-    """Let every unit receive from itself, with one weight.
+    """Connect every unit to itself, with the same weight: set the diagonal of `W`.
 
     Parameters
     ----------
@@ -142,9 +151,9 @@ def add_self_loops(W: Any, *, weight: float = 1.0) -> sp.csr_array:
 def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_array:
     """Add connections in both directions between units `jump_size` apart.
 
-    The jumps start at units 0, `jump_size`, 2 `jump_size`, ...; the last one closes the circle
-    if `jump_size` divides `n_units`, and otherwise ends before the last unit. A jump from a unit
-    to itself (`jump_size` equal to `n_units`) or over the end is left out.
+    The jumps start at units 0, `jump_size`, 2 `jump_size`, ... If `jump_size` divides `n_units`,
+    the last one leads back to unit 0. Jumps beyond the last unit, or from a unit to itself
+    (`jump_size` equal to `n_units`), are left out.
 
     Parameters
     ----------
@@ -177,6 +186,7 @@ def add_jumps(W: Any, *, jump_size: int = 3, weight: float = 1.0) -> sp.csr_arra
     jump_size = check_count("jump_size", jump_size, minimum=2)
     weight = check_number("weight", weight)
     n_units, rows, columns, values = _entries(W)
+    # where jumps start and end, without those from a unit to itself
     start = np.arange(n_units // jump_size) * jump_size
     end = (start + jump_size) % n_units
     start, end = start[start != end], end[start != end]

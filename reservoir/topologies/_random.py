@@ -1,4 +1,4 @@
-"""Random topologies without further structure."""
+"""Random topologies without clusters, hubs or other structure of a network."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def random_sparse(
 ) -> sp.csr_array:
     """Every unit receives from `in_degree` different units, chosen at random.
 
-    The number of connections per row is exact, so that all units are driven alike and the
-    matrix-vector product has rows of one length. A unit may receive from itself.
+    The number of connections per row is exact, so that all units receive equally many inputs and
+    all rows of W are equally long. A unit may receive from itself.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def random_sparse(
     """
     n_units = check_count("n_units", n_units)
     degree = resolve_degree("in_degree", in_degree, n_units)
+    # two streams of random numbers, so that the law of the weights does not change the connections
     places, values = as_generator(random_state).spawn(2)
     columns = distinct_columns(n_units, n_units, degree, places)
     return from_columns(columns, draw(weights, n_units * degree, values))
@@ -189,6 +190,7 @@ def band(
     n_units = check_count("n_units", n_units)
     lower = min(check_count("lower", lower, minimum=0), n_units - 1)
     upper = min(check_count("upper", upper, minimum=0), n_units - 1)
+    # the columns of every row's band, cut off at the ends of the line
     rows = np.repeat(np.arange(n_units), lower + upper + 1)
     columns = rows + np.tile(np.arange(-lower, upper + 1), n_units)
     inside = (columns >= 0) & (columns < n_units)

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.cells import Cell, Trace
 from reservoir.training.losses import apply_output, loss_and_slope, loss_of
 from reservoir.training.params import Params
 
-Control = Callable[[Params, Trace], tuple[float, Params, Array]]
+Control = Callable[[Params, Trace], tuple[float, Params, Array | None]]
 
 __all__ = [
     "Batch",
@@ -29,6 +30,7 @@ __all__ = [
 ]
 
 
+@saved
 @dataclass(frozen=True)
 class Network:
     """A cell under a readout: ``y = f(coef [h; x] + intercept)``.

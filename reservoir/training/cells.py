@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count, check_numbers
 from reservoir.activations import ACTIVATIONS
@@ -62,8 +63,12 @@ class Trace:
         Steps of each sequence; rows behind them are padding.
     values : array of shape (n_steps, n_sequences, n_units), optional
         Of `SimpleCell`: f(z), which is ``states[1:]`` where there is no leak.
-    kept : dict
-        What `Cell.backward` needs beside.
+    kept : dict of arrays
+        What else `Cell.backward` needs, by names of the cell's own. `SimpleCell` keeps "slopes",
+        f'(z), where they do not follow from `values`. Gated cells keep the gates, "G" (n_steps,
+        n_sequences, g n_units), which their backward pass overwrites with the gradient at the
+        pre-activations; `LSTMCell` also the cells "C" and their tanh "TC", `GRUCell` what the
+        reset gate acts on, "R" (see `reservoir.training.cell_loops`).
 
     Examples
     --------
@@ -81,6 +86,22 @@ class Trace:
     lengths: Array
     values: Array | None = None
     kept: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def slopes(self) -> Array | None:
+        """f'(z) at every step, where the run had to keep it."""
+        return self.kept.get("slopes")
+
+    def take(self, *names: str) -> tuple[Array, ...]:
+        """Return what is kept under these names, and keep it no longer: a trace serves once."""
+        return tuple(self.kept.pop(name) for name in names)
+
+    def place_of_slopes(self, dH: Array) -> Array:
+        """Return the array in which `Cell.backward`, given dH, leaves dL/dz.
+
+        Those are the gates where there are gates, and dH itself where there are none.
+        """
+        return self.kept.get("G", dH)
 
 
 class Cell(ABC):
@@ -189,6 +210,7 @@ class Cell(ABC):
             )
 
 
+@saved
 @dataclass(frozen=True)
 class SimpleCell(Cell):
     """``h = (1 - a) h + a f(W h + W_in x + bias)``: Elman's cell, and the reservoir's.
@@ -243,9 +265,7 @@ class SimpleCell(Cell):
     def slopes(self, trace: Trace) -> Array:
         """Return a f'(z) at every step of a trace: what a pre-activation does to the state."""
         values: Array = trace.values  # type: ignore[assignment]
-        slopes = trace.kept.get("slopes")
-        if slopes is None:
-            slopes = slope(self.activation, values)
+        slopes = slope(self.activation, values) if trace.slopes is None else trace.slopes
         leak = self.leaks(values.dtype)
         return slopes if leak is None else slopes * leak
 
@@ -266,10 +286,10 @@ class SimpleCell(Cell):
         loops = loops_for(U.shape, U.dtype) if known else cell_loops
         loops.simple_forward(H, V, U, params["W"], self.activation, leak)
         ends = ends_of(X, lengths)
-        trace = Trace(X, H, states_at(H, ends), ends, V)
+        kept = {}
         if not known:  # the value need not say how steep f is there: U holds z now
-            trace.kept["slopes"] = ACTIVATIONS[self.activation].derivative(U).astype(U.dtype)
-        return trace
+            kept["slopes"] = ACTIVATIONS[self.activation].derivative(U).astype(U.dtype)
+        return Trace(X, H, states_at(H, ends), ends, V, kept)
 
     def backward(
         self,
@@ -287,7 +307,7 @@ class SimpleCell(Cell):
         """
         enter(dH, trace.lengths, d_end)
         leak = self.leaks(dH.dtype)
-        if "slopes" in trace.kept:
+        if trace.slopes is not None:
             d_start = cell_loops.backward_by_slopes(
                 dH, self.slopes(trace), params["W"], leak, d_pre
             )
@@ -300,6 +320,7 @@ class SimpleCell(Cell):
         return grads, d_start, dH @ params["W_in"] if inputs else None
 
 
+@saved
 @dataclass(frozen=True)
 class LSTMCell(Cell):
     """Long short-term memory: a cell c that gates write to, keep and read.
@@ -387,7 +408,7 @@ class LSTMCell(Cell):
         """
         self._check_no_pre(d_pre)
         n, ends = self.n_units, trace.lengths
-        C, TC, G = (trace.kept.pop(name) for name in ("C", "TC", "G"))
+        C, TC, G = trace.take("C", "TC", "G")
         d_cell = np.zeros_like(C[0])
         if d_end is not None:
             enter(dH, ends, d_end[:, :n])
@@ -407,6 +428,7 @@ class LSTMCell(Cell):
         return grads, np.hstack([d_h, d_c]), G @ params["W_in"] if inputs else None
 
 
+@saved
 @dataclass(frozen=True)
 class GRUCell(Cell):
     """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.
@@ -477,7 +499,7 @@ class GRUCell(Cell):
         """
         self._check_no_pre(d_pre)
         n = self.n_units
-        G, R = (trace.kept.pop(name) for name in ("G", "R"))
+        G, R = trace.take("G", "R")
         enter(dH, trace.lengths, d_end)
         d_start = loops_for(G.shape, G.dtype).gru_backward(dH, G, trace.states, R, params["W"])
         before, d, d_recurrent = as_rows(trace.states[:-1]), as_rows(G), as_rows(R)

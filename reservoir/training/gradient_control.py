@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_number
 from reservoir.training.cells import Cell, SimpleCell, Trace, curvature, slope
@@ -21,6 +22,7 @@ _KINDS = ("both", "interval", "rms")
 _STEPS_PER_SAMPLE = 400  # an SVD of 64 x 64 costs as much as 50 to 100 steps forward and back
 
 
+@saved
 @dataclass(frozen=True)
 class GradientControl:
     """What the singular values of the step Jacobians are held to, and how firmly.

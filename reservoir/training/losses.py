@@ -1,13 +1,15 @@
-"""Outputs and losses: what stands behind the readout's scores z.
+"""Output functions and losses: what turns the readout's scores z into one number.
 
-An output function turns scores into predictions, ``y = f(z)``; a loss compares predictions with
-targets. Every pair that makes sense is differentiated together, so that the logistic output with
-binary cross-entropy and the softmax with cross-entropy stay exact where their factors overflow.
+An output function makes predictions of scores, ``p = f(z)``; a loss compares predictions with
+targets. Each is an entry of a table: `OUTPUTS`, `LOSSES`. A loss that is given in terms of the
+scores, such as the cross-entropy behind the softmax, stays exact where the output function
+saturates; others take the output function's derivative on the way back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
@@ -18,6 +20,8 @@ from reservoir._validation import check_choice
 __all__ = [
     "LOSSES",
     "OUTPUTS",
+    "Loss",
+    "Output",
     "apply_output",
     "check_targets",
     "invert_output",
@@ -26,13 +30,129 @@ __all__ = [
     "resolve_loss",
 ]
 
-#: Names of output functions.
-OUTPUTS = ("identity", "tanh", "logistic", "softmax")
-#: Names of losses.
-LOSSES = ("mse", "mae", "bce", "cross_entropy", "hinge")
-_USUAL = {"identity": "mse", "tanh": "mse", "logistic": "bce", "softmax": "cross_entropy"}
-_ONLY_WITH = {"bce": ("logistic",), "cross_entropy": ("softmax",), "hinge": ("identity", "tanh")}
-_RANGES = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0), "softmax": (0.0, 1.0)}
+
+class Output(NamedTuple):
+    """An output function f.
+
+    Attributes
+    ----------
+    function : callable, ``f(z)``
+        Predictions of scores (n_rows, n_outputs).
+    inverse : callable, ``inverse(p)``
+        Scores of predictions; those at the ends of the range are pulled inside first.
+    backward : callable, ``backward(d, p)``
+        The gradient at the scores, given that at the predictions p.
+    loss : str
+        The loss that goes with it by default.
+    low, high : float
+        The range of f.
+
+    Examples
+    --------
+    >>> from reservoir.training.losses import OUTPUTS
+    >>> OUTPUTS["logistic"].loss, OUTPUTS["logistic"].low, OUTPUTS["logistic"].high
+    ('bce', 0.0, 1.0)
+    """
+
+    function: Callable[[Array], Array]
+    inverse: Callable[[Array], Array]
+    backward: Callable[[Array, Array], Array]
+    loss: str = "mse"
+    low: float = -np.inf
+    high: float = np.inf
+
+
+def _invert_logistic(p: Array) -> Array:
+    p = np.clip(p, 5e-4, 1 - 5e-4)
+    return np.log(p / (1 - p))
+
+
+def _invert_softmax(p: Array) -> Array:
+    scores = np.log(np.maximum(p, 1e-3 / p.shape[-1]))
+    return scores - scores.mean(axis=-1, keepdims=True)
+
+
+#: Output functions by name, each an `Output`.
+OUTPUTS: dict[str, Output] = {
+    "identity": Output(lambda z: z, lambda p: p, lambda d, _: d),
+    "tanh": Output(
+        np.tanh,
+        lambda p: np.arctanh(np.clip(p, -1 + 1e-3, 1 - 1e-3)),
+        lambda d, p: d * (1 - p * p),
+        low=-1.0,
+        high=1.0,
+    ),
+    "logistic": Output(expit, _invert_logistic, lambda d, p: d * (p * (1 - p)), "bce", 0.0, 1.0),
+    "softmax": Output(
+        lambda z: softmax(z, axis=-1),
+        _invert_softmax,
+        lambda d, p: p * (d - (d * p).sum(axis=-1, keepdims=True)),
+        "cross_entropy",
+        0.0,
+        1.0,
+    ),
+}
+
+
+class Loss(NamedTuple):
+    """A loss, by what one row adds to it.
+
+    Attributes
+    ----------
+    value : callable, ``value(p, y)``
+        The loss of each output of each row, (n_rows, n_outputs), given predictions and targets.
+    slope : callable, ``slope(p, y)``
+        Its derivative with respect to p, of the same shape; 0 at corners.
+    outputs : tuple of str or None
+        Names of the output functions that it goes with; None: all of them.
+    of_scores : bool
+        Whether `value` and `slope` are given scores in the place of predictions, and take the
+        output function into account themselves.
+    summed : bool
+        Whether a row's loss is the sum over its outputs, instead of their mean.
+    targets : tuple of float or None
+        The only numbers that may be targets; None: all that the output function can reach.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.losses import LOSSES
+    >>> LOSSES["mae"].value(np.array([[3.0]]), np.array([[1.0]]))
+    array([[2.]])
+    """
+
+    value: Callable[[Array, Array], Array]
+    slope: Callable[[Array, Array], Array]
+    outputs: tuple[str, ...] | None = None
+    of_scores: bool = False
+    summed: bool = False
+    targets: tuple[float, ...] | None = None
+
+
+#: Losses by name, each a `Loss`.
+LOSSES: dict[str, Loss] = {
+    "mse": Loss(lambda p, y: np.square(p - y), lambda p, y: (p - y) * 2),
+    "mae": Loss(lambda p, y: np.abs(p - y), lambda p, y: np.sign(p - y)),
+    "bce": Loss(
+        lambda z, y: np.logaddexp(0, z) - y * z,
+        lambda z, y: expit(z) - y,
+        outputs=("logistic",),
+        of_scores=True,
+    ),
+    "cross_entropy": Loss(
+        lambda z, y: -(y * log_softmax(z, axis=-1)),
+        lambda z, y: softmax(z, axis=-1) * y.sum(axis=-1, keepdims=True) - y,
+        outputs=("softmax",),
+        of_scores=True,
+        summed=True,
+    ),
+    "hinge": Loss(
+        lambda p, y: np.maximum(1 - y * p, 0),
+        lambda p, y: np.where(1 - y * p > 0, -y, 0).astype(p.dtype),
+        outputs=("identity", "tanh"),
+        targets=(-1, 1),
+    ),
+}
 
 
 def resolve_loss(output: str, loss: str = "auto") -> str:
@@ -64,8 +184,8 @@ def resolve_loss(output: str, loss: str = "auto") -> str:
     check_choice("output", output, OUTPUTS)
     check_choice("loss", loss, ("auto", *LOSSES))
     if loss == "auto":
-        return _USUAL[output]
-    fits = _ONLY_WITH.get(loss, OUTPUTS)
+        return OUTPUTS[output].loss
+    fits = LOSSES[loss].outputs or tuple(OUTPUTS)
     if output not in fits:
         raise ValueError(
             f"loss={loss!r} goes with output={' or '.join(map(repr, fits))}; got output={output!r}."
@@ -93,13 +213,7 @@ def apply_output(z: Array, output: str) -> Array:
     >>> apply_output(np.zeros((1, 2)), "softmax")
     array([[0.5, 0.5]])
     """
-    if output == "tanh":
-        return np.tanh(z)
-    if output == "logistic":
-        return expit(z)
-    if output == "softmax":
-        return softmax(z, axis=-1)
-    return z
+    return OUTPUTS[output].function(z)
 
 
 def invert_output(y: Array, output: str) -> Array:
@@ -125,15 +239,7 @@ def invert_output(y: Array, output: str) -> Array:
     >>> invert_output(np.array([0.0, np.tanh(0.5)]), "tanh")
     array([0. , 0.5])
     """
-    if output == "tanh":
-        return np.arctanh(np.clip(y, -1 + 1e-3, 1 - 1e-3))
-    if output == "logistic":
-        y = np.clip(y, 5e-4, 1 - 5e-4)
-        return np.log(y / (1 - y))
-    if output == "softmax":
-        scores = np.log(np.maximum(y, 1e-3 / y.shape[-1]))
-        return scores - scores.mean(axis=-1, keepdims=True)
-    return y
+    return OUTPUTS[output].inverse(y)
 
 
 def check_targets(y: Array, output: str, loss: str) -> None:
@@ -155,13 +261,16 @@ def check_targets(y: Array, output: str, loss: str) -> None:
     >>> from reservoir.training.losses import check_targets
     >>> check_targets(np.array([[0.5]]), "tanh", "mse")
     """
-    if loss == "hinge":
-        if not np.isin(y, (-1, 1)).all():
+    allowed = _rule(loss).targets
+    if allowed is not None:
+        wrong = ~np.isin(y, allowed)
+        if wrong.any():
             raise ValueError(
-                f'loss="hinge" needs targets -1 and 1; y holds {y[~np.isin(y, (-1, 1))][0]:g}.'
+                f'loss="{loss}" needs targets {" and ".join(f"{value:g}" for value in allowed)}; '
+                f"y holds {y[wrong][0]:g}."
             )
         return
-    low, high = _RANGES.get(output, (-np.inf, np.inf))
+    low, high = OUTPUTS[output].low, OUTPUTS[output].high
     outside = (y < low) | (y > high)
     if outside.any():
         row = int(np.argwhere(outside)[0][0])
@@ -179,12 +288,6 @@ def check_targets(y: Array, output: str, loss: str) -> None:
                 f'output="softmax" gives rows that sum to 1; row {row} of y sums to '
                 f"{sums[row]:.6g}. Give probabilities, or use another output."
             )
-
-
-def _mean(per_row: Array, weights: Array | None) -> float:
-    if weights is None:
-        return float(per_row.mean(dtype=np.float64))
-    return float(np.average(per_row.astype(np.float64), weights=weights))
 
 
 def loss_of(z: Array, y: Array, output: str, loss: str, weights: Array | None = None) -> float:
@@ -211,16 +314,8 @@ def loss_of(z: Array, y: Array, output: str, loss: str, weights: Array | None = 
     >>> round(loss_of(np.zeros((1, 2)), np.array([[1.0, 0.0]]), "softmax", "cross_entropy"), 4)
     0.6931
     """
-    if loss == "cross_entropy":
-        return _mean(-(y * log_softmax(z, axis=-1)).sum(axis=-1), weights)
-    if loss == "bce":
-        return _mean((np.logaddexp(0, z) - y * z).mean(axis=-1), weights)
-    predictions = apply_output(z, output)
-    if loss == "hinge":
-        return _mean(np.maximum(1 - y * predictions, 0).mean(axis=-1), weights)
-    errors = predictions - y
-    per_output = np.abs(errors) if loss == "mae" else errors * errors
-    return _mean(per_output.mean(axis=-1), weights)
+    rule = _rule(loss)
+    return _mean(rule, rule.value(z if rule.of_scores else apply_output(z, output), y), weights)
 
 
 def loss_and_slope(
@@ -247,52 +342,30 @@ def loss_and_slope(
     >>> loss_and_slope(np.array([[3.0]]), np.array([[1.0]]), "identity", "mse")
     (4.0, array([[4.]]))
     """
-    per_row = _per_row(len(z), weights, z.dtype)
-    if loss == "cross_entropy":  # folded: the Jacobian of the softmax cancels
-        total = y.sum(axis=-1, keepdims=True)
-        return loss_of(z, y, output, loss, weights), (softmax(z, axis=-1) * total - y) * per_row
-    per_row = per_row / z.dtype.type(z.shape[-1])
-    if loss == "bce":
-        return loss_of(z, y, output, loss, weights), (expit(z) - y) * per_row
-    predictions = apply_output(z, output)
-    if loss == "hinge":
-        margins = 1 - y * predictions
-        value = _mean(np.maximum(margins, 0).mean(axis=-1), weights)
-        slopes = np.where(margins > 0, -y, 0).astype(z.dtype)
-    else:
-        errors = predictions - y
-        if loss == "mae":
-            value = _mean(np.abs(errors).mean(axis=-1), weights)
-            slopes = np.sign(errors)
-        else:
-            value = _mean((errors * errors).mean(axis=-1), weights)
-            slopes = errors * 2
-    slopes *= per_row
-    return value, _THROUGH[output](slopes, predictions)
+    rule, kind = _rule(loss), OUTPUTS[output]
+    at = z if rule.of_scores else kind.function(z)
+    share = _row_shares(len(z), weights, z.dtype)
+    if not rule.summed:
+        share = share / z.dtype.type(z.shape[-1])
+    slopes = rule.slope(at, y) * share
+    value = _mean(rule, rule.value(at, y), weights)
+    return value, slopes if rule.of_scores else kind.backward(slopes, at)
 
 
-def _per_row(n_rows: int, weights: Array | None, dtype: np.dtype) -> Array:
-    """Return each row's share of the mean, as a column."""
+def _rule(loss: str) -> Loss:
+    return LOSSES[check_choice("loss", loss, LOSSES)]
+
+
+def _mean(rule: Loss, values: Array, weights: Array | None) -> float:
+    """Return the (weighted) mean over rows of the losses of all outputs."""
+    per_row = values.sum(axis=-1) if rule.summed else values.mean(axis=-1)
+    if weights is None:
+        return float(per_row.mean(dtype=np.float64))
+    return float(np.average(per_row.astype(np.float64), weights=weights))
+
+
+def _row_shares(n_rows: int, weights: Array | None, dtype: np.dtype) -> Array:
+    """Return the share that each row has in the mean, as a column."""
     if weights is None:
         return np.full((1, 1), 1 / n_rows, dtype)
     return (weights / weights.sum(dtype=np.float64))[:, None].astype(dtype)
-
-
-def _through_tanh(slopes: Array, y: Array) -> Array:
-    return slopes * (1 - y * y)
-
-
-def _through_logistic(slopes: Array, y: Array) -> Array:
-    return slopes * (y * (1 - y))
-
-
-def _through_softmax(slopes: Array, y: Array) -> Array:
-    return y * (slopes - (slopes * y).sum(axis=-1, keepdims=True))
-
-
-_THROUGH: dict[str, Callable[[Array, Array], Array]] = {
-    "identity": lambda slopes, _: slopes,
-    "tanh": _through_tanh,
-    "logistic": _through_logistic,
-    "softmax": _through_softmax,
-}

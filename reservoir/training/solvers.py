@@ -8,14 +8,15 @@ import numpy as np
 from scipy.optimize import minimize
 
 from reservoir._typing import Array
-from reservoir.training.bptt import Network, loss_and_gradient
+from reservoir.training._data import Data
+from reservoir.training._evaluation import Evaluator, Report, Training
+from reservoir.training._objective import Objective
+from reservoir.training.bptt import Network
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.least_squares._credit import CreditSteps
-from reservoir.training.least_squares._state import begin
+from reservoir.training.least_squares._iterate import begin
 from reservoir.training.least_squares._task import make_task
 from reservoir.training.params import Params, flatten, unflatten
-from reservoir.training.regularizers import penalty
-from reservoir.training.trainer import Data, Judge, Report, Training, controller_of, total_gradient
 
 __all__ = ["train_lbfgs", "train_least_squares"]
 
@@ -74,46 +75,39 @@ def train_lbfgs(
     True
     """
     seed = np.random.default_rng(random_state).integers(2**63)
-    judge = Judge(network, data, validation, batch_size, l1, l2, tol, refit)
+    objective = Objective(network, l1, l2, control=control)
+    evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
     start, views = flatten(params)
-    done = judge.begin(views)
-    if report is not None:
-        report(done)
+    done = evaluator.begin(views)
     if max_iter == 0:
         return done
     batches = [data.batch(index) for index in data.by_length(batch_size)]
     weight = sum(batch.total_weight for batch, _ in batches)
 
-    def objective(vector: Array) -> tuple[float, Array]:
+    def value_and_gradient(vector: Array) -> tuple[float, Array]:
         now = unflatten(vector.astype(start.dtype), params)
-        controller = controller_of(network, control, np.random.default_rng(seed))
-        value, total = penalty(now, l1=l1, l2=l2)[0], {k: np.zeros_like(v) for k, v in now.items()}
+        generator = np.random.default_rng(seed)
+        value, total = objective.penalty(now), {k: np.zeros_like(v) for k, v in now.items()}
         for batch, state in batches:
             share = batch.total_weight / weight
-            part, grads, _ = loss_and_gradient(network, now, batch, state, control=controller)
+            part, grads, _ = objective.loss_and_gradient(now, batch, state, generator)
             value += share * part
             for name, grad in grads.items():
                 total[name] += grad * grad.dtype.type(share)
-        gradient = total_gradient(now, total, l1=l1, l2=l2, clip_norm=None).astype(np.float64)
+        gradient = objective.gradient(now, total).astype(np.float64)
         if not (np.isfinite(value) and np.isfinite(gradient).all()):
             return np.inf, np.zeros(start.size)
         return value, gradient
 
-    unchanged = 0
-
     def after(vector: Array) -> None:
-        nonlocal unchanged
-        _, improved = judge.settle(done, unflatten(vector.astype(start.dtype), params))
-        if report is not None:
-            report(done)
-        unchanged = 0 if improved else unchanged + 1
-        if unchanged >= n_iter_no_change:
+        evaluator.end_epoch(done, unflatten(vector.astype(start.dtype), params))
+        if evaluator.unchanged >= n_iter_no_change:
             raise StopIteration
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-10}
     with np.errstate(over="ignore", invalid="ignore"):
         minimize(
-            objective,
+            value_and_gradient,
             start.astype(np.float64),
             jac=True,
             method="L-BFGS-B",
@@ -183,10 +177,8 @@ def train_least_squares(
             f"solver='least_squares' needs loss='mse' and an output other than 'softmax'; got "
             f"loss={network.loss!r}, output={network.output!r}. Use solver='lbfgs' or 'adam'."
         )
-    judge = Judge(network, data, validation, batch_size, 0.0, 0.0, tol, refit=False)
-    done = judge.begin(params)
-    if report is not None:
-        report(done)
+    evaluator = Evaluator(Objective(network), data, validation, batch_size, tol, False, report)
+    done = evaluator.begin(params)
     task, weights = make_task(
         params,
         list(data.inputs),
@@ -198,16 +190,13 @@ def train_least_squares(
         sample_weight=None if data.weights is None else list(data.weights),
         start=data.starts,
     )
-    state, steps, unchanged = begin(task, weights, tau), CreditSteps(task, tau), 0
+    current, steps = begin(task, weights, tau), CreditSteps(task, tau)
     for k in range(max_iter):
-        new = steps.step(state) if k else state
+        new = steps.step(current) if k else current
         if new is None:
             break
-        state = new
-        _, improved = judge.settle(done, state.params)
-        if report is not None:
-            report(done)
-        unchanged = 0 if improved else unchanged + 1
-        if unchanged >= n_iter_no_change:
+        current = new
+        evaluator.end_epoch(done, current.params)
+        if evaluator.unchanged >= n_iter_no_change:
             break
     return done

@@ -28,8 +28,8 @@ short path of credit steps gives it.
 """
 
 from reservoir.training.least_squares._credit import credit_fit
-from reservoir.training.least_squares._fit import ls_fit
-from reservoir.training.least_squares._online import OnlineStep, ls_online_step
-from reservoir.training.least_squares._state import LeastSquaresResult
+from reservoir.training.least_squares._iterate import LeastSquaresResult
+from reservoir.training.least_squares._ls_fit import ls_fit
+from reservoir.training.least_squares._online_step import OnlineStep, ls_online_step
 
 __all__ = ["LeastSquaresResult", "OnlineStep", "credit_fit", "ls_fit", "ls_online_step"]

@@ -16,15 +16,15 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir.readouts import GramAccumulator
-from reservoir.training.least_squares._layer import Layer
-from reservoir.training.least_squares._state import (
+from reservoir.training.least_squares._cell_as_layer import Layer
+from reservoir.training.least_squares._iterate import (
+    Iterate,
     LeastSquaresResult,
-    State,
     measure,
     readout_gram,
     simulate,
 )
-from reservoir.training.least_squares._targets import (
+from reservoir.training.least_squares._state_targets import (
     backward_states,
     layer_weights,
     recurrent_gram,
@@ -38,23 +38,23 @@ def bay_fit(
     task: Task, layer: Layer, params: Params, n_iter: int, step: float
 ) -> LeastSquaresResult:
     """Iterate, and return the best weights seen."""
-    state = measure(task, params, simulate(task, params))
-    if state is None:
+    iterate = measure(task, params, simulate(task, params))
+    if iterate is None:
         raise ValueError("The states that params produce on X diverge. Scale X or W down.")
-    best, history = state, [state.mse]
+    best, history = iterate, [iterate.mse]
     for _ in range(n_iter):
-        state = _iterate(task, layer, state, step)
-        if state is None:
+        iterate = _next(task, layer, iterate, step)
+        if iterate is None:
             break
-        history.append(state.mse)
-        best = state if state.mse < best.mse else best
+        history.append(iterate.mse)
+        best = iterate if iterate.mse < best.mse else best
     return LeastSquaresResult(best.params, np.array(history), len(history) - 1)
 
 
-def _iterate(task: Task, layer: Layer, state: State, step: float) -> State | None:
-    goal = _solve(recurrent_gram(task, state, backward_states(task, layer, state)))
-    coef, intercept = _solve(readout_gram(task, state.trace))
-    moved = toward(state.params, layer, layer_weights(task, layer, *goal), step)
+def _next(task: Task, layer: Layer, iterate: Iterate, step: float) -> Iterate | None:
+    goal = _solve(recurrent_gram(task, iterate, backward_states(task, layer, iterate)))
+    coef, intercept = _solve(readout_gram(task, iterate.trace))
+    moved = toward(iterate.params, layer, layer_weights(task, layer, *goal), step)
     scaled = {"coef": coef * task.scale[:, None], "intercept": intercept * task.scale}
     for name, values in scaled.items():
         moved[name] += (step * (values - moved[name])).astype(moved[name].dtype)

@@ -19,11 +19,11 @@ from scipy import linalg
 from reservoir._typing import Array, RandomState
 from reservoir._validation import check_count, check_number
 from reservoir.readouts import GramAccumulator
+from reservoir.training._cell_parts import as_rows
 from reservoir.training.cells import Cell, GRUCell
-from reservoir.training.least_squares._ridge import sum_rows
-from reservoir.training.least_squares._state import (
+from reservoir.training.least_squares._iterate import (
+    Iterate,
     LeastSquaresResult,
-    State,
     begin,
     better,
     conclude,
@@ -31,7 +31,8 @@ from reservoir.training.least_squares._state import (
     scores,
     with_readout,
 )
-from reservoir.training.least_squares._task import Task, blocks, flat, make_task
+from reservoir.training.least_squares._regression import sum_rows
+from reservoir.training.least_squares._task import Task, blocks, make_task
 from reservoir.training.params import Params
 
 _FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
@@ -47,13 +48,13 @@ class CreditSteps:
         self.task, self.tau = task, tau
         self.length: float | None = None
 
-    def step(self, state: State) -> State | None:
-        """Return the state after one step that lowers the error; None if none is found.
+    def step(self, iterate: Iterate) -> Iterate | None:
+        """Return the iterate after one step that lowers the error; None if none is found.
 
         Uses up the trace of a gated cell.
         """
         try:
-            direction, move, slope = self._direction(state)
+            direction, move, slope = self._direction(iterate)
         except linalg.LinAlgError:  # the units of the inputs and their means are too far apart
             return None
         if not (np.isfinite(move) and move > 0 and slope < 0):
@@ -61,22 +62,22 @@ class CreditSteps:
         if self.length is None:
             self.length = _FIRST_MOVE / move
         for cut in range(_MAX_CUTS):
-            moved = dict(state.params)
+            moved = dict(iterate.params)
             for name, change in direction.items():
                 moved[name] = (moved[name] + self.length * change).astype(moved[name].dtype)
             candidate = with_readout(self.task, moved, self.tau)
-            if candidate is not None and better(self.task, candidate, state):
+            if candidate is not None and better(self.task, candidate, iterate):
                 if cut == 0:
                     self.length *= 2
                 return candidate
-            self.length *= _shorten(candidate, state, slope * self.length)
+            self.length *= _shorten(candidate, iterate, slope * self.length)
         return None
 
-    def _direction(self, state: State) -> tuple[Params, float, float]:
+    def _direction(self, iterate: Iterate) -> tuple[Params, float, float]:
         """Return a step of length 1, how far it moves pre-activations, and the error's slope."""
         task = self.task
-        grads, D = self._gradient(state)
-        gram = _regressors(task, state)
+        grads, D = self._gradient(iterate)
+        gram = _regressors(task, iterate)
         out = _precondition(task, grads, D, gram)
         W = np.hstack([out["W_in"] * task.input_scale, out["W"]])
         mean_move = W @ gram.mean_h + out["bias"] + _second_bias(task.cell, out)
@@ -85,11 +86,11 @@ class CreditSteps:
         slope = 2 * sum(float(np.vdot(out[name], grads[name])) for name in out) / n_rows
         return out, float(np.sqrt(np.mean(squares))), slope
 
-    def _gradient(self, state: State) -> tuple[Params, Array]:
+    def _gradient(self, iterate: Iterate) -> tuple[Params, Array]:
         """Gradient of half the squared errors of the scores; slopes at the pre-activations."""
-        task, trace, params = self.task, state.trace, state.params
+        task, trace, params = self.task, iterate.trace, iterate.params
         dH = np.zeros_like(trace.states[1:])
-        rows, C = flat(dH), params["coef"][:, : task.cell.width]
+        rows, C = as_rows(dH), params["coef"][:, : task.cell.width]
         for where, take in blocks(task.steps(task.fit)):
             places = task.fit[where]
             error = scores(params, look(task, trace, take)) / task.scale - task.latent[places]
@@ -98,23 +99,22 @@ class CreditSteps:
             if weights is not None:
                 error *= weights[:, None]
             rows[take] = error @ C
-        # the backward loops leave the slopes where the gates were, or where the gradient entered
-        D = trace.kept.get("G", dH)
+        D = trace.place_of_slopes(dH)  # before `backward`, which writes to it
         with np.errstate(over="ignore", invalid="ignore"):
             grads, _, _ = task.cell.backward(params, trace, dH)
-        return grads, flat(D)
+        return grads, as_rows(D)
 
 
-def _shorten(candidate: State | None, state: State, slope: float) -> float:
+def _shorten(candidate: Iterate | None, iterate: Iterate, slope: float) -> float:
     """Return the factor to the least point of the parabola through what is known."""
-    if candidate is None or candidate.error <= state.error:
+    if candidate is None or candidate.error <= iterate.error:
         return 0.5
-    return float(np.clip(-slope / (2 * (candidate.error - state.error - slope)), 0.1, 0.5))
+    return float(np.clip(-slope / (2 * (candidate.error - iterate.error - slope)), 0.1, 0.5))
 
 
-def _regressors(task: Task, state: State) -> GramAccumulator:
+def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)] over all rows that are no padding."""
-    before, inputs = flat(state.trace.states[:-1]), flat(task.batch.inputs)
+    before, inputs = as_rows(iterate.trace.states[:-1]), as_rows(task.batch.inputs)
     nothing = np.zeros((len(before), 1))
     parts = (
         ((inputs[take] / task.input_scale, before[take]), nothing[where], None)
@@ -252,14 +252,14 @@ def credit_fit(
         holdout=holdout,
         random_state=random_state,
     )
-    state, steps = begin(task, weights, tau), CreditSteps(task, tau)
-    errors = [state.mse]
+    iterate, steps = begin(task, weights, tau), CreditSteps(task, tau)
+    errors = [iterate.mse]
     for _ in range(n_iter):
-        new = steps.step(state)
+        new = steps.step(iterate)
         if new is None:
             break
-        before, state = state.error, new
+        before, iterate = iterate.error, new
         errors.append(new.mse)
-        if state.error > (1 - tol) * before:
+        if iterate.error > (1 - tol) * before:
             break
-    return conclude(task, weights, state, errors, tau)
+    return conclude(task, weights, iterate, errors, tau)

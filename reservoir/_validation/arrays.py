@@ -1,0 +1,73 @@
+"""Sequences as plain arrays: for functions that have no estimator behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+
+
+def read_arrays(name: str, values: Any, dtype: Any, *, ndim: int = 2) -> list[Array]:
+    """Return one array, a stack of arrays or a list of them as a list, each of `ndim` axes.
+
+    All must have rows and the same number of columns, and hold finite numbers only.
+    """
+    if isinstance(values, (list, tuple)) and len(values) and np.ndim(values[0]) == ndim:
+        parts = [np.asarray(part, dtype=dtype) for part in values]
+    else:
+        array = np.asarray(values, dtype=dtype)
+        parts = [array] if array.ndim == ndim else list(array) if array.ndim == ndim + 1 else []
+    if not parts or any(part.ndim != ndim or len(part) == 0 for part in parts):
+        several = isinstance(values, (list, tuple))
+        raise ValueError(
+            f"{name} must be one sequence of rows (n_samples, n_columns), an array "
+            f"(n_sequences, n_steps, n_columns) or a list of 2-D arrays; got shape "
+            f"{[np.shape(value) for value in values] if several else np.shape(values)}."
+        )
+    if len({part.shape[1:] for part in parts}) > 1 or 0 in parts[0].shape:
+        raise ValueError(f"all sequences of {name} must have one number of columns, at least 1.")
+    if not all(np.isfinite(part).all() for part in parts):
+        raise ValueError(f"{name} holds NaN or infinity. Leave rows out by sample_weight=0.")
+    return parts
+
+
+def read_array_targets(Y: Any, inputs: list[Array], *, last: bool) -> list[Array]:
+    """Return targets in the dtype of the inputs: a row for each of theirs, or one per sequence."""
+    dtype = inputs[0].dtype
+    if last:
+        rows = np.asarray(Y, dtype=dtype)
+        if rows.ndim != 2 or len(rows) != len(inputs):
+            raise ValueError(
+                f'target="last" needs Y of shape (n_sequences={len(inputs)}, n_outputs); got '
+                f"{rows.shape}."
+            )
+        if not np.isfinite(rows).all():
+            raise ValueError("Y holds NaN or infinity.")
+        return list(rows)
+    targets = read_arrays("Y", Y, dtype)
+    if len(inputs) != len(targets):
+        raise ValueError(f"X holds {len(inputs)} sequences, Y {len(targets)}; both must agree.")
+    for i, (rows, theirs) in enumerate(zip(inputs, targets, strict=True)):
+        if len(rows) != len(theirs):
+            raise ValueError(f"sequence {i} has {len(rows)} rows in X and {len(theirs)} in Y.")
+    return targets
+
+
+def read_array_weights(
+    sample_weight: Any, inputs: list[Array], *, last: bool
+) -> list[Array] | None:
+    """Return one weight per target, at least 0; None where none are given."""
+    if sample_weight is None:
+        return None
+    if last:
+        parts = list(np.asarray(sample_weight, dtype=np.float64).reshape(-1, 1))
+    else:
+        parts = read_arrays("sample_weight", sample_weight, np.float64, ndim=1)
+    shapes = [part.shape for part in parts]
+    if shapes != [(1,) if last else (len(rows),) for rows in inputs]:
+        raise ValueError(f"sample_weight must have one number per target; got shapes {shapes}.")
+    if any((part < 0).any() or not np.isfinite(part).all() for part in parts):
+        raise ValueError("sample_weight must be finite and at least 0 in every row.")
+    return parts

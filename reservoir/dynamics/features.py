@@ -1,0 +1,327 @@
+"""Sources of features: what turns rows of input into what a readout sees, and keeps a state."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import caller_level
+from reservoir.dynamics._many import iter_many
+from reservoir.dynamics.closed_loop import run_closed_loop
+from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.open_loop import block_rows, iter_states
+from reservoir.dynamics.reservoir import Reservoir
+from reservoir.dynamics.saturation import Activity
+
+_STEADY_STEPS = 10_000
+
+
+class FeatureSource(ABC):
+    """Turns rows of input into rows of features, from a state that it leaves at the end.
+
+    `Reservoir` is the first of them, by way of `DrivenReservoir`. An estimator asks no more of a
+    source than what stands here, so that lags of the input, several layers or both directions of
+    time are classes beside that one; `reservoir.estimators.esn` lists those that it can build.
+    A source is data: arrays and plain objects that can be saved, and nothing that a run changes.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns of the input.
+    width : int
+        Columns of the features.
+    state_size : int
+        Numbers that a state holds.
+    n_fed_back : int
+        Outputs that come back into the source, one step late; 0 for none.
+    dtype : numpy.dtype
+        Of features and states.
+    """
+
+    n_features: Any
+    width: Any
+    state_size: Any
+    dtype: Any
+    n_fed_back: Any = 0
+
+    @abstractmethod
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block.
+
+        Parameters
+        ----------
+        rows : array of shape (n_samples, n_features)
+        state : array of shape (state_size,)
+            The state before the first row.
+        teacher : array of shape (n_samples, n_fed_back), optional
+            What each step receives of the outputs, where they are fed back.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise on the state, from `generator`.
+        generator : numpy.random.Generator, optional
+        engine : {"auto", "numpy", "numba"}, default="auto"
+
+        Yields
+        ------
+        start : int
+            The row that the block begins with.
+        features : array of shape (n_rows, width)
+            In memory that is used again, and that may be changed: copy what you keep.
+        state : array of shape (state_size,)
+            The state behind the block, to be kept.
+        """
+
+    def iter_many_features(
+        self,
+        series: Sequence[Array],
+        states: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> Iterator[tuple[int, int, Array, Array]]:
+        """Run over several sequences; the blocks of one come in order.
+
+        Parameters
+        ----------
+        series : sequence of arrays of shape (n_samples, n_features)
+        states : sequence of arrays of shape (state_size,)
+        teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
+        engine : str, default="auto"
+
+        Yields
+        ------
+        index : int
+            Which sequence the block belongs to.
+        start, features, state
+            As `iter_features`.
+        """
+        for index, (rows, state) in enumerate(zip(series, states, strict=True)):
+            teacher = None if teachers is None else teachers[index]
+            for block in self.iter_features(rows, state, teacher=teacher, engine=engine):
+                yield index, *block
+
+    def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
+        """Return the state that a constant input leads to from zero; zeros if there is none.
+
+        Parameters
+        ----------
+        row : array of shape (n_features,)
+        quiet : bool, default=False
+            Whether a state that is not found goes without a warning.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no state came to rest.
+        """
+        tolerance = 50 * np.finfo(self.dtype).eps
+        state, constant = np.zeros(self.state_size, self.dtype), np.tile(row, (100, 1))
+        teacher = np.zeros((100, self.n_fed_back)) if self.n_fed_back else None
+        for _ in range(_STEADY_STEPS // len(constant)):
+            try:
+                state, last = self._last_two(constant, state, teacher)
+            except ValueError:  # an unbounded activation ran away
+                break
+            if np.abs(last - state).max() <= tolerance * max(1.0, np.abs(last).max()):
+                return last
+            state = last
+        if not quiet:
+            warnings.warn(
+                f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of '
+                "the first row; starting from zeros. A smaller spectral radius makes one more "
+                "likely.",
+                ConvergenceWarning,
+                stacklevel=caller_level(),
+            )
+        return np.zeros(self.state_size, self.dtype)
+
+    def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
+        """Return the last state but one of a run, and the last one."""
+        for part in (slice(None, -1), slice(-1, None)):
+            before, given = state, None if teacher is None else teacher[part]
+            for _, _, end in self.iter_features(rows[part], state, teacher=given):
+                state = end
+        return before, state
+
+    def run_loop(
+        self,
+        readout: Any,
+        n_steps: int,
+        *,
+        initial_state: Array,
+        initial_output: Array,
+        exog: Array | None = None,
+        clip: Any = None,
+        engine: str = "auto",
+    ) -> tuple[Array, Array, int]:
+        """Run on own outputs, as `run_closed_loop` does with ``return_steps=True``.
+
+        A source that outputs cannot be led back into leaves this as it is, and is refused by name.
+        """
+        self.refuse_loop()
+
+    def refuse_loop(self) -> NoReturn:
+        """Refuse to run on own outputs."""
+        raise ValueError(
+            f"{type(self).__name__} has no closed loop: it cannot run on its own outputs. Use "
+            "predict, or features that a loop is known for, such as those of a Reservoir."
+        )
+
+    def engine_for(self, n_steps: int) -> str:
+        """Return what is to step a source that so many rows are for."""
+        return "auto"
+
+    def activity(self) -> Activity | None:
+        """Return an empty record of what units do, where they have bounds to stand still at."""
+        return None
+
+    def watch(self, activity: Activity, skip: int, features: Array, before: Array) -> None:  # noqa: B027
+        """Add a block of features from row `skip` on, and the state before it, to the record."""
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class DrivenReservoir(FeatureSource):
+    """A reservoir as a source of features: its states, and the inputs beside them.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    include_input : bool, default=False
+        Whether the features hold the input behind the state.
+    """
+
+    reservoir: Reservoir
+    include_input: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return self.reservoir.n_features
+
+    @property
+    def width(self) -> int:
+        """Columns of the features."""
+        return self.reservoir.n_units + (self.n_features if self.include_input else 0)
+
+    @property
+    def state_size(self) -> int:
+        """Units."""
+        return self.reservoir.n_units
+
+    @property
+    def n_fed_back(self) -> int:
+        """Outputs that come back through feedback weights."""
+        return self.reservoir.n_outputs
+
+    @property
+    def dtype(self) -> Any:
+        """Of states and outputs."""
+        return self.reservoir.dtype
+
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block."""
+        n_units = self.reservoir.n_units
+        buffer = np.empty((block_rows(n_units, len(rows)), self.width), self.dtype)
+        for start, states in iter_states(
+            self.reservoir,
+            rows,
+            initial_state=state,
+            feedback=teacher,
+            noise=noise,
+            generator=generator,
+            buffer=buffer,
+            engine=engine,
+        ):
+            features = buffer[: len(states)]
+            features[:, n_units:] = rows[start : start + len(states), : self.width - n_units]
+            yield start, features, states[-1].copy()
+
+    def iter_many_features(
+        self,
+        series: Sequence[Array],
+        states: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> Iterator[tuple[int, int, Array, Array]]:
+        """Run over several sequences side by side: W is read once for all of them."""
+        for index, start, block in iter_many(
+            self.reservoir,
+            series,
+            initial_states=np.stack(states),
+            feedback=teachers,
+            engine=engine,
+        ):
+            features = block
+            if self.include_input:
+                features = np.hstack([block, series[index][start : start + len(block)]])
+            yield index, start, features, block[-1].copy()
+
+    def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
+        blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)
+        states = np.concatenate([block.copy() for _, block in blocks])
+        return states[-2], states[-1]
+
+    def run_loop(
+        self,
+        readout: Any,
+        n_steps: int,
+        *,
+        initial_state: Array,
+        initial_output: Array,
+        exog: Array | None = None,
+        clip: Any = None,
+        engine: str = "auto",
+    ) -> tuple[Array, Array, int]:
+        """Run on own outputs: through the inputs, or through feedback weights."""
+        return run_closed_loop(
+            self.reservoir,
+            readout,
+            n_steps,
+            initial_state=initial_state,
+            initial_output=initial_output,
+            exog=exog,
+            include_input=self.include_input,
+            clip=clip,
+            return_steps=True,
+            engine=engine,
+        )
+
+    def engine_for(self, n_steps: int) -> str:
+        """Return who steps: compiled kernels where they are worth it."""
+        return engine_for(self.reservoir, n_steps)
+
+    def activity(self) -> Activity:
+        """Return an empty record of what the units do."""
+        return Activity.of_nothing(self.reservoir.n_units)
+
+    def watch(self, activity: Activity, skip: int, features: Array, before: Array) -> None:
+        """Add the states of a block to the record."""
+        states = features[:, : self.reservoir.n_units]
+        activity.add_behind(skip, states, before, self.reservoir.leak_rate)

@@ -1,0 +1,249 @@
+"""Where an estimator stands in its data: what goes on, what starts anew, what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers
+from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._reach import reach_of
+
+Ended = tuple[Ending | None, Ending | None]
+NOWHERE: Ended = (None, None)  # no index told where X and y ended
+
+
+class StateShape(NamedTuple):
+    """What a state looks like: so many units, then the outputs that are fed back."""
+
+    n_units: int
+    n_fed_back: int
+    dtype: Any
+
+    @property
+    def width(self) -> int:
+        """Numbers in a state."""
+        return self.n_units + self.n_fed_back
+
+
+@saved
+class Progress:
+    """What an estimator remembers of the rows that it has learned from.
+
+    `partial_fit` goes on from here, and `predict` and `forecast` start here.
+
+    Parameters
+    ----------
+    n_outputs : int
+    washout : int, default=0
+        Rows at the start of each sequence of a chunk that are not learned from.
+    compares : bool, default=True
+        Whether outputs may come back as inputs, so that targets are compared with the next inputs.
+
+    Attributes
+    ----------
+    n_steps : int
+        Rows seen of the sequence that the last chunk ended in; 0 before the first.
+    continues : bool
+        Whether a run goes on from the end of training: it does not after several sequences.
+    last_output : array of shape (n_outputs,)
+        The last target.
+    target_range : array of shape (2, n_outputs)
+        The least and the largest target so far; infinite the wrong way round before the first, NaN
+        where it is not known.
+    pairing : Pairing
+        Whether each target was the next input.
+    ids : set
+        Ids of the sequences seen.
+    last_id : object
+        The id of the last of them; None without ids.
+    ended : tuple
+        Where the indexes of X and y ended.
+    """
+
+    def __init__(self, n_outputs: int, *, washout: int = 0, compares: bool = True) -> None:
+        self.washout = washout
+        self.n_steps = 0
+        self.continues = False
+        self.last_output = np.zeros(n_outputs)
+        self.target_range = np.repeat(reach_of([]), n_outputs, axis=1)
+        self.pairing = Pairing(n_outputs, feedback=not compares)
+        self.ids: set[Any] = set()
+        self.last_id: Any = None
+        self.ended: Ended = NOWHERE
+
+    # ------------------------------------------------------------------ learning
+
+    def goes_on(self, sequences: Sequences, new_sequence: bool) -> bool:
+        """Whether the first sequence of a chunk is the last one of the chunk before."""
+        if self.n_steps == 0 or new_sequence or sequences.container != "table":
+            return False
+        return sequences.ids is None or sequences.ids[0] == self.last_id
+
+    def enter(self, sequences: Sequences, new_sequence: bool) -> bool:
+        """Take a chunk's sequences in, and return whether the first one goes on.
+
+        Ids that return are refused, and a warning says where a chunk does not follow.
+        """
+        goes_on = self.goes_on(sequences, new_sequence)
+        fresh = sequences.ids or ()
+        for value in fresh[1:] if goes_on or new_sequence else fresh:
+            if value in self.ids:
+                raise ValueError(
+                    f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
+                    "sequence must be adjacent, or use new_sequence=True."
+                )
+        gap = gap_before(self.ended, sequences) if goes_on else None
+        if gap is not None:
+            _warn_of_gap(gap)
+        self.end(sequences, goes_on=goes_on)
+        return goes_on
+
+    def steps_before(self, sequences: Sequences, goes_on: bool) -> list[int]:
+        """Return how many rows of each sequence came in earlier chunks."""
+        return [self.n_steps if goes_on else 0] + [0] * (len(sequences) - 1)
+
+    def skips(self, sequences: Sequences, goes_on: bool) -> list[int]:
+        """Return how many rows of each sequence of a chunk are still washout."""
+        before = self.steps_before(sequences, goes_on)
+        left = [max(self.washout - steps, 0) for steps in before]
+        return [min(skip, n) for skip, n in zip(left, sequences.lengths, strict=True)]
+
+    def add(self, sequences: Sequences, targets: Sequence[Array], *, goes_on: bool) -> None:
+        """Remember the rows of a chunk that has been learned from."""
+        for X, Y in zip(sequences.arrays, targets, strict=True):
+            self.pairing.add(X, Y)
+        if goes_on:
+            self.pairing.join(self.last_output, sequences.arrays[0][0])
+        self.target_range = reach_of(targets, self.target_range)
+        self.last_output = np.array(targets[-1][-1], dtype=np.float64)
+        self.count(sequences, goes_on=goes_on)
+
+    def count(self, sequences: Sequences, *, goes_on: bool) -> None:
+        """Remember how far a chunk has come, whatever its targets."""
+        self.n_steps = self.steps_before(sequences, goes_on)[-1] + sequences.lengths[-1]
+        self.last_id = None if sequences.ids is None else sequences.ids[-1]
+        self.ids.update(sequences.ids or ())
+
+    def end(self, sequences: Sequences, *, goes_on: bool = False) -> None:
+        """Remember where the last sequence ends, as its index tells."""
+        same = goes_on and len(sequences) == 1
+        x, y = sequences.times.ended(self.ended if same else NOWHERE)
+        if same:
+            # rows that are numbered from 0 in every chunk do not say where they stand in the whole
+            x, y = None if x and x.plain else x, None if y and y.plain else y
+        self.ended = x, y
+
+    # ------------------------------------------------------------------ starting a run
+
+    def starts(
+        self,
+        spec: Any,
+        sequences: Sequences,
+        shape: StateShape,
+        *,
+        last: Array | None,
+        steady: Callable[..., Array],
+    ) -> list[Array]:
+        """Return the state before each sequence.
+
+        Parameters
+        ----------
+        spec : {"last", "zeros", "steady"} or array
+            What the user asks for.
+        sequences : Sequences
+        shape : StateShape
+        last : array of shape (n_units + n_fed_back,) or None
+            What "last" stands for if there is one sequence that follows training; None for zeros.
+        steady : callable
+            ``steady(row, quiet=False)`` is the state that a constant input leads to.
+        """
+        if not isinstance(spec, str):
+            return _given_states(spec, len(sequences), shape)
+        check_choice("initial_state", spec, ("last", "steady", "zeros"))
+        states = [np.zeros(shape.width, shape.dtype) for _ in range(len(sequences))]
+        if spec == "last" and last is not None and len(sequences) == 1:
+            gap = gap_before(self.ended, sequences)
+            if gap is None:
+                return [last]
+            states[0][: shape.n_units] = steady(sequences.arrays[0][0], quiet=True)
+            _warn_of_restart(gap, from_zeros=not states[0].any())
+        elif spec == "steady":
+            for state, X in zip(states, sequences.arrays, strict=True):
+                state[: shape.n_units] = steady(X[0])
+        return states
+
+
+def _given_states(given: Any, n_sequences: int, shape: StateShape) -> list[Array]:
+    """Return states that the user gave, one for all sequences or one for each."""
+    n_units, width = shape.n_units, shape.width
+    with np.errstate(over="ignore"):  # refused below
+        states = check_numbers("initial_state", given).astype(shape.dtype)
+    known = {sizes for n in (n_units, width) for sizes in ((n,), (n_sequences, n))}
+    if states.shape not in known:
+        extra = f", or {width} with the last output behind" if shape.n_fed_back else ""
+        raise ValueError(
+            f'initial_state must be "last", "zeros", "steady" or an array of shape ({n_units},) '
+            f"or (n_sequences={n_sequences}, {n_units}){extra}; got shape {states.shape}."
+        )
+    if not np.isfinite(states).all():
+        raise ValueError("initial_state contains NaN or infinity.")
+    padded = np.zeros((n_sequences, width), shape.dtype)
+    padded[:, : states.shape[-1]] = states
+    return list(padded)
+
+
+class Gap(NamedTuple):
+    """Rows that do not follow: where those before ended and where these begin, as text."""
+
+    name: str
+    end: str
+    begin: str
+
+
+def gap_before(ended: Ended, sequences: Sequences) -> Gap | None:
+    """Return the gap between training and the first sequence; None if there is none, or none known.
+
+    The index of X decides; where it tells nothing, on either side, that of y.
+    """
+    times = sequences.times
+    for name, ending, span in zip("Xy", ended, (times.X, times.y), strict=True):
+        if ending is None or span is None or ending.kind != span.first.kind:
+            continue
+        if ending.plain and span.first.plain:
+            continue
+        if span.first.follows(ending):
+            return None
+        return Gap(name, ending.shown, span.first.show(0))
+    return None
+
+
+def _warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
+    """Say that a run does not go on from the state at the end of training."""
+    start = "zeros" if from_zeros else "the steady state of its first row"
+    warnings.warn(
+        f'initial_state="last" goes on from the end of training, but {gap.name} begins at '
+        f"{gap.begin} and does not follow it: training ended at {gap.end}. This run starts from "
+        f"{start} instead. To cross-validate, let the rows before a test block warm it up: "
+        'initial_state="zeros" with ContextSplit and washout_scorer. To go on all the same give '
+        "initial_state=model.state_ to predict; to start anew without this warning, "
+        'initial_state="steady" or "zeros".',
+        UserWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def _warn_of_gap(gap: Gap) -> None:
+    """Say that a chunk is learned from as if it followed."""
+    warnings.warn(
+        f"partial_fit goes on from the state at the end of the last chunk, but {gap.name} begins "
+        f"at {gap.begin} and that chunk ended at {gap.end}. Give new_sequence=True where a chunk "
+        "does not follow, or the rows between.",
+        UserWarning,
+        stacklevel=caller_level(),
+    )

@@ -1,0 +1,221 @@
+"""What an estimator's targets are: numbers or labels, per row or per sequence."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    read_labels,
+    read_last_labels,
+    read_last_targets,
+    read_last_weights,
+    read_targets,
+    read_weights,
+)
+
+
+class TargetCoding(ABC):
+    """Reads targets as columns of numbers for the network, and turns its outputs back.
+
+    Parameters
+    ----------
+    per_sequence : bool, default=False
+        Whether there is one target for each sequence; else there is one for each row.
+    """
+
+    one_dimensional = False  # whether outputs have no column axis
+    classes: Array | None = None
+
+    def __init__(self, *, per_sequence: bool = False) -> None:
+        self.per_sequence = per_sequence
+
+    @abstractmethod
+    def read(
+        self, estimator: Any, y: Any, sequences: Sequences, *, first: bool, **known: Any
+    ) -> list[Array]:
+        """Return the targets of each sequence, (n_samples, n_outputs), or (n_outputs,).
+
+        Parameters
+        ----------
+        estimator : object
+            Whose messages they are.
+        y : object
+            As the user gave it.
+        sequences : Sequences
+        first : bool
+            Whether this decides what targets look like; later ones are held against it.
+        """
+
+    @abstractmethod
+    def decode(self, columns: Array) -> Array:
+        """Return outputs, (n_rows, n_outputs), as what y holds."""
+
+    def for_readout(self, columns: Array) -> Array:
+        """Return columns as a scikit-learn estimator is fitted on them."""
+        return self.decode(columns)
+
+    def weights(
+        self,
+        sample_weight: Any,
+        sequences: Sequences,
+        targets: list[Array],
+        class_weight: Any = None,
+    ) -> list[Array] | None:
+        """Return the weight of each target, by sequence; None where all are equal."""
+        read = read_last_weights if self.per_sequence else read_weights
+        return read(sample_weight, sequences)
+
+    @staticmethod
+    @abstractmethod
+    def score(y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Return how good predictions are: 1 is the best."""
+
+
+@saved
+class Numbers(TargetCoding):
+    """Targets that are numbers: they are their own columns."""
+
+    def read(
+        self,
+        estimator: Any,
+        y: Any,
+        sequences: Sequences,
+        *,
+        first: bool,
+        allow_nan: bool = False,
+        **known: Any,
+    ) -> list[Array]:
+        """Return the targets of each sequence; y keeps the number of its dimensions."""
+        if self.per_sequence:
+            targets, ndim = read_last_targets(estimator, y, sequences)
+        else:
+            targets, ndim = read_targets(estimator, y, sequences, allow_nan=allow_nan)
+        if not first and self.one_dimensional != (ndim == 1) and targets[0].shape[-1] == 1:
+            raise ValueError(
+                f"y has {ndim} dimension(s); in earlier calls it had {3 - ndim}. Give y of shape "
+                + ("(n_samples,)." if self.one_dimensional else "(n_samples, 1).")
+            )
+        if first:
+            self.one_dimensional = ndim == 1
+        return targets
+
+    def decode(self, columns: Array) -> Array:
+        """Return outputs without their column axis, if y came without."""
+        return columns[:, 0] if self.one_dimensional else columns
+
+    def for_readout(self, columns: Array) -> Array:
+        """Return one output without its column axis, however y came."""
+        return columns[:, 0] if columns.shape[1] == 1 else columns
+
+    @staticmethod
+    def score(y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Return R^2."""
+        return r2_score(y, predicted, sample_weight=sample_weight)
+
+
+@saved
+class Labels(TargetCoding):
+    """Targets that are labels: a column for each class, high where the label is.
+
+    Parameters
+    ----------
+    per_sequence : bool, default=False
+    low : float, default=-1.0
+        What stands in the columns of the other classes; 1 stands in the label's.
+    single : bool, default=False
+        Whether two classes have one column, that of the second.
+    """
+
+    classes: Array
+
+    def __init__(
+        self, *, per_sequence: bool = False, low: float = -1.0, single: bool = False
+    ) -> None:
+        super().__init__(per_sequence=per_sequence)
+        self.low, self.single = low, single
+
+    def read(
+        self,
+        estimator: Any,
+        y: Any,
+        sequences: Sequences,
+        *,
+        first: bool,
+        classes: Any = None,
+        **known: Any,
+    ) -> list[Array]:
+        """Return the columns of each sequence; `classes` are all labels that will ever come."""
+        read = read_last_labels if self.per_sequence else read_labels
+        labels = read(estimator, y, sequences)
+        every = np.concatenate(labels)
+        check_classification_targets(every)
+        if first:
+            self.classes = _check_classes(np.unique(every if classes is None else classes))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes):
+            raise ValueError(
+                f"classes={classes!r} are not those of the first call, {self.classes.tolist()}."
+            )
+        coded = [self.code(part) for part in labels]
+        return [columns[0] for columns in coded] if self.per_sequence else coded
+
+    def weights(
+        self,
+        sample_weight: Any,
+        sequences: Sequences,
+        targets: list[Array],
+        class_weight: Any = None,
+    ) -> list[Array] | None:
+        """Return the weight of each target, times that of its class."""
+        given = super().weights(sample_weight, sequences, targets)
+        if class_weight is None:
+            return given
+        labels = [self.decode(np.atleast_2d(columns)) for columns in targets]
+        every = compute_sample_weight(class_weight, np.concatenate(labels))
+        by_class = np.split(every, np.cumsum([len(part) for part in labels])[:-1])
+        if given is None:
+            return by_class
+        return [a * b for a, b in zip(by_class, given, strict=True)]
+
+    def code(self, labels: Array) -> Array:
+        """Return the columns of labels, (n_rows, n_outputs); refuse labels of no class."""
+        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        unknown = self.classes[index] != labels
+        if unknown.any():
+            raise ValueError(
+                f"y holds the label {labels[unknown].tolist()[0]!r}, which is not among the "
+                f"classes {self.classes.tolist()}. Name them all in the first partial_fit, with "
+                "classes=."
+            )
+        if self.single and len(self.classes) == 2:
+            return np.where(index == 1, 1.0, self.low)[:, None]
+        return np.where(index[:, None] == np.arange(len(self.classes)), 1.0, self.low)
+
+    def decode(self, columns: Array) -> Array:
+        """Return the label of the largest column; of a single one, by its sign."""
+        if columns.shape[1] == 1:
+            return self.classes[(columns[:, 0] > 0).astype(int)]
+        return self.classes[np.argmax(columns, axis=1)]
+
+    @staticmethod
+    def score(y: Any, predicted: Any, sample_weight: Any) -> float:
+        """Return the accuracy."""
+        return accuracy_score(y, predicted, sample_weight=sample_weight)
+
+
+def _check_classes(classes: Array) -> Array:
+    """Return classes, of which there must be two at least."""
+    if len(classes) < 2:
+        raise ValueError(
+            f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
+            "two classes. In partial_fit name them all with classes=."
+        )
+    return classes

@@ -1,0 +1,24 @@
+"""What the docstrings of the echo state estimators share beside parameters."""
+
+FITTED = """
+coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
+    Weights of the built-in readout: states first, then inputs.
+intercept_ : float or array of shape (n_outputs,)
+alpha_ : float or array of shape (n_outputs,)
+    The penalty used.
+alpha_scores_ : array of shape (n_alphas, n_outputs)
+    What `alpha_selection` thinks of each penalty, if `alpha` is an array: mean squared errors.
+readout_ : estimator
+    The fitted `readout`, if one was given.
+reservoir_ : reservoir.dynamics.Reservoir
+certificate_ : reservoir.stability.Certificate
+    With ``bias="stable"``: what was proved, and for which range of inputs.
+washout_ : array of shape (n_sequences,)
+    Rows that fit left out of each sequence.
+state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
+    The state at the end of training (of its last sequence), then the last target.
+n_outputs_ : int
+n_features_in_ : int
+feature_names_in_ : array of shape (n_features_in_,)
+    If X had names.
+"""

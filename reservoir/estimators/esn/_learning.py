@@ -1,0 +1,294 @@
+"""From sequences to a readout's sums, and from states to outputs: batches, blocks, parts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from reservoir._typing import Array
+from reservoir._validation import SumError
+from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.saturation import Activity
+from reservoir.estimators._reporting import progress
+from reservoir.readouts.contract import Outputs, Readout
+
+_GATHERED_ROWS = 512  # rows of short sequences that are added at once
+_BATCH_ROWS = 8192  # at least so many rows go to one worker
+_MAX_BATCHES = 32  # at most so many sums are on their way at a time
+
+
+@dataclass(frozen=True)
+class Job:
+    """One sequence to learn from.
+
+    `skip` rows are washout. Row i of the rest belongs to part k of the sums if
+    ``edges[k - 1] <= i < edges[k]``, counted from the start of the sequence. `last_output` is what
+    the first step receives of the outputs, where they are fed back.
+    """
+
+    X: Array
+    Y: Array
+    weights: Array | None
+    skip: int
+    edges: tuple[int, ...]
+    state: Array
+    last_output: Array
+    generator: np.random.Generator | None = None
+
+
+class Learned(NamedTuple):
+    """What a batch of jobs gives back.
+
+    A readout that holds their rows, the state and generator at the end of the last job, and what
+    the units have done behind the washout (None for sources without units that saturate).
+    """
+
+    readout: Readout
+    state: Array
+    generator: np.random.Generator | None
+    activity: Activity | None
+
+
+def learn(
+    source: FeatureSource,
+    jobs: list[Job],
+    readout: Readout,
+    *,
+    noise: float,
+    n_steps: int,
+    limit_threads: bool = False,
+) -> Learned:
+    """Run jobs and hand their rows to a readout; `n_steps` of the whole choose the engine."""
+    gathered = readout.begin(source.width, jobs[0].Y.shape[1])
+    activity, engine = source.activity(), source.engine_for(n_steps)
+    before = [job.state for job in jobs]
+    together = len(jobs) > 1 and noise == 0 and not readout.ordered
+    rows = _Gathering(gathered, source, jobs[0]) if together else _Passing(gathered)
+    blocks = (
+        _together(source, jobs, engine) if together else _one_by_one(source, jobs, noise, engine)
+    )
+    with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
+        for index, start, features, state in blocks:
+            job = jobs[index]
+            if activity is not None:
+                source.watch(activity, job.skip - start, features, before[index])
+            before[index] = state
+            rows.add(job, start, features)
+        rows.finish()
+    return Learned(gathered, before[-1], jobs[-1].generator, activity)
+
+
+Blocks = Iterator[tuple[int, int, Array, Array]]
+
+
+def _one_by_one(source: FeatureSource, jobs: list[Job], noise: float, engine: str) -> Blocks:
+    """Yield the blocks of one sequence after the other."""
+    for index, job in enumerate(jobs):
+        for block in source.iter_features(
+            job.X,
+            job.state,
+            teacher=_teacher(source, job),
+            noise=noise,
+            generator=job.generator,
+            engine=engine,
+        ):
+            yield index, *block
+
+
+def _together(source: FeatureSource, jobs: list[Job], engine: str) -> Blocks:
+    """Yield the blocks of sequences that run side by side."""
+    return source.iter_many_features(
+        [job.X for job in jobs],
+        [job.state for job in jobs],
+        teachers=[_teacher(source, job) for job in jobs] if source.n_fed_back else None,
+        engine=engine,
+    )
+
+
+def _teacher(source: FeatureSource, job: Job) -> Any:
+    """Return what each step receives of the outputs: the targets, one step late."""
+    return np.vstack([job.last_output, job.Y[:-1]]) if source.n_fed_back else None
+
+
+class _Passing:
+    """Hands each block on as it comes."""
+
+    def __init__(self, readout: Readout) -> None:
+        self.readout = readout
+
+    def add(self, job: Job, start: int, features: Array) -> None:
+        """Hand on the rows of a block that are behind the washout; they are used up."""
+        for part, low, high in _parts(job, start, len(features)):
+            weights = None if job.weights is None else job.weights[low:high]
+            rows = features[low - start : high - start]
+            self.readout.update(rows, job.Y[low:high], weights, part=part)
+
+    def finish(self) -> None:
+        """Hand on what still waits."""
+
+
+class _Gathering(_Passing):
+    """Collects rows of short sequences until they fill a block: one product for many of them."""
+
+    def __init__(self, readout: Readout, source: FeatureSource, job: Job) -> None:
+        super().__init__(readout)
+        self.source, self.like = source, job
+        self.waiting: dict[int, _Rows] = {}
+
+    def add(self, job: Job, start: int, features: Array) -> None:
+        """Copy the rows of a block that are behind the washout."""
+        for part, low, high in _parts(job, start, len(features)):
+            if part not in self.waiting:
+                self.waiting[part] = _Rows(self.source.width, self.like, self.source.dtype)
+            rows = self.waiting[part]
+            while low < high:
+                stop = min(high, low + len(rows.H) - rows.filled)
+                place = slice(rows.filled, rows.filled + stop - low)
+                rows.H[place] = features[low - start : stop - start]
+                rows.Y[place] = job.Y[low:stop]
+                if rows.weights is not None:
+                    rows.weights[place] = job.weights[low:stop]  # type: ignore[index]
+                rows.filled += stop - low
+                low = stop
+                if rows.filled == len(rows.H):
+                    self._flush(part)
+
+    def finish(self) -> None:
+        """Hand on what still waits."""
+        for part in self.waiting:
+            self._flush(part)
+
+    def _flush(self, part: int) -> None:
+        rows = self.waiting[part]
+        n, weights = rows.filled, rows.weights
+        weights = None if weights is None else weights[:n]
+        self.readout.update(rows.H[:n], rows.Y[:n], weights, part=part)
+        rows.filled = 0
+
+
+class _Rows:
+    """A block of rows on its way into a readout."""
+
+    def __init__(self, width: int, job: Job, dtype: Any) -> None:
+        self.H = np.empty((_GATHERED_ROWS, width), dtype)
+        self.Y = np.empty((_GATHERED_ROWS, job.Y.shape[1]))
+        self.weights = None if job.weights is None else np.empty(_GATHERED_ROWS)
+        self.filled = 0
+
+
+def _parts(job: Job, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (part, low, high): which rows of the sequence, behind the washout, go where."""
+    begin = job.skip
+    for part, end in enumerate(job.edges):
+        low, high = max(begin, start), min(end, start + n_rows)
+        if low < high:
+            yield part, low, high
+        begin = max(begin, end)
+
+
+def learn_all(
+    source: FeatureSource,
+    jobs: list[Job],
+    readout: Readout,
+    *,
+    n_jobs: int | None,
+    verbose: int,
+    **options: Any,
+) -> Learned:
+    """`learn` over batches of sequences in parallel; the result does not depend on `n_jobs`.
+
+    The batches depend on the data alone and their sums are merged in order; with several
+    sequences each batch runs on one BLAS thread, in workers or not, so the sums are the same to
+    the bit.
+    """
+    several = len(jobs) > 1
+    batches = _batches(jobs)
+    results: Iterable[Learned]
+    if effective_n_jobs(n_jobs) > 1 and len(batches) > 1:
+        results = Parallel(n_jobs=n_jobs)(
+            delayed(learn)(source, batch, readout, limit_threads=several, **options)
+            for batch in batches
+        )
+    else:
+        results = (
+            learn(source, batch, readout, limit_threads=several, **options) for batch in batches
+        )
+    total: Learned | None = None
+    for result in progress(results, len(batches), verbose):
+        if total is None:
+            total = result
+            continue
+        total.readout.merge(result.readout)
+        if total.activity is not None and result.activity is not None:
+            total.activity.merge(result.activity)
+        total = total._replace(state=result.state, generator=result.generator)
+    assert total is not None
+    return total
+
+
+def _batches(jobs: list[Job]) -> list[list[Job]]:
+    rows = max(_BATCH_ROWS, sum(len(job.X) for job in jobs) // _MAX_BATCHES)
+    batches: list[list[Job]] = [[]]
+    filled = 0
+    for job in jobs:
+        if filled >= rows:
+            batches.append([])
+            filled = 0
+        batches[-1].append(job)
+        filled += len(job.X)
+    return batches
+
+
+def open_loop_outputs(
+    source: FeatureSource,
+    series: Sequence[Array],
+    starts: Sequence[Array],
+    readout: Outputs,
+    *,
+    engine: str,
+) -> tuple[list[Array], list[Array]]:
+    """Return readout(features) for every row of every sequence, and the states at the ends."""
+    parts: list[list[Array]] = [[] for _ in series]
+    ends = [start.copy() for start in starts]
+    if len(series) == 1:
+        one = source.iter_features(series[0], starts[0], engine=engine)
+        blocks: Blocks = ((0, *block) for block in one)
+    else:
+        blocks = source.iter_many_features(series, starts, engine=engine)
+    for index, start, features, ends[index] in blocks:
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = np.array(readout(features))  # not a view of what is used again
+        if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+            row = start + int(np.argmin(np.isfinite(rows).reshape(len(rows), -1).all(axis=1)))
+            raise ValueError(
+                f"The output of row {row} overflows {rows.dtype}: the input there is far outside "
+                "what the readout was fitted on. Check that row, or scale the data."
+            )
+        parts[index].append(rows)
+    return [np.concatenate(rows) for rows in parts], ends
+
+
+@contextlib.contextmanager
+def naming_columns(n_units: int, sequence_column: Any) -> Iterator[None]:
+    """Say of sums that overflow which of the user's columns is too large."""
+    try:
+        yield
+    except SumError as error:
+        column = error.column
+        if error.of == "Y":
+            what = f"The squares of y overflow in column {column}"
+            remedy = "Scale y (TransformedTargetRegressor)."
+        elif column < n_units:
+            what = f"The squares of the states overflow, first those of unit {column}"
+            remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
+        else:
+            what = f"The squares of X overflow in column {column - n_units}"
+            what += "" if sequence_column is None else " (the id column not counted)"
+            remedy = "Scale X (StandardScaler), or keep it from the readout (include_input=False)."
+        raise ValueError(f"{what}. {remedy}") from error

@@ -1,0 +1,110 @@
+"""The parameters of echo state estimators, beside those of their reservoir."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from reservoir._validation import (
+    check_choice,
+    check_n_jobs,
+    check_number,
+    check_penalties,
+    check_switch,
+)
+from reservoir.estimators._parameters import natural_or_switch, parameter
+from reservoir.readouts.selection import SELECTIONS
+
+
+def _check_alpha(name: str, value: Any) -> None:
+    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+        raise ValueError(
+            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
+            f"shape {np.shape(value)}."
+        )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReadoutParameters:
+    """What describes a readout, how it is learned, and what comes back from it."""
+
+    alpha: Any = parameter(
+        1e-06,
+        "float or array of shape (n_alphas,)",
+        """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
+        number of rows. From an array one is chosen by `alpha_selection`, at the cost of one
+        eigendecomposition (per block).""",
+        _check_alpha,
+    )
+    alpha_selection: str = parameter(
+        "gcv",
+        '{"gcv", "blocked", "holdout"}',
+        """Generalised cross-validation; 5 consecutive blocks of time, each scored by a fit on the
+        others; or the last 20 % of each sequence, scored by a fit on the rest.""",
+        lambda name, value: check_choice(name, value, SELECTIONS),
+    )
+    alpha_per_target: bool = parameter(
+        False,
+        "bool",
+        """Whether each output gets a penalty of its own.""",
+        check_switch,
+    )
+    readout: Any = parameter(
+        None,
+        "scikit-learn estimator",
+        """Replaces the built-in ridge; `alpha` is then unused and the states are stored.""",
+    )
+    fit_intercept: bool = parameter(
+        True,
+        "bool",
+        """The intercept is not penalised.""",
+        check_switch,
+    )
+    include_input: bool = parameter(
+        True,
+        "bool",
+        """Whether the readout sees the input beside the states.""",
+        check_switch,
+    )
+    washout: Any = parameter(
+        "auto",
+        'int, "auto" or "measured"',
+        """Rows at the start of each sequence that the fit leaves out, because the states there
+        still remember the initial state. "auto" is ``min(100, n_samples // 10)``; "measured":
+        as many as it takes states from different starts to agree
+        (`reservoir.stability.transient_length`).""",
+    )
+    feedback: bool = parameter(
+        False,
+        "bool",
+        """Whether the previous output enters the reservoir: the target in fit (teacher forcing),
+        its own output in predict. X then holds exogenous inputs only.""",
+        check_switch,
+    )
+    feedback_scaling: Any = parameter(
+        1.0,
+        "float or array of shape (n_outputs,)",
+        """Feedback weights are U(-1, 1) times this.""",
+    )
+    noise: float = parameter(
+        0.0,
+        "float",
+        """Standard deviation of Gaussian noise on the states, in fit only: makes a network that
+        runs on its own outputs robust.""",
+        partial(check_number, low=0.0),
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int",
+        """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
+        lambda name, value: check_n_jobs(value),
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        """1 shows a progress line.""",
+        natural_or_switch,
+    )

@@ -1,0 +1,206 @@
+"""The echo state network for labels: one label per time step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.utils.metaestimators import available_if
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Sequences
+from reservoir.estimators._parameters import changed, documented, parameter
+from reservoir.estimators._target_coding import Labels
+from reservoir.estimators.esn._echo_state import BaseESN
+from reservoir.estimators.esn._fitted_attributes import FITTED
+
+__all__ = ["ESNClassifier"]
+
+
+def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
+    """Return the check that the readout, if one was given, offers a method."""
+    return lambda clf: clf.readout is None or hasattr(clf.readout, method)
+
+
+@saved
+@documented(FITTED=FITTED)
+@dataclass(eq=False, repr=False, kw_only=True)
+class ESNClassifier(ClassifierMixin, BaseESN):
+    """Echo state network that gives one label per time step.
+
+    A ridge readout on labels coded as -1 and +1, one column per class, as scikit-learn's
+    RidgeClassifier; the largest score wins. With ``readout=`` any classifier on the states.
+
+    Rows of X are time steps; several sequences as in `ESNRegressor`.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    {FITTED}
+
+    See Also
+    --------
+    ESNRegressor : Numbers instead of labels.
+
+    Examples
+    --------
+    >>> from reservoir import ESNClassifier
+    >>> from reservoir.datasets import sine_square
+    >>> X, y = sine_square(2000, random_state=0)
+    >>> clf = ESNClassifier(100, random_state=0).fit(X[:1500], y[:1500])
+    >>> clf.score(X[1500:], y[1500:]) > 0.95
+    True
+    """
+
+    alpha: Any = changed(
+        BaseESN,
+        "alpha",
+        default=1e-2,
+        more="""More than the regressor's: labels are coarse, and a readout that interpolates them
+        does not heed class weights.""",
+    )
+    class_weight: Any = parameter(
+        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
+    )
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, new_sequence: bool = False
+    ) -> ESNClassifier:
+        """Go on learning with the next chunk of rows; see `ESNRegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever come; needed in the first call unless its y has them all.
+        new_sequence : bool, default=False
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_chunk(X, y, new_sequence=new_sequence, classes=classes)
+
+    def _coding(self) -> Labels:
+        return Labels(single=True)
+
+    def _read_targets(
+        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
+    ) -> list[Array]:
+        targets = super()._read_targets(y, sequences, first=first, **known)
+        if first:
+            self._check_readout()
+            self.classes_ = self._targets.classes
+        return targets
+
+    def _check_readout(self) -> None:
+        if hasattr(self.readout, "fit") and not is_classifier(self.readout):
+            raise TypeError(
+                f"readout={self.readout!r} is not a classifier. Use one, such as "
+                "LogisticRegression, or ESNRegressor for numbers."
+            )
+        if self.readout is not None and self.feedback:
+            raise ValueError(
+                "feedback=True needs the built-in readout, whose scores are fed back. Use "
+                "readout=None or feedback=False."
+            )
+
+    def _say(self, method: str, X: Any, initial_state: Any) -> tuple[Any, Any]:
+        """Return what a method says of every row, the built-in scores or the readout's own."""
+        self._check_fitted()
+        if hasattr(self, "readout_"):
+            own = getattr(self.readout_, method)
+            return self._predict(X, initial_state, lambda rows: rows, own)
+        from_scores = {
+            "predict": self._targets.decode,
+            "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
+            "predict_proba": _probabilities,
+        }
+        return self._predict(X, initial_state, from_scores[method])
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Return one label per row of X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        labels : array of shape (n_samples,), or sequences
+        state : array of shape (n_units [+ n_outputs],), or one row per sequence
+            Where the run ended; only if `return_state`.
+
+        Warns
+        -----
+        UserWarning
+            As `ESNRegressor.predict`.
+        """
+        labels, states = self._say("predict", X, initial_state)
+        return (labels, states) if return_state else labels
+
+    @available_if(_readout_has("decision_function"))
+    def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X, initial_state
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
+            For two classes positive means ``classes_[1]``.
+        """
+        return self._say("decision_function", X, initial_state)[0]
+
+    @available_if(_readout_has("predict_proba"))
+    def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the softmax of the scores; it is not calibrated.
+
+        With a `readout` that has its own `predict_proba`, that. To calibrate, wrap the estimator
+        in scikit-learn's CalibratedClassifierCV with time-ordered splits.
+
+        Parameters
+        ----------
+        X, initial_state
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or sequences
+        """
+        return self._say("predict_proba", X, initial_state)[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, over all rows of all sequences.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
+
+
+def _probabilities(scores: Array) -> Array:
+    both = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
+    return softmax(both, axis=1)

@@ -1,0 +1,84 @@
+"""From an estimator's parameters to its source of features: the kinds there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.building import Recipe
+from reservoir.dynamics import Reservoir
+from reservoir.dynamics.features import DrivenReservoir, FeatureSource
+from reservoir.estimators._base import read_dtype
+from reservoir.stability import Certificate, certify, drive_range
+
+_MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
+
+
+class Ranges(NamedTuple):
+    """What bias="stable" certifies: ranges of the inputs, and of outputs that are fed back.
+
+    Each is an array of shape (2, n_columns), lower ends first.
+    """
+
+    inputs: Array
+    outputs: Array | None = None
+
+    def drive(self, reservoir: Reservoir) -> tuple[Array, Array]:
+        """Return the bounds of the drive."""
+        if self.outputs is None:
+            return drive_range(reservoir, *self.inputs)
+        return drive_range(
+            reservoir, *self.inputs, feedback_low=self.outputs[0], feedback_high=self.outputs[1]
+        )
+
+    def certify(self, reservoir: Reservoir) -> Certificate:
+        """Return the certificate of a reservoir for the ranges."""
+        certificate = certify(reservoir, *self.drive(reservoir))
+        return replace(certificate, input_range=self.inputs, output_range=self.outputs)
+
+
+def ranges_of(arrays: Sequence[Array], targets: Sequence[Array] | None = None) -> Ranges:
+    """Return the ranges of a series and of the targets that are fed back, widened by a margin."""
+    return Ranges(_widened(arrays), None if targets is None else _widened(targets))
+
+
+def _widened(arrays: Sequence[Array]) -> Array:
+    low = np.min([array.min(axis=0) for array in arrays], axis=0).astype(float)
+    high = np.max([array.max(axis=0) for array in arrays], axis=0).astype(float)
+    return np.array([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
+
+
+def reservoir_source(
+    estimator: Any,
+    rows: Sequence[Array],
+    targets: Sequence[Array] | None,
+    generator: np.random.Generator,
+) -> tuple[DrivenReservoir, Certificate | None]:
+    """Return the reservoir that an estimator's parameters describe, and what is proved of it."""
+    stable = isinstance(estimator.bias, str) and estimator.bias == "stable"
+    ranges = ranges_of(rows, targets) if stable else None
+    n_outputs = 0 if targets is None else targets[0].shape[1]
+    recipe = Recipe.from_attributes(
+        estimator,
+        drive_bounds=None if ranges is None else ranges.drive,
+        feedback_scaling=estimator.feedback_scaling if n_outputs else 1.0,
+        dtype=read_dtype(estimator.dtype),
+    )
+    repeatable = isinstance(estimator.random_state, Integral)
+    n_features = rows[0].shape[1]
+    built = recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
+    source = DrivenReservoir(built, bool(getattr(estimator, "include_input", False)))
+    return source, None if ranges is None else ranges.certify(built)
+
+
+Builder = Callable[..., tuple[FeatureSource, Certificate | None]]
+
+#: Kind of source -> ``build(estimator, rows, targets, generator)``, what makes it from an
+#: estimator's parameters and the training data (`targets`: None if outputs are not fed back), with
+#: a certificate or None. An estimator says which kind it wants by its attribute `_source_kind`.
+SOURCES: dict[str, Builder] = {"reservoir": reservoir_source}

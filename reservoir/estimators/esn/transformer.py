@@ -1,0 +1,188 @@
+"""The reservoir alone, as a transformer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_choice,
+    read_series,
+    resolve_washout,
+)
+from reservoir.dynamics import run_many
+from reservoir.dynamics.saturation import warn_of_saturation
+from reservoir.estimators._base import read_dtype
+from reservoir.estimators._parameters import (
+    ReservoirParameters,
+    SequenceParameters,
+    changed,
+    documented,
+)
+from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators.esn.sources import reservoir_source
+
+__all__ = ["ReservoirTransformer"]
+
+
+@saved
+@documented()
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReservoirTransformer(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    SequenceParameters,
+    BaseEstimator,
+    ReservoirParameters,
+):
+    """Turn a series into the states of a reservoir that it drives.
+
+    One row of states per row of X. Nothing is learned from the values of X; `fit` builds the
+    reservoir. For several sequences see `ESNRegressor`.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    reservoir_ : reservoir.dynamics.Reservoir
+    state_ : array of shape (n_units,)
+        The state at the end of the (last) series that fit saw; with ``initial_state="last"``.
+    certificate_ : reservoir.stability.Certificate
+        With ``bias="stable"``.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from reservoir import ReservoirTransformer
+    >>> from reservoir.datasets import narma
+    >>> X, y = narma(1000, random_state=0)
+    >>> pipe = make_pipeline(ReservoirTransformer(100, random_state=0), Ridge(1e-6))
+    >>> bool(pipe.fit(X[:800], y[:800]).score(X[800:], y[800:]) > 0.7)
+    True
+    """
+
+    initial_state: Any = changed(
+        SequenceParameters,
+        "initial_state",
+        default="zeros",
+        text="""Where a run starts. "last": `transform` goes on from the end of the series that fit
+        saw, unless an index tells that X does not follow (see `ESNRegressor`), and `fit_transform`
+        starts from zeros.""",
+    )
+
+    def fit(self, X: Any, y: Any = None) -> ReservoirTransformer:
+        """Build the reservoir for the columns of X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        sequences = self._build(X)
+        if isinstance(self.initial_state, str) and self.initial_state == "last":
+            self._states(sequences)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Build the reservoir and return the states of the run over X itself.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        As `transform`.
+        """
+        sequences = self._build(X)
+        return sequences.restore(self._states(sequences))
+
+    def transform(self, X: Any) -> Any:
+        """Return the states of the reservoir under X.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+
+        Returns
+        -------
+        array of shape (n_samples, n_units), or the container that X came in
+        """
+        check_is_fitted(self)
+        sequences = self._read(X, reset=False)
+        last = self.state_ if self._progress.continues else None
+        return sequences.restore(self._run(sequences, self._starts(sequences, last)))
+
+    def _read(self, X: Any, *, reset: bool) -> Sequences:
+        dtype = read_dtype(self.dtype) if reset else self.reservoir_.dtype
+        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
+
+    def _build(self, X: Any) -> Sequences:
+        if isinstance(self.initial_state, str):
+            check_choice("initial_state", self.initial_state, ("last", "steady", "zeros"))
+        sequences = self._read(X, reset=True)
+        generator = as_generator(self.random_state)
+        self.__dict__.pop("certificate_", None)
+        self._source, certificate = reservoir_source(self, sequences.arrays, None, generator)
+        self.reservoir_ = self._source.reservoir
+        if certificate is not None:
+            self.certificate_ = certificate
+        self._n_trained = sum(sequences.lengths)
+        self._n_features_out = self.reservoir_.n_units
+        self.state_ = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
+        self._progress = Progress(0)
+        self._progress.end(sequences)
+        return sequences
+
+    def _states(self, sequences: Sequences) -> list[Array]:
+        """Run over the series of fit, from zeros where it says "last"; remember its end."""
+        starts = self._starts(sequences, None)
+        parts = self._run(sequences, starts)
+        self.state_ = parts[-1][-1].copy()
+        self._progress.continues = len(sequences) == 1
+        # of certified biases most saturate, by design
+        if not hasattr(self, "certificate_"):
+            activity = self._source.activity()
+            skips = resolve_washout("auto", sequences.lengths)
+            for part, start, skip in zip(parts, starts, skips, strict=True):
+                self._source.watch(activity, skip, part, start)
+            warn_of_saturation(activity, self.reservoir_)
+        return parts
+
+    def _starts(self, sequences: Sequences, last: Array | None) -> list[Array]:
+        shape = StateShape(self.reservoir_.n_units, 0, self.reservoir_.dtype)
+        steady = self._source.steady_state
+        return self._progress.starts(self.initial_state, sequences, shape, last=last, steady=steady)
+
+    def _run(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
+        return run_many(
+            self.reservoir_,
+            sequences.arrays,
+            initial_states=np.stack(starts),
+            engine=self._source.engine_for(self._n_trained),
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        return tags

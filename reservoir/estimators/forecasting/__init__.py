@@ -1,0 +1,9 @@
+"""Closed-loop forecasts, alone and through scikit-learn's wrappers.
+
+`forecaster` says what a network must offer, `_chain` finds it inside wrappers, `_layout` knows how
+columns reach it, and `forecast` closes the loop.
+"""
+
+from reservoir.estimators.forecasting.forecast import forecast
+
+__all__ = ["forecast"]

@@ -1,0 +1,242 @@
+"""How the columns of the user's X, and the units of the user's y, reach a network and come back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences, refuse_dates
+from reservoir.estimators.forecasting._chain import Chain, compose
+from reservoir.estimators.forecasting._column_names import in_order_of_fit, names_in_fit
+
+
+class Layout:
+    """The columns of the outermost X (ids, outputs, exogenous), and how they reach the network."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain, self.network = chain, chain.network
+        self.n_outputs = self.network.n_outputs
+        self.feedback = self.network.feeds_back
+        width = getattr(chain.outermost, "n_features_in_", self.network.n_features_in)
+        self.id_column = self.network.id_column
+        n_features = width - (self.id_column is not None)
+        self.n_exog = n_features - (0 if self.feedback else self.n_outputs)
+        self.inputs_map = compose(chain.inputs, width)
+        self.units_map = compose(chain.outputs, self.n_outputs, inverse=True)
+        self.columns = [column for column in range(width) if column != self.id_column]
+        self.names = names_in_fit(chain.outermost)
+
+    def check_trained_for_loop(self) -> None:
+        """Refuse a network that was not trained to predict its own next input."""
+        self.network.refuse_loop()
+        if self.n_exog < 0:
+            raise ValueError(
+                f"forecast feeds outputs back as inputs, but y has {self.n_outputs} columns and "
+                f"X {self.n_exog + self.n_outputs}: the first columns of X must be the outputs."
+            )
+        alone = not self.chain.inputs and not self.chain.outputs
+        problem = self.network.progress.pairing.problem if alone else self._sampled_problem()
+        if problem is not None:
+            elsewhere = self._columns_of_outputs()
+            if elsewhere is not None:
+                raise ValueError(self._say_how_to_reorder(elsewhere))
+            raise ValueError(
+                "forecast feeds outputs back as inputs and needs y[t] == X[t+1] in training; "
+                f"{problem}. Make such pairs with model_selection.make_forecast_pairs. If the "
+                "network is a step of a pipeline or of TransformedTargetRegressor, use the "
+                "function instead: reservoir.forecast(pipe, n_steps)."
+            )
+
+    def _sampled_problem(self) -> str | None:
+        """Send a sample of training targets through the chain; compare with what followed them."""
+        pairing = self.network.progress.pairing
+        mixes = self.inputs_map is None and self.n_exog > 0  # the exogenous values are not kept
+        if len(pairing.targets) == 0 or mixes:
+            return None
+        n_exog_zeros = np.zeros((len(pairing.targets), self.n_exog))
+        rows = self.to_inputs(self.to_units(pairing.targets), n_exog_zeros)
+        compared = slice(None) if self.inputs_map is None else slice(self.n_outputs)
+        rows, followed = rows[:, compared], pairing.inputs[:, compared]
+        same = _agree(rows, followed)
+        if same.all():
+            return None
+        i, k = (int(v) for v in np.argwhere(~same)[0])
+        return (
+            f"in a sample of the training rows a target that the steps turn into the input "
+            f"{rows[i, k]:.6g} (column {k}) was followed by {followed[i, k]:.6g}"
+        )
+
+    def _columns_of_outputs(self) -> list[int] | None:
+        """Return the column of the outermost X that holds each output one step later, if all are.
+
+        None, too, where they are the first ones: then something else is wrong with the pairs.
+        """
+        pairing = self.network.progress.pairing
+        if len(pairing.targets) == 0 or self.inputs_map is None:
+            return None
+        found: list[int] = []
+        for values in self.to_units(pairing.targets).T:
+            fed = self.inputs_map.columns(self.columns)(values[:, None])
+            same = np.atleast_1d(_agree(fed, pairing.inputs).all(axis=0))
+            free = [c for c, ok in zip(self.columns, same, strict=True) if ok and c not in found]
+            if not free:
+                return None
+            found.append(free[0])
+        return None if found == self.columns[: self.n_outputs] else found
+
+    def _say_how_to_reorder(self, found: list[int]) -> str:
+        rest = [column for column in self.columns if column not in found]
+        order = found + rest
+        if self.id_column is not None:
+            order.insert(self.id_column, self.id_column)
+        names = getattr(self.chain.outermost, "feature_names_in_", None)
+        if names is None:
+            which, line = ", ".join(map(str, found)), f"X = X[:, {order}]"
+        else:
+            which = ", ".join(repr(str(names[column])) for column in found)
+            line = f"X = X[{[str(names[column]) for column in order]}]"
+        several = self.n_outputs > 1
+        return (
+            "forecast feeds outputs back as inputs: the outputs must be the first columns of X, "
+            "in the order of y, exogenous ones last. Here y[t] is X[t+1] in "
+            f"column{'s' if several else ''} {which}. Reorder before fit, with exog and context "
+            f"in the same order: {line}"
+        )
+
+    def to_inputs(self, outputs: Array, exog: Array) -> Array:
+        """Return the network's inputs for rows in the units of the outermost X."""
+        rows = np.hstack([exog] if self.feedback else [outputs, exog])
+        if self.id_column is not None:
+            rows = np.insert(rows, self.id_column, 0.0, axis=1)
+        if self.inputs_map is not None:
+            rows = self.inputs_map(rows)
+        else:
+            rows = np.asarray(self._transform(rows))
+        return rows if self.id_column is None else np.delete(rows, self.id_column, axis=1)
+
+    def _transform(self, rows: Any) -> Any:
+        for step in self.chain.inputs:
+            rows = step.transform(_with_names(step, rows))
+        return rows
+
+    def to_units(self, outputs: Array) -> Array:
+        """Return network outputs in the units of the outermost y."""
+        rows = np.asarray(outputs, dtype=np.float64)
+        if self.units_map is not None:
+            return self.units_map(rows)
+        for step in self.chain.outputs:
+            rows = np.reshape(step.inverse_transform(rows), (len(rows), -1))
+        return rows
+
+    def ends_of_targets(self, ends: Array) -> Array:
+        """Return a range in the units of the outermost y as one of the network's own targets."""
+        if self.units_map is not None:
+            return np.sort(self.units_map.inverse()(ends), axis=0)  # a scale may be negative
+        # a step need not take infinity, nor numbers that it has no inverse for: its own range will
+        reach = self.reach()
+        open_ended = np.isinf(ends)
+        rows = np.concatenate([np.where(open_ended, reach, ends), reach])
+        with np.errstate(divide="ignore"):  # of a logarithm zero is the end
+            for step in reversed(self.chain.outputs):
+                rows = np.reshape(step.transform(rows), (len(rows), -1))
+        turned = rows[2] > rows[3]
+        low, high = np.where(open_ended, np.where(turned, -1, 1) * ends, rows[:2])
+        return np.where(turned, [high, low], [low, high])
+
+    def reach(self) -> Array:
+        """Return the range of the training targets in the units of the outermost y."""
+        reach = self.network.progress.target_range
+        if not self.chain.outputs or not np.isfinite(reach).all():
+            return reach
+        # the ends alone would do, were it not for steps that mix the outputs
+        rows = self.to_units(np.concatenate([reach, self.network.progress.pairing.targets]))
+        return np.array([rows.min(axis=0), rows.max(axis=0)])
+
+    def read_exog(self, exog: Any, n_rows: int, *, has_context: bool) -> Array:
+        """Return exogenous rows of the right shape, or say which shape is right."""
+        wanted = (n_rows, self.n_exog)
+        why = " (row 0 of the forecast comes from the context)" if has_context else ""
+        if exog is None:
+            if self.n_exog and n_rows:
+                raise ValueError(
+                    f"X has {self.n_exog} exogenous columns: give exog of shape {wanted}{why}."
+                )
+            return np.zeros(wanted)
+        if self.names is not None and self.n_exog:
+            names = [self.names[column] for column in self.columns[-self.n_exog :]]
+            exog = in_order_of_fit("exog", exog, names)
+        refuse_dates("exog", exog)
+        try:
+            rows = np.asarray(exog, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"exog must hold numbers, shape {wanted}: {error}.") from error
+        rows = rows[:, None] if rows.ndim == 1 and self.n_exog == 1 else rows
+        if rows.shape != wanted:
+            raise ValueError(f"exog must have shape {wanted}{why}; got {rows.shape}.")
+        if not np.isfinite(rows).all():
+            raise ValueError("exog contains NaN or infinity.")
+        return rows
+
+    def end_of_training(self, exog: Array, initial_state: Any) -> tuple[Array, Array]:
+        """Return the last target and the state to go on from without context."""
+        network = self.network
+        if not network.progress.continues:
+            raise ValueError(
+                "After training on several sequences there is no one state to go on from: "
+                "forecast needs context=, the rows to listen to first."
+            )
+        target = network.progress.last_output
+        if np.isnan(target).any():
+            raise ValueError(
+                "The last training target is NaN, so there is no first input: give context=."
+            )
+        if initial_state is None:
+            return target, network.state
+        row = self.to_inputs(self.to_units(target[None]), exog[:1])
+        one = Sequences((row.astype(network.dtype),), "table")
+        return target, network.starts(initial_state, one)[0]
+
+    def listen(self, context: Any, initial_state: Any) -> tuple[Array, Array]:
+        """Run over the context; return its last output and the state there."""
+        context = in_order_of_fit("context", context, self.names)
+        rows = context
+        try:
+            for step in self.chain.inputs:
+                rows = step.transform(rows)
+            sequences = self.network.read(rows)
+        except ValueError as error:
+            raise ValueError(f"In context: {error}") from error
+        if self.inputs_map is None:
+            self._check_memoryless(context, rows)
+        if len(sequences) != 1:
+            raise ValueError(f"context must be one sequence; got {len(sequences)}.")
+        outputs, states = self.network.listen(sequences, initial_state)
+        return outputs[0][-1].astype(np.float64), states[0]
+
+    def _check_memoryless(self, context: Any, rows: Any) -> None:
+        last = context.iloc[-1:] if hasattr(context, "iloc") else np.asarray(context)[-1:]
+        for step in self.chain.inputs:
+            last = step.transform(last)
+        if not np.allclose(np.asarray(last)[0], np.asarray(rows)[-1]):
+            names = ", ".join(type(step).__name__ for step in self.chain.inputs)
+            raise ValueError(
+                f"A step before the network ({names}) gives a row another value when it stands "
+                "alone than among its neighbours, so rows cannot be fed back one by one."
+            )
+
+
+def _agree(rows: Array, followed: Array) -> Array:
+    near = 1e-5 * followed.std(axis=0) + 1e-6 * np.abs(followed)
+    return np.abs(rows - followed) <= near
+
+
+def _with_names(step: Any, rows: Any) -> Any:
+    """Give rows the feature names that a step was fitted with, if it was."""
+    names = getattr(step, "feature_names_in_", None)
+    if names is None or hasattr(rows, "columns"):
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=names)

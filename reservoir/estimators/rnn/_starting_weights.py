@@ -1,0 +1,299 @@
+"""From an estimator's parameters to a network of trained weights, and where its training starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_number, check_numbers
+from reservoir.activations import ACTIVATIONS, Activation, get_activation
+from reservoir.estimators._parameters import check_parameters
+from reservoir.estimators.rnn._network_parameters import WHOLE
+from reservoir.training.bptt import Network
+from reservoir.training.cell_loops import FROM_VALUES
+from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.gradient_control import GradientControl
+from reservoir.training.initializers import initialize
+from reservoir.training.params import Params
+from reservoir.training.starts import STARTS, start
+from reservoir.training.trainer import Data
+
+_SIMPLE = ("rnn", "leaky")
+_LAYERS = (SimpleCell, LSTMCell, GRUCell)  # known to starts from data
+_STEPS = ("forward", "backward", "shapes")
+
+
+def check_together(estimator: Any) -> None:
+    """Refuse parameters of a trained network that cannot be right, alone or together."""
+    check_parameters(estimator)
+    if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
+        raise ValueError(
+            f"truncation={estimator.truncation}: solver={estimator.solver!r} needs the whole "
+            'gradient. Use truncation="auto", or another solver.'
+        )
+    if estimator.solver == "least_squares":
+        for name in ("alpha", "l1", "gradient_control"):
+            if getattr(estimator, name):
+                raise ValueError(
+                    f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
+                    "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
+                )
+    if isinstance(estimator.washout, str):
+        if estimator.washout == "measured":
+            raise ValueError(
+                'washout="measured" is for reservoirs, whose weights stay: give an integer or '
+                '"auto".'
+            )
+        check_choice("washout", estimator.washout, ("auto",))
+    elif estimator.target == "last" and estimator.washout:
+        raise ValueError(
+            f"washout={estimator.washout} leaves out rows at the start, and target='last' has a "
+            'target at the end only: give 0 or "auto".'
+        )
+
+
+def check_squares(inputs: Sequence[Array], targets: Sequence[Array]) -> None:
+    """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
+    for name, parts, dtype, remedy in (
+        ("X", inputs, np.dtype(np.float64), "StandardScaler"),
+        ("y", targets, inputs[0].dtype, "TransformedTargetRegressor"),
+    ):
+        largest = max(float(np.abs(part).max()) for part in parts)
+        if largest > 1e-3 * float(np.finfo(dtype).max) ** 0.5:
+            raise ValueError(
+                f"{name} reaches {largest:.3g}, and its squares overflow {dtype}. Scale {name} "
+                f"({remedy})."
+            )
+
+
+def read_control(value: Any) -> GradientControl | None:
+    """Return what `gradient_control` asks for: a weight, or all of it."""
+    if isinstance(value, GradientControl):
+        return value if value.weight else None
+    weight = check_number("gradient_control", value, low=0.0)
+    return GradientControl(weight=weight) if weight else None
+
+
+def check_controllable(estimator: Any, cell: Cell) -> None:
+    """Refuse gradient control where the Jacobian, or its derivative, is not known."""
+    if not isinstance(cell, SimpleCell):
+        raise ValueError(
+            f"gradient_control is for cell='rnn' and 'leaky'; got cell={estimator.cell!r}. Gates "
+            "keep the gradient in their own way: use gradient_control=0."
+        )
+    if cell.activation not in FROM_VALUES:
+        raise ValueError(
+            f"gradient_control needs the curvature of the activation, and activation="
+            f"{cell.activation!r} has none: it is known of {', '.join(map(repr, FROM_VALUES))}. "
+            "Use one of these, or gradient_control=0."
+        )
+
+
+def make_cell(estimator: Any) -> Cell:
+    """Return the cell that an estimator's parameters name."""
+    cell = estimator.cell
+    if isinstance(cell, Cell):
+        return _checked(cell, estimator)
+    check_choice("cell", cell, CELLS)
+    rates = check_numbers("leak_rate", estimator.leak_rate)
+    leak: Any = tuple(rates.tolist()) if rates.ndim == 1 else estimator.leak_rate
+    SimpleCell(estimator.n_units, leak_rate=leak)  # a bad rate is refused, used or not
+    activation = registered_name(get_activation(estimator.activation))
+    if cell not in _SIMPLE:
+        if activation != "tanh":
+            own = "are logistic and tanh" if cell in ("lstm", "gru") else "are its own"
+            raise ValueError(
+                f"activation={activation!r} goes with cell='rnn' and 'leaky'; gates and "
+                f"candidates of cell={cell!r} {own}."
+            )
+        return _checked(CELLS[cell](estimator.n_units), estimator)
+    return SimpleCell(estimator.n_units, activation, leak if cell == "leaky" else 1.0)
+
+
+def _checked(cell: Any, estimator: Any) -> Cell:
+    """Refuse what is no cell of the right size, or would be taken for one that it is not."""
+    if not isinstance(cell, Cell):
+        raise TypeError(
+            f"CELLS[{estimator.cell!r}] makes {cell!r}, which is no cell: derive it from "
+            "reservoir.training.cells.Cell."
+        )
+    for kind in _LAYERS:
+        changed = [name for name in _STEPS if getattr(type(cell), name) is not getattr(kind, name)]
+        if isinstance(cell, kind) and changed:
+            raise TypeError(
+                f"cell={type(cell).__name__} is a {kind.__name__} with a {changed[0]!r} of its "
+                f"own; forecasts and starts would take it for a {kind.__name__}. Derive it from "
+                "reservoir.training.cells.Cell."
+            )
+    if cell.n_units != estimator.n_units:
+        raise ValueError(
+            f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
+            "make them equal."
+        )
+    return cell
+
+
+def registered_name(activation: Activation) -> str:
+    """Return the name that a trained network finds an activation by."""
+    if ACTIVATIONS.get(activation.name) is not activation:
+        raise ValueError(
+            f"activation={activation.name!r} is another function in reservoir.activations."
+            "ACTIVATIONS, or none, and trained networks look it up there by its name. Register it "
+            f"first, under a name that is free: ACTIVATIONS[{activation.name!r}] = activation."
+        )
+    return activation.name
+
+
+def resolve_init(estimator: Any, cell: Cell) -> Any:
+    """Return where training starts: "auto" is what measures best."""
+    if not isinstance(estimator.init, str) or estimator.init != "auto":
+        return estimator.init
+    if not isinstance(cell, _LAYERS):
+        return "orthogonal"  # starts from data do not know the cell
+    # random weights learn labels at the end best, and know nothing before they have learned
+    labels_at_the_end = estimator.target == "last" and is_classifier(estimator)
+    return "orthogonal" if labels_at_the_end and estimator.max_iter else "least_squares"
+
+
+def starting_weights(
+    estimator: Any,
+    network: Network,
+    X: Any,
+    y: Any,
+    data: Data,
+    *,
+    generator: np.random.Generator,
+) -> Params:
+    """Return the weights that training starts from.
+
+    X and y are as the user gave them, for an estimator that is yet to be fitted; `data` holds the
+    sequences to learn from.
+    """
+    init = resolve_init(estimator, network.cell)
+    if not isinstance(init, str):
+        params = _weights_of(_fitted(init, X, y), network)
+    elif init in STARTS:
+        params = start(
+            network,
+            data.inputs,
+            data.targets,
+            scheme=init,
+            weights=data.weights,
+            target=estimator.target,
+            random_state=generator,
+        )
+    else:
+        params = _random_weights(network, init, generator)
+    dtype = data.inputs[0].dtype
+    return {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
+
+
+def _random_weights(network: Network, scheme: str, generator: np.random.Generator) -> Params:
+    """Draw all weights; those of a cell made of cells part by part, each with gates of its own."""
+    parts: dict[str, dict[str, tuple[int, ...]]] = {}
+    for name, shape in network.shapes().items():
+        of, dot, own = name.rpartition(".")
+        parts.setdefault(of + dot, {})[own] = shape
+    params: Params = {}
+    for of, shapes in parts.items():
+        W = shapes.get("W", (1, 1))
+        gates = max(W[0] // W[1], 1) if len(W) == 2 else 1
+        drawn = initialize(shapes, scheme, n_gates=gates, random_state=generator)
+        params |= {of + own: array for own, array in drawn.items()}
+    return params
+
+
+def rows_per_step(cell: Cell) -> int:
+    """Return how many numbers come out of a step's recurrent products: gates times units."""
+    shapes = cell.shapes(1).items()
+    rows = sum(shape[0] for name, shape in shapes if name.rpartition(".")[2] == "W")
+    return rows or cell.width
+
+
+_SAID_BY = {
+    "cell": "n_units, activation and leak_rate (cell='leaky')",
+    "include_input": "include_input",
+}
+
+
+def _fitted(init: Any, X: Any, y: Any) -> Any:
+    if isinstance(init, FrozenEstimator):
+        check_is_fitted(init.estimator)
+        return init.estimator
+    return clone(init).fit(X, y)
+
+
+def _weights_of(model: Any, network: Network) -> Params:
+    """Return the weights of a fitted network of either kind, if they fit this one."""
+    if hasattr(model, "params_"):
+        given, params = model.network_, dict(model.params_)
+    elif hasattr(model, "reservoir_") and hasattr(model, "coef_"):
+        given, params = network_of(model), weights_of(model)
+        if hasattr(model, "classes_") and given.n_outputs == 1:  # one score for two classes
+            given = replace(given, n_outputs=2)
+            for name in ("coef", "intercept"):
+                params[name] = np.concatenate([-params[name], params[name]])
+    else:
+        raise TypeError(
+            f"init={type(model).__name__} is no fitted echo state or recurrent network with the "
+            "built-in readout."
+        )
+    for name in ("cell", "n_features", "n_outputs", "include_input"):
+        ours, theirs = getattr(network, name), getattr(given, name)
+        same = _same_cell(ours, theirs) if name == "cell" else ours == theirs
+        if not same:
+            raise ValueError(
+                f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Give "
+                f"both the same {_SAID_BY.get(name, 'data')}; esn.to_rnn() does it for a fitted "
+                "echo state network."
+            )
+    return params
+
+
+def _same_cell(ours: Cell, theirs: Cell) -> bool:
+    """Compare cells; leaks to the precision that a float32 network keeps them in."""
+    if not (isinstance(ours, SimpleCell) and isinstance(theirs, SimpleCell)):
+        return ours == theirs
+    if replace(ours, leak_rate=1.0) != replace(theirs, leak_rate=1.0):
+        return False
+    return np.allclose(ours.leak_rate, theirs.leak_rate, rtol=1e-6, atol=0.0)
+
+
+def network_of(esn: Any) -> Network:
+    """Return an echo state network as a network that can be trained."""
+    reservoir = esn.reservoir_
+    if reservoir.W_fb is not None:
+        raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
+    activation = get_activation(reservoir.activation)
+    leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
+    rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))
+    cell = SimpleCell(reservoir.n_units, registered_name(activation), rate)
+    return Network(
+        cell,
+        reservoir.n_features,
+        esn.n_outputs_,
+        include_input=esn.coef_.shape[-1] > reservoir.n_units,
+    )
+
+
+def weights_of(esn: Any) -> Params:
+    """Return the weights of an echo state network by the names of a trained one."""
+    reservoir = esn.reservoir_
+
+    def dense(matrix: Any) -> Array:
+        return np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+    return {
+        "W_in": dense(reservoir.W_in),
+        "W": dense(reservoir.W),
+        "bias": np.array(reservoir.bias),
+        "coef": np.array(np.atleast_2d(esn.coef_)),
+        "intercept": np.array(np.atleast_1d(esn.intercept_)),
+    }

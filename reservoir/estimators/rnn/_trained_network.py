@@ -1,0 +1,476 @@
+"""What RNNRegressor and RNNClassifier share: fit, partial_fit, outputs, the loop on own outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_choice,
+    resolve_washout,
+)
+from reservoir.dynamics import Reservoir, run_closed_loop
+from reservoir.estimators._base import SequenceEstimator
+from reservoir.estimators._parameters import SequenceParameters, changed
+from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators.rnn._loop_trial import trial_of
+from reservoir.estimators.rnn._network_parameters import WHOLE, NetworkParameters
+from reservoir.estimators.rnn._starting_weights import (
+    check_controllable,
+    check_squares,
+    check_together,
+    make_cell,
+    read_control,
+    resolve_init,
+    starting_weights,
+)
+from reservoir.estimators.rnn._training_run import (
+    BATCH_SIZE,
+    TRUNCATION,
+    engine_for_training,
+    require_targets,
+    run_training,
+    split,
+    steps_of_update,
+    warn_of_trouble,
+)
+from reservoir.training.bptt import Network, predict
+from reservoir.training.cells import SimpleCell
+from reservoir.training.gated_loop import run_gated_loop, steady_state_of
+from reservoir.training.initializers import INITIALIZERS
+from reservoir.training.loop_engines import kept, using
+from reservoir.training.losses import apply_output, check_targets, resolve_loss
+from reservoir.training.online import OnlineLearner
+from reservoir.training.params import Params
+from reservoir.training.trainer import Data, Training
+
+_BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
+_Self = TypeVar("_Self", bound="BaseRNN")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class BaseRNN(SequenceEstimator, NetworkParameters):
+    """A recurrent network whose weights are all trained. Subclasses say what targets mean."""
+
+    initial_state: Any = changed(
+        SequenceParameters,
+        "initial_state",
+        text="""Where a run starts. "last": `predict` goes on from the end of training (so
+        TimeSeriesSplit scores what it should) if fit saw one sequence and X is one; otherwise,
+        and in training, zeros. Where an index of dates, periods or numbers tells that X does
+        not begin right after training, the run starts from "steady" and a warning says so.
+        Without such an index (arrays; rows numbered from 0) nothing can be known, and X is
+        taken to follow: cross-validate with `reservoir.model_selection.ContextSplit` and
+        "zeros". "steady": in training zeros, in `predict` the state that the first row leads to
+        when it is held. An array has shape (state_size,) or (n_sequences, state_size);
+        state_size is n_units, for the LSTM 2 n_units: outputs, then cells.""",
+    )
+    _changed_in_place = ("_progress", "_online", "loss_curve_")
+    _engine = "auto"
+    refit_readout = False  # RNNRegressor makes a parameter of it
+
+    def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
+        """Start the network, and train it.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
+            Numbers; for a classifier labels, (n_samples,). With ``target="last"`` one row, or one
+            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs).
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            At least 0. A row of weight 0 still drives the network. With ``target="last"``:
+            (n_sequences,).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do. Dates in
+            an index must increase within each sequence; y's index must be X's, or ahead of it by a
+            constant offset; dates among the values are refused.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If training diverged (the message names the epoch), or did not improve on a random
+            start; the best weights seen are kept.
+        UserWarning
+            If the dates of an index have no frequency: a row is one step, however long.
+        """
+        return self._learn_all(X, y, sample_weight)
+
+    # ------------------------------------------------------------------ what is read
+
+    def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
+        check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
+        return super()._read(X, None if self.target == "last" else y, reset=reset)
+
+    @property
+    def _dtype(self) -> Any:
+        return self.params_["coef"].dtype
+
+    def _hold(self, network: Network, params: Params, losses: list[float]) -> None:
+        """Keep a network and its weights."""
+        self.network_: Network = network
+        self.n_outputs_: int = network.n_outputs
+        self.params_: Params = params
+        self.loss_curve_: list[float] = losses
+
+    def _output_and_loss(self) -> tuple[str, str]:
+        """Return the function behind the readout, and the loss that goes with it."""
+        return self.output, resolve_loss(self.output, self.loss)  # type: ignore[attr-defined]
+
+    # ------------------------------------------------------------------ learning
+
+    def _begin(self, sequences: Sequences, targets: list[Array]) -> Network:
+        """Check the parameters and forget everything learned; return the network."""
+        check_together(self)
+        output, loss = self._output_and_loss()
+        self._control = read_control(self.gradient_control)
+        network = Network(
+            make_cell(self),
+            sequences.arrays[0].shape[1],
+            targets[0].shape[-1],
+            output,
+            loss,
+            bool(self.include_input),
+        )
+        if self._control is not None:
+            check_controllable(self, network.cell)
+        check_targets(np.vstack(targets), output, loss)
+        check_squares(sequences.arrays, targets)
+        self._sequence_column = self.sequence_column
+        return network
+
+    def _washouts(self, lengths: list[int]) -> list[int]:
+        several = len(lengths) > 1 and isinstance(self.washout, str)  # each starts from zeros
+        if several or self._targets.per_sequence:
+            return [0] * len(lengths)
+        return resolve_washout(self.washout, lengths)
+
+    def _starts_at_random(self, network: Network) -> bool:
+        init = resolve_init(self, network.cell)
+        return isinstance(init, str) and init in INITIALIZERS
+
+    def _fit(
+        self, sequences: Sequences, targets: list[Array], weights: list[Array] | None, data: Any
+    ) -> None:
+        network = self._begin(sequences, targets)
+        goes_on = self.warm_start and hasattr(self, "params_")
+        before = (self.network_, self.params_) if goes_on else None
+        generator = as_generator(self.random_state)
+        # what to learn from, and what to stop by
+        skips = self._washouts(sequences.lengths)
+        fresh = Progress(network.n_outputs, compares=not self._targets.per_sequence)
+        starts = self._states_before(fresh, network, self.initial_state, sequences, None)
+        learned, validation = split(self, sequences, targets, weights, skips, starts, generator)
+        self._drawn_at_random = before is None and self._starts_at_random(network)
+        self._engine = engine_for_training(self, network, learned)
+        trial = None
+        if before is None:
+            trial = trial_of(self, network, sequences.arrays, targets, starts)
+        # where training starts, and the run itself
+        with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
+            if before is None:
+                params = self._first_weights(network, data, learned, trial, generator)
+            else:
+                _check_same(network, before[0])
+                dtype = learned.inputs[0].dtype
+                params = {name: array.astype(dtype) for name, array in before[1].items()}
+            done = run_training(self, network, params, learned, validation, generator)
+            if trial is not None:
+                trial.settle(done, params)
+        if not np.isfinite(done.criterion[done.best_epoch]):
+            raise ValueError(
+                "The loss overflows from the start on. Scale X and y, or use a bounded activation "
+                'such as "tanh".'
+            )
+        # what is left of it
+        self._hold(network, done.params, list(done.losses))
+        self._keep(done)
+        self.washout_ = np.array(skips)
+        self._progress = fresh
+        fresh.washout = skips[0]
+        if self._targets.per_sequence:
+            fresh.count(sequences, goes_on=False)
+        else:
+            fresh.add(sequences, targets, goes_on=False)
+        fresh.end(sequences)
+        fresh.continues = len(sequences) == 1
+        last = Sequences(sequences.arrays[-1:], "table")
+        self.state_ = self._run(last, starts[-1:])[1][0]
+        self._online: OnlineLearner | None = None
+        warn_of_trouble(self, done)
+
+    def _first_weights(
+        self,
+        network: Network,
+        data: Any,
+        learned: Data,
+        trial: Any,
+        generator: np.random.Generator,
+    ) -> Params:
+        """Return the weights to start from: of several draws, where a loop is tried, the safest."""
+
+        def draw() -> Params:
+            X, y = data
+            spawned = generator.spawn(1)[0]
+            return starting_weights(self, network, X, y, learned, generator=spawned)
+
+        params = draw()
+        return params if trial is None else trial.safest(params, draw, learned)
+
+    def _adopt(self: _Self, network: Network, params: Params, *, one_dimensional: bool) -> _Self:
+        """Stand as after a fit that had these weights for a result and saw no data."""
+        dtype = params["coef"].dtype
+        copied = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
+        self._hold(network, copied, [])
+        self.n_features_in_ = network.n_features
+        self.n_iter_ = self.best_epoch_ = 0
+        self._sequence_column = self.sequence_column
+        self._targets = self._coding()
+        self._targets.one_dimensional = one_dimensional
+        self._control = read_control(self.gradient_control)
+        self._progress = Progress(network.n_outputs, compares=not self._targets.per_sequence)
+        self._progress.target_range = np.full((2, network.n_outputs), np.nan)
+        self.state_ = np.zeros(network.cell.state_size, dtype)
+        self._online = None
+        return self
+
+    def _keep(self, done: Training) -> None:
+        self.best_loss_ = done.criterion[done.best_epoch]
+        self.best_epoch_, self.n_iter_ = done.best_epoch, done.n_epochs
+        if done.validation_losses:
+            self.validation_loss_curve_ = list(done.validation_losses)
+        elif hasattr(self, "validation_loss_curve_"):
+            del self.validation_loss_curve_
+
+    # ------------------------------------------------------------------ learning online
+
+    def _partial_fit(
+        self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
+    ) -> None:
+        if self.target == "last":
+            raise ValueError(
+                "partial_fit learns step by step, from a target at every step; target='last' "
+                "needs fit."
+            )
+        if self.solver in WHOLE:
+            raise ValueError(
+                f"partial_fit goes through the data once; solver={self.solver!r} needs all of it. "
+                "Use solver='adam', or fit."
+            )
+        if self._is_new:
+            self._start_online(sequences, targets, data)
+        self._refuse_other_outputs(targets)
+        check_targets(np.vstack(targets), self.network_.output, self.network_.loss)
+        check_squares(sequences.arrays, targets)
+        if self._online is None:
+            self._online = self._new_learner()
+        progress, online = self._progress, self._online
+        starts = self._states_before(progress, self.network_, self.initial_state, sequences, None)
+        goes_on = progress.enter(sequences, new_sequence)
+        skips = progress.skips(sequences, goes_on)
+        for i, (rows, values) in enumerate(zip(sequences.arrays, targets, strict=True)):
+            if i or not goes_on:
+                online.restart(starts[i])
+            elif not online.running:  # after fit: the learner has not run yet
+                online.restart(self.state_)
+            loss = online.learn(rows, values.astype(self._dtype), skips[i])
+            if np.isfinite(loss):
+                self.loss_curve_.append(loss)
+        self.params_ = online.params
+        self.state_ = online.state.copy()
+        self.n_iter_ += 1
+        progress.add(sequences, targets, goes_on=goes_on)
+        progress.continues = True
+
+    def _start_online(self, sequences: Sequences, targets: list[Array], data: Any) -> None:
+        """Start the network from the first chunk."""
+        network = self._begin(sequences, targets)
+        generator = as_generator(self.random_state)
+        washout = self._washout_of_chunks(sequences.lengths[0])
+        progress = Progress(network.n_outputs, washout=washout)
+        first = self._first_data(progress, network, sequences, targets)
+        X, y = data
+        params = starting_weights(self, network, X, y, first, generator=generator.spawn(1)[0])
+        self._hold(network, params, [])
+        self.n_iter_ = 0
+        self.washout_ = np.array([washout])
+        self._online, self._progress = None, progress
+
+    def _new_learner(self) -> OnlineLearner:
+        """Return what learns row by row from the weights as they are."""
+        return OnlineLearner(
+            self.network_,
+            self.params_,
+            method=self.online,
+            solver=self.solver,
+            learning_rate=self.learning_rate_init,
+            truncation=steps_of_update(self) or TRUNCATION,
+            window=self.online_window,
+            clip_norm=self.clip_norm,
+            l1=self.l1,
+            l2=self.alpha,
+            control=self._control,
+        )
+
+    def _first_data(
+        self,
+        progress: Progress,
+        network: Network,
+        sequences: Sequences,
+        targets: list[Array],
+    ) -> Data:
+        """Return what learning online starts from."""
+        washout = progress.washout
+        rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
+        if not self._starts_at_random(network):
+            require_targets(rows)
+        starts = self._states_before(progress, network, self.initial_state, sequences, None)
+        return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))
+
+    # ------------------------------------------------------------------ using the fitted network
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "params_")
+
+    @property
+    def reservoir_(self) -> Reservoir:
+        """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
+        self._check_fitted()
+        cell = self.network_.cell
+        if not isinstance(cell, SimpleCell):
+            raise AttributeError(
+                f"{type(cell).__name__} is no reservoir: cells 'rnn' and 'leaky' are."
+            )
+        leak = cell.leaks(self._dtype)
+        return Reservoir(
+            self.params_["W"],
+            self.params_["W_in"],
+            self.params_["bias"],
+            leak_rate=1.0 if leak is None else leak,
+            activation=cell.activation,
+        )
+
+    def _states_before(
+        self,
+        progress: Progress,
+        network: Network,
+        spec: Any,
+        sequences: Sequences,
+        last: Array | None,
+        params: Params | None = None,
+    ) -> list[Array]:
+        shape = StateShape(network.cell.state_size, 0, sequences.arrays[0].dtype)
+        steady = partial(steady_state_of, network.cell, params)
+        return progress.starts(spec, sequences, shape, last=last, steady=steady)
+
+    def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
+        spec = self.initial_state if spec is None else spec
+        return self._states_before(
+            self._progress, self.network_, spec, sequences, self._last_state(), self.params_
+        )
+
+    def _run(self, sequences: Sequences, starts: list[Array]) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence."""
+        data = Data(sequences.arrays, sequences.arrays)
+        outputs: list[Array] = [np.empty(0)] * len(sequences)
+        ends: list[Array] = [np.empty(0)] * len(sequences)
+        for index in data.by_length(BATCH_SIZE):
+            batch, _ = data.batch(index)
+            state = np.stack([starts[i] for i in index])
+            parts = []
+            for chunk in batch.chunks(_BLOCK_STEPS):
+                with np.errstate(over="ignore", invalid="ignore"), using(kept(self._engine)):
+                    rows, state = predict(
+                        self.network_, self.params_, chunk.inputs, state, chunk.lengths
+                    )
+                parts.append(rows)
+            played = np.concatenate(parts)
+            for k, i in enumerate(index):
+                outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
+                ends[i] = state[k].copy()
+        _refuse_overflow("output", outputs)
+        return outputs, ends
+
+    def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
+        return self._run(sequences, self._start_states(spec, sequences))
+
+    def states(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return what the readout sees of the recurrent layer.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : str or array, optional
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_units), or the container that X came in
+        """
+        self._check_fitted()
+        sequences = self._read(X, reset=False)
+        starts = self._start_states(initial_state, sequences)
+        with np.errstate(over="ignore", invalid="ignore"):
+            traces = [
+                self.network_.cell.forward(self.params_, rows[:, None], start[None])
+                for rows, start in zip(sequences.arrays, starts, strict=True)
+            ]
+        states = [np.ascontiguousarray(trace.states[1:, 0]) for trace in traces]
+        _refuse_overflow("state", states)
+        return sequences.restore(states)
+
+    def _loop_readout(self) -> Any:
+        """Return what closes a loop: (coef, intercept), or a function of the features."""
+        coef, intercept = self.params_["coef"], self.params_["intercept"]
+        if self.network_.output == "identity":
+            return coef, intercept
+        output = self.network_.output
+        return lambda features: apply_output(coef @ features + intercept, output)
+
+    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs, as `run_closed_loop`; the caller warns of a loop that diverged."""
+        if isinstance(self.network_.cell, SimpleCell):
+            return run_closed_loop(
+                self.reservoir_,
+                readout,
+                n_steps,
+                include_input=self.network_.include_input,
+                return_steps=True,
+                **options,
+            )
+        return run_gated_loop(self.network_, self.params_, readout, n_steps, **options)
+
+
+def _refuse_overflow(name: str, parts: list[Array]) -> None:
+    for i, rows in enumerate(parts):
+        if not np.isfinite(rows).all():
+            row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+            where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {i}"
+            raise ValueError(
+                f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
+                "what the network was trained on. Check that row, or scale the data."
+            )
+
+
+def _check_same(network: Network, before: Network) -> None:
+    for name in ("cell", "n_features", "n_outputs", "include_input"):
+        ours, theirs = getattr(network, name), getattr(before, name)
+        if ours != theirs:
+            raise ValueError(
+                f"warm_start=True goes on with the network of the last fit, which had "
+                f"{name}={theirs!r}; now it is {ours!r}. Use warm_start=False."
+            )

@@ -1,0 +1,193 @@
+"""Recurrent networks trained on labels, with scikit-learn's interface."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Sequences, check_choice, check_switch
+from reservoir.estimators._parameters import changed, documented, parameter
+from reservoir.estimators._target_coding import Labels
+from reservoir.estimators.rnn._network_parameters import NetworkParameters
+from reservoir.estimators.rnn._trained_attributes import FITTED
+from reservoir.estimators.rnn._trained_network import BaseRNN
+
+__all__ = ["RNNClassifier"]
+
+
+def _has_probabilities(classifier: RNNClassifier) -> bool:
+    if hasattr(classifier, "network_"):
+        return classifier.network_.output == "softmax"
+    return classifier.loss != "hinge"
+
+
+@saved
+@documented(FITTED=FITTED)
+@dataclass(eq=False, repr=False, kw_only=True)
+class RNNClassifier(ClassifierMixin, BaseRNN):
+    """Recurrent network with every weight trained, for labels.
+
+    One label per time step or, with ``target="last"``, one per sequence. The network, its start and
+    its training are those of `RNNRegressor`, under a softmax.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    {FITTED}
+
+    See Also
+    --------
+    RNNRegressor : Numbers instead of labels.
+    ESNClassifier : Only the readout is learned.
+
+    Examples
+    --------
+    >>> from reservoir import RNNClassifier
+    >>> from reservoir.datasets import sine_square
+    >>> X, y = sine_square(1500, random_state=0)
+    >>> clf = RNNClassifier(20, max_iter=5, random_state=0).fit(X[:1000], y[:1000])
+    >>> clf.score(X[1000:], y[1000:]) > 0.95
+    True
+    """
+
+    loss: str = changed(
+        NetworkParameters,
+        "loss",
+        kind='{"auto", "cross_entropy", "hinge"}',
+        text="""What training lowers. "auto" is the cross-entropy of the softmax; the hinge takes
+        each class against the rest.""",
+    )
+    class_weight: Any = parameter(
+        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
+    )
+
+    def _output_and_loss(self) -> tuple[str, str]:
+        loss = check_choice("loss", self.loss, ("auto", "cross_entropy", "hinge"))
+        return ("identity", "hinge") if loss == "hinge" else ("softmax", "cross_entropy")
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, *, new_sequence: bool = False
+    ) -> RNNClassifier:
+        """Learn online from the next rows; see `RNNRegressor.partial_fit`.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+        classes : array of shape (n_classes,), optional
+            All labels that will ever come; needed in the first call unless its y has them all.
+        new_sequence : bool, default=False
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_chunk(X, y, new_sequence=new_sequence, classes=classes)
+
+    def _coding(self) -> Labels:
+        hinge = isinstance(self.loss, str) and self.loss == "hinge"
+        return Labels(per_sequence=self.target == "last", low=-1.0 if hinge else 0.0)
+
+    def _read_targets(
+        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
+    ) -> list[Array]:
+        check_switch("warm_start", self.warm_start)
+        before = getattr(self, "classes_", None) if first and self.warm_start else None
+        targets = super()._read_targets(y, sequences, first=first, **known)
+        self.classes_: Array = self._targets.classes  # type: ignore[assignment]
+        if before is not None and not np.array_equal(before, self.classes_):
+            raise ValueError(
+                f"warm_start=True goes on with the classes {before.tolist()}; y holds "
+                f"{self.classes_.tolist()}. Use warm_start=False."
+            )
+        return targets
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Return one label per row of X, or per sequence with ``target="last"``.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        labels : array of shape (n_samples,), or sequences
+        state : array of shape (state_size,), or one row per sequence
+            Where the run ended; only if `return_state`.
+
+        Warns
+        -----
+        UserWarning
+            As `ESNRegressor.predict`.
+        """
+        self._check_fitted()
+        labels, states = self._predict(X, initial_state, self._targets.decode)
+        return (labels, states) if return_state else labels
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the probabilities of the classes, as the network has learned them.
+
+        Parameters
+        ----------
+        X, initial_state
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or sequences
+            With ``target="last"`` (n_sequences, n_classes). Not offered with ``loss="hinge"``.
+        """
+        return self._predict(X, initial_state, _rows_that_sum_to_one)[0]
+
+    def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the scores of the classes: log probabilities, or with the hinge its margins.
+
+        Parameters
+        ----------
+        X, initial_state
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
+            For two classes the difference of their scores: positive means ``classes_[1]``.
+        """
+
+        def scores(rows: Array) -> Array:
+            if self.network_.output == "softmax":
+                rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
+            return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
+
+        return self._predict(X, initial_state, scores)[0]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, over all rows of all sequences.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
+
+
+def _rows_that_sum_to_one(rows: Array) -> Array:
+    return rows / rows.sum(axis=1, keepdims=True)

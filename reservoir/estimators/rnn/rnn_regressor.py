@@ -1,0 +1,319 @@
+"""Fully trained recurrent networks with scikit-learn's interface."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import RegressorMixin
+from sklearn.frozen import FrozenEstimator
+
+from reservoir._saving import saved
+from reservoir._validation import check_switch
+from reservoir.estimators._base import NetworkForecaster
+from reservoir.estimators._parameters import documented, parameter
+from reservoir.estimators._target_coding import Numbers
+from reservoir.estimators.forecasting.forecast import forecast_network
+from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.rnn._starting_weights import network_of, weights_of
+from reservoir.estimators.rnn._trained_attributes import FITTED
+from reservoir.estimators.rnn._trained_network import BaseRNN
+from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.exchange import from_torch, to_torch
+
+__all__ = ["RNNRegressor", "rnn_from_esn"]
+
+_NAMES = {LSTMCell: "lstm", GRUCell: "gru"}
+
+
+@saved
+@documented(FITTED=FITTED)
+@dataclass(eq=False, repr=False, kw_only=True)
+class RNNRegressor(RegressorMixin, BaseRNN):
+    """Recurrent network with every weight trained, for numbers.
+
+    ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)`` or an LSTM or a GRU, and
+    ``y[t] = output(coef [h[t]; u[t]] + intercept)``. Training starts from a least-squares solution,
+    goes on by back-propagation through time, and ends with the best weights seen, the start among
+    them.
+
+    Rows of X are time steps, in order; sequences are given as to `ESNRegressor`.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    {FITTED}
+
+    See Also
+    --------
+    ESNRegressor : Only the readout is learned; `ESNRegressor.to_rnn` goes on from there.
+    RNNClassifier : Labels instead of numbers.
+
+    References
+    ----------
+    .. [1] A. Bay, "Recurrent neural networks: stability, gradient control and fast training", PhD
+       thesis, 2017, chapters 2, 4 and 5.
+
+    Examples
+    --------
+    >>> from reservoir import RNNRegressor
+    >>> from reservoir.datasets import mackey_glass
+    >>> series = mackey_glass(1500, random_state=0).ravel()
+    >>> rnn = RNNRegressor(64, max_iter=0, random_state=0)  # the least-squares start alone
+    >>> rnn = rnn.fit(series[:1199, None], series[1:1200])
+    >>> rnn.score(series[1199:-1, None], series[1200:]) > 0.9999
+    True
+    """
+
+    output: str = parameter(
+        "identity",
+        '{"identity", "tanh", "logistic", "softmax"}',
+        """What stands behind the readout. Targets outside its range are refused.""",
+    )
+    refit_readout: bool = parameter(
+        True,
+        "bool",
+        """Whether to solve for the readout by ridge regression after each epoch, and to keep that
+        where it lowers the loss. For squared errors behind "identity", "tanh" or "logistic".""",
+        check_switch,
+    )
+
+    def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
+        """Learn online from the next rows, once through.
+
+        How is a matter of `online`. The first call starts the network from its rows by `init`;
+        after `fit` learning goes on from the trained weights.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`. A table goes on where the last call ended; each item of a list is a
+            sequence of its own.
+        new_sequence : bool, default=False
+            Whether the chunk starts a new sequence.
+
+        Returns
+        -------
+        self
+            ``loss_curve_`` has one entry more per sequence of the chunk: the loss of the
+            predictions that were made before their targets were learned from.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As `fit`; and where ``target="last"`` or ``solver="lbfgs"``.
+
+        Warns
+        -----
+        UserWarning
+            If an index tells that a chunk does not begin where the last one ended, and
+            `new_sequence` does not say so.
+        """
+        return self._learn_chunk(X, y, new_sequence=new_sequence)
+
+    def _coding(self) -> Numbers:
+        return Numbers(per_sequence=self.target == "last")
+
+    def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
+        """Return one row of output per row of X, or per sequence with ``target="last"``.
+
+        The estimator is not changed: the same call gives the same answer.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            By default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        y : array of shape (n_samples,) or (n_samples, n_outputs), as y in fit; or sequences
+        state : array of shape (state_size,), or one row per sequence
+            Where the run ended; only if `return_state`.
+
+        Warns
+        -----
+        UserWarning
+            As `ESNRegressor.predict`.
+        """
+        self._check_fitted()
+        y, states = self._predict(X, initial_state, self._targets.decode)
+        return (y, states) if return_state else y
+
+    def forecast(
+        self,
+        n_steps: int,
+        *,
+        context: Any = None,
+        exog: Any = None,
+        initial_state: Any = None,
+        return_state: bool = False,
+        clip: Any = False,
+    ) -> Any:
+        """Forecast by feeding outputs back as inputs; see `ESNRegressor.forecast`.
+
+        Parameters
+        ----------
+        n_steps : int
+            Rows to forecast.
+        context : array of shape (n_context, n_features), optional
+            Rows that the network listens to first; row 0 of the forecast is then what `predict`
+            says of the last of them. Without context the forecast goes on from the end of training.
+            Columns of DataFrames, here and in `exog`, are matched by name, if X had names in fit.
+        exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
+        initial_state : str or array, optional
+        return_state : bool, default=False
+        clip : bool or (low, high), default=False
+            True holds what is fed back in the range of the training targets, widened by its own
+            width on both sides; a pair is a range in y's units. The rows returned are not clipped.
+
+        Returns
+        -------
+        y : array of shape (n_steps,) or (n_steps, n_outputs), as y in fit
+        state : array of shape (state_size,)
+            Only if `return_state`.
+
+        Raises
+        ------
+        ValueError
+            If the network was not trained to predict its own next input, its outputs are the
+            probabilities of ``output="softmax"``, shapes do not fit, n_steps < 1, or `clip` is no
+            range.
+
+        Warns
+        -----
+        RuntimeWarning
+            If a row leaves the range of the training targets by more than ten times its width, or
+            the loop diverges altogether; the message names the step.
+        """
+        self._check_fitted()
+        rows, state = forecast_network(
+            self, n_steps, context=context, exog=exog, initial_state=initial_state, clip=clip
+        )
+        return (rows, state) if return_state else rows
+
+    def _refuse_loop(self) -> None:
+        if self._targets.per_sequence:
+            raise ValueError(
+                'forecast needs an output at every step; this network has target="last".'
+            )
+        if self.network_.output == "softmax":
+            raise ValueError(
+                'forecast feeds outputs back as inputs, and those of output="softmax" are '
+                "probabilities, where the inputs were symbols: the loop would blur them, step by "
+                "step. Draw the symbols yourself, row by row: p, state = predict(row, "
+                "initial_state=state, return_state=True), then row = one-hot of a draw from p, or "
+                "of its largest."
+            )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of `predict`, over all rows of all sequences.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`. Where X has no index, that of y tells whether the rows follow training.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)
+
+    def to_torch(self) -> Any:
+        """Return the network as a torch module.
+
+        Returns
+        -------
+        torch.nn.Module
+            Batch first, in the network's dtype: (batch, time, n_features) to (batch, time,
+            n_outputs), from state 0, output function included.
+
+        Raises
+        ------
+        ImportError
+            If torch is not installed.
+        ValueError
+            If torch has no such cell: leaks, peepholes, activations other than tanh and relu.
+
+        See Also
+        --------
+        from_torch
+        """
+        self._check_fitted()
+        return to_torch(self.network_, self.params_)
+
+    @classmethod
+    def from_torch(cls, module: Any, **params: Any) -> RNNRegressor:
+        """Return a fitted network with the weights of a torch module.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            What `to_torch` made, or a module that holds one layer of RNN, LSTM or GRU and one
+            Linear.
+        **params
+            Parameters of the estimator that say how training would go on.
+
+        Returns
+        -------
+        RNNRegressor
+            With ``warm_start=True``, so that `fit` goes on from these weights.
+        """
+        network, weights = from_torch(module)
+        cell = network.cell
+        rnn = cls(
+            cell.n_units,
+            cell=_NAMES.get(type(cell), "rnn"),
+            activation=getattr(cell, "activation", "tanh"),
+            output=network.output,
+            include_input=network.include_input,
+            warm_start=True,
+            dtype=str(weights["W"].dtype),
+        )
+        rnn.set_params(**params)
+        return rnn._adopt(network, weights, one_dimensional=network.n_outputs == 1)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+
+forecaster_of.register(RNNRegressor)(NetworkForecaster)
+
+
+def rnn_from_esn(esn: Any) -> RNNRegressor:
+    """Return a fitted echo state network as a network that can be trained, with equal outputs."""
+    if not hasattr(esn, "coef_"):
+        raise ValueError(
+            f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
+        )
+    network = network_of(esn)
+    cell: SimpleCell = network.cell  # type: ignore[assignment]
+    leaky = cell.leaks() is not None
+    measured = isinstance(esn.washout, str) and esn.washout == "measured"
+    rnn = RNNRegressor(
+        cell.n_units,
+        cell="leaky" if leaky else "rnn",
+        activation=cell.activation,
+        leak_rate=esn.reservoir_.leak_rate if leaky else 0.3,
+        init=FrozenEstimator(esn),
+        include_input=network.include_input,
+        washout=int(esn.washout_.max()) if measured else esn.washout,
+        initial_state=esn.initial_state,
+        sequence_column=esn.sequence_column,
+        dtype=esn.dtype,
+        random_state=esn.random_state,
+    )
+    rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
+    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_"):
+        if hasattr(esn, name):
+            setattr(rnn, name, getattr(esn, name))
+    rnn._sequence_column, rnn._progress = esn._sequence_column, copy.deepcopy(esn._progress)
+    return rnn

@@ -1,0 +1,115 @@
+"""The biases that give one unit the echo state property, over its gain."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_number
+from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._plot_arguments import finite
+from reservoir.plotting._styles import HATCHED, MARK
+from reservoir.stability import bias_bounds, critical_bias
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_EDGE: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.4}
+
+
+def bias_region(
+    gains: ArrayLike,
+    drive_min: float,
+    drive_max: float,
+    *,
+    leak_rate: float = 1.0,
+    printed: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw, over the gain of one tanh unit, the biases that give it the echo state property.
+
+    In the hatched region the property is proved for every drive in the range, by theorems T0 to T3
+    of `reservoir.stability.bias_bounds`. In the white region some constant drive violates it, if
+    the gain is positive or there is no leak; for a negative gain with a leak it is not known.
+
+    Parameters
+    ----------
+    gains : array of shape (n_gains,)
+        The unit's weights to itself, in any order.
+    drive_min, drive_max : float
+        Bounds of p = W_in u, the bias excluded.
+    leak_rate : float in (0, 1], per step, default=1.0
+        Matters for negative gains only.
+    printed : bool, default=False
+        Whether to draw also the bounds as printed in [1]_, for gains above 1. They take the wrong
+        end of the drive, and are right only if its range is symmetric about 0.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If a number is NaN or infinite, all gains are equal, the drive's bounds are crossed, or the
+        leak rate leaves (0, 1].
+
+    References
+    ----------
+    .. [1] Bay (2017), eq. (3.3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> ax = plotting.bias_region(np.linspace(0.5, 4, 50), 0.0, 2.0, printed=True)
+    >>> ax.get_legend_handles_labels()[1]
+    ['proved', 'bounds', 'as printed']
+    """
+    grid = np.unique(finite("gains", gains, "n_gains"))
+    low = check_number("drive_min", drive_min)
+    high = check_number("drive_max", drive_max)
+    leak = check_number("leak_rate", leak_rate, low=0, high=1, low_open=True)
+    if low > high:
+        raise ValueError(f"drive_min={low:g} must not exceed drive_max={high:g}. Swap them.")
+    if len(grid) == 1:
+        raise ValueError(f"gains holds only {grid[0]:g}; a picture takes two different ones.")
+    # The bounds over the gains; infinite where every bias is safe.
+    grid = _with_jumps(grid, leak)
+    bounds = [bias_bounds(float(g), low, high, leak_rate=leak) for g in grid]
+    lower, upper = np.array([(b.lower[0], b.upper[0]) for b in bounds]).T
+    known = np.isfinite(lower)
+    steep = grid[grid > 1] if printed else grid[:0]
+    critical = critical_bias(steep)
+    wrong = np.array([low - critical, high + critical])
+    # The range of biases to show: around all finite bounds.
+    ends = np.concatenate([lower[known], upper[known], [-low, -high], wrong.ravel()])
+    margin = 0.25 * (np.ptp(ends) or 1.0)
+    bottom, top = ends.min() - margin, ends.max() + margin
+    # The proved region, its edges, and the printed ones.
+    ax = new_axes(ax)
+    ax.fill_between(grid, np.maximum(lower, bottom), top, **HATCHED, label="proved")
+    ax.fill_between(grid, bottom, np.where(known, upper, bottom), **HATCHED)
+    for values, label in ((lower, "bounds" if known.any() else "_"), (upper, "_upper")):
+        ax.plot(grid, np.where(known, values, np.nan), **_EDGE, label=label)
+    if len(steep):
+        for values, label in zip(wrong, ("as printed", "_printed"), strict=True):
+            ax.plot(steep, values, **(MARK | {"linewidth": 1.8}), label=label)
+    ax.set_xlim(grid[0], grid[-1])
+    ax.set_ylim(bottom, top)
+    ax.set_xlabel("gain")
+    ax.set_ylabel("bias")
+    return legend_strip(ax)
+
+
+def _with_jumps(gains: Array, leak: float) -> Array:
+    """Add the gains at which the bounds set in: the region is drawn right up to them."""
+    edges = [1.0, np.nextafter(1.0, 2.0)]
+    m = 1.0 - 2.0 / leak  # with a leak a negative gain at or below it needs a bias
+    edges += [-1.0, np.nextafter(-1.0, -2.0)] if leak == 1 else [m, np.nextafter(m, 0.0)]
+    inside = [edge for edge in edges if gains[0] < edge < gains[-1]]
+    return np.unique(np.concatenate([gains, inside]))

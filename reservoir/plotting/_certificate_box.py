@@ -1,0 +1,134 @@
+"""The box of a certificate, with states of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir.plotting._axes import inches, legend_strip, new_axes
+from reservoir.plotting._plot_arguments import choose_units, finite
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_BOX: dict[str, Any] = {"facecolor": "0.9", "edgecolor": "black", "linewidth": 0.9, "width": 0.7}
+_DASHES: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "_"}
+_NUMBER = 0.3  # width of a unit's number on the axis, in inches
+_VISIBLE = 1e-3  # differences of states below this cannot be seen
+_MOST_ROWS = 200  # at most so many states of a unit are marked: more would run together
+
+
+def certificate(
+    certificate: Any,
+    states: ArrayLike | None = None,
+    *,
+    units: int | Sequence[int] = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the box of a certificate, which holds all states in the end, and states of a run.
+
+    Each unit has a bar: the interval that its state comes to lie in; for a cycle's certificate the
+    union over the period. Dashes are states of the run, and a line joins the least and the largest.
+    The title gives the certified rate, rounded up, or says that nothing is certified. It also gives
+    the difference that rounding may sustain (`Certificate.resolution`), if it is large enough to be
+    seen.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        From `reservoir.stability.certify` or `certify_cycle`: an object with `box`, of shape
+        (2, n_units) or (period, 2, n_units), and `rate`, true if it holds.
+    states : array of shape (n_samples, n_units), default=None
+        States of the network under admissible inputs, without the transient: the box holds every
+        trajectory in the end, not from the start.
+    units : int or list of int, default=20
+        Which units, or how many of them (spread evenly over all).
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    TypeError
+        If `certificate` has no box.
+    ValueError
+        If shapes disagree, a state or a bound is NaN or infinite, or a unit does not exist.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> from reservoir.dynamics import Reservoir, run
+    >>> from reservoir.stability import certify
+    >>> res = Reservoir(0.5 * np.eye(2), np.ones((2, 1)), np.zeros(2))
+    >>> inputs = np.random.default_rng(0).uniform(-1, 1, (200, 1))
+    >>> ax = plotting.certificate(certify(res, -1.0, 1.0), run(res, inputs)[100:])
+    >>> ax.get_title(loc="left"), ax.get_legend_handles_labels()[1]
+    ('certified rate 0.5001 per step', ['states', 'certified box'])
+    """
+    # The interval of each unit, over all steps of a cycle.
+    if not hasattr(certificate, "box"):
+        raise TypeError(f"certificate={certificate!r} has no box; give the result of `certify`.")
+    box = np.asarray(certificate.box, dtype=float)
+    if box.ndim not in (2, 3) or box.shape[-2] != 2 or box.size == 0:
+        raise ValueError(
+            f"certificate.box has shape {box.shape}; it must be (2, n_units) or "
+            "(period, 2, n_units)."
+        )
+    box = finite("certificate.box", box.reshape(-1, *box.shape[-2:]), "period", "2", "n_units")
+    low, high = box[:, 0].min(axis=0), box[:, 1].max(axis=0)
+    chosen = choose_units(units, len(low))
+    H = None if states is None else finite("states", states, "n_samples", "n_units")
+    if H is not None and H.shape[1] != len(low):
+        raise ValueError(f"states has {H.shape[1]} columns; the box has n_units={len(low)}.")
+    # Bars, then states over them.
+    ax = new_axes(ax)
+    places = np.arange(len(chosen))
+    name = "certified box" if certificate else "box, not certified"
+    style = _BOX | {"linestyle": "-" if certificate else "--"}
+    ax.use_sticky_edges = False  # room below the lowest bar
+    ax.bar(places, (high - low)[chosen], bottom=low[chosen], **style, label=name)
+    if H is not None:
+        _draw_states(ax, places, H[:, chosen])
+    ax.set_title(_verdict(certificate), loc="left", fontsize="medium")
+    _name_units(ax, places, chosen)
+    ax.set_ylabel("state")
+    return legend_strip(ax)
+
+
+def _draw_states(ax: Axes, places: Array, H: Array) -> None:
+    """Draw dashes for some of the states, and a line over the range of all of them."""
+    rows = np.unique(np.linspace(0, len(H) - 1, _MOST_ROWS).round().astype(int))
+    at = np.broadcast_to(places, (len(rows), len(places)))
+    size = float(np.clip(60 / len(places), 3, 12))
+    ax.plot(at.ravel(), H[rows].ravel(), **_DASHES, markersize=size, alpha=0.35, label="_states")
+    ax.vlines(
+        places, H.min(axis=0), H.max(axis=0), color="firebrick", linewidth=1.4, label="states"
+    )
+
+
+def _verdict(certificate: Any) -> str:
+    """Return the title; the rate is rounded up, with as many digits as it needs to stay below 1."""
+    if not certificate:
+        return "not certified"
+    rate = float(certificate.rate)
+    digits = 4 if rate < 0.999 else int(np.ceil(-np.log10(max(1 - rate, 1e-15)))) + 1
+    verdict = f"certified rate {np.ceil(rate * 10**digits) / 10**digits:.{digits}g} per step"
+    floor = getattr(certificate, "resolution", None)
+    if floor is not None and floor >= _VISIBLE:
+        verdict += f"; rounding leaves up to {floor:.2g}"
+    return verdict
+
+
+def _name_units(ax: Axes, places: Array, chosen: Array) -> None:
+    """Label the horizontal axis with the units' numbers, or with some of them if they are many."""
+    every = int(np.ceil(len(places) * _NUMBER / inches(ax)[0]))
+    ax.set_xticks(places[::every], labels=[str(unit) for unit in chosen[::every]])
+    ax.set_xlim(-0.7, len(places) - 0.3)
+    ax.set_xlabel("unit")

@@ -1,0 +1,183 @@
+"""A map of exponents, or of numbers of attractors, over two parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
+from reservoir.plotting._axes import cell_edges, inches, new_axes
+from reservoir.plotting._plot_arguments import finite, increasing, read_mask
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXPONENT, COUNT = "largest Lyapunov exponent", "number of attractors"
+_BELOW, _ABOVE = ("#f7fbff", "#c6dbef", "#8ab6d6"), ("#f4a582", "#d6604d", "#67001f")
+_FEW_COUNTS = 8  # that the colour bar numbers one by one
+_CERTIFIED: dict[str, Any] = {"color": "black", "linewidth": 2.2}
+
+
+def parameter_map(
+    x: ArrayLike,
+    y: ArrayLike,
+    values: ArrayLike,
+    *,
+    certified: ArrayLike | None = None,
+    labels: Sequence[str] = ("spectral radius", "bias factor"),
+    quantity: str = EXPONENT,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a quantity over two parameters, with the region that is certified.
+
+    Exponents are blue below 0 and red above, the darker the larger they are, with a dashed line
+    where they change sign. Counts are steps of grey. The certified region is hatched and has a bold
+    outline.
+
+    Parameters
+    ----------
+    x : array of shape (n_x,)
+        Values of the horizontal parameter, increasing.
+    y : array of shape (n_y,)
+        Values of the vertical parameter, increasing.
+    values : array of shape (n_y, n_x)
+        The quantity; row i belongs to ``y[i]``. An array of `Sweep` over (x, y) must be transposed.
+    certified : bool array of shape (n_y, n_x), default=None
+        Where a certificate holds.
+    labels : pair of str, default=("spectral radius", "bias factor")
+        The parameters' names.
+    quantity : {"largest Lyapunov exponent", "number of attractors"}, \
+default="largest Lyapunov exponent"
+        What `values` are: exponents per step, or counts.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches. A colour bar is put beside it.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, parameters do not increase, a value is NaN or infinite, or a count is
+        no whole number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> radius, bias = np.linspace(0.5, 1.5, 5), np.linspace(0, 2, 4)
+    >>> exponents = np.log(radius) - 0.2 * bias[:, None]
+    >>> ax = plotting.parameter_map(radius, bias, exponents, certified=exponents < -0.3)
+    >>> ax.get_legend_handles_labels()[1]
+    ['exponent 0', 'certified']
+    """
+    check_choice("quantity", quantity, (EXPONENT, COUNT))
+    columns, rows = increasing("x", x), increasing("y", y)
+    table = finite("values", values, "n_y", "n_x")
+    if table.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"values has shape {table.shape}; with {len(rows)} values of y and {len(columns)} of x "
+            f"it must be ({len(rows)}, {len(columns)}). Transpose it if its rows belong to x."
+        )
+    if quantity == COUNT and not (np.equal(np.mod(table, 1), 0) & (table >= 0)).all():
+        raise ValueError(f"values holds {_not_a_count(table)}, which is no number of attractors.")
+    mask = None if certified is None else read_mask(certified, table.shape)
+    if isinstance(labels, str) or len(labels) != 2:
+        raise ValueError(f"labels={labels!r} must be two names, of x and of y.")
+    # Draw the quantity, then the certified region over it.
+    ax = new_axes(ax)
+    edges = cell_edges(columns), cell_edges(rows)
+    if quantity == COUNT:
+        _draw_counts(ax, edges, table)
+    else:
+        _draw_exponents(ax, edges, columns, rows, table)
+    if mask is not None and mask.any():
+        _draw_certified(ax, edges, mask)
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    if ax.get_legend_handles_labels()[0]:
+        # Above the map, because no cell of it may be hidden; in one column if the map is narrow.
+        place: dict[str, Any] = {
+            "loc": "lower left",
+            "bbox_to_anchor": (0, 1.0),
+            "borderaxespad": 0.1,
+        }
+        n_columns = 2 if inches(ax)[0] > 3 else 1
+        ax.legend(**place, ncols=n_columns, frameon=False, fontsize="small", handlelength=2.4)
+    return ax
+
+
+def _not_a_count(table: Array) -> float:
+    """Return the first value that is no whole number, or negative."""
+    bad = (np.mod(table, 1) != 0) | (table < 0)
+    return float(table[bad][0])
+
+
+def _draw_exponents(ax: Axes, edges: tuple[Array, Array], x: Array, y: Array, table: Array) -> None:
+    """Draw exponents in two hues, their colour bar, and the line where they change sign."""
+    low, high = min(float(table.min()), 0.0), max(float(table.max()), 0.0)
+    if low == high:
+        low, high = -1.0, 1.0
+    elif low < 0 < high:
+        # Each side's scale is at least a tenth of the other's, so that values near 0 stay pale.
+        low, high = min(low, -0.1 * high), max(high, -0.1 * low)
+    shades = _shades(-low / (high - low))
+    mesh = ax.pcolormesh(*edges, table, cmap=shades, vmin=low, vmax=high, rasterized=True)
+    ax.figure.colorbar(mesh, ax=ax, label=f"{EXPONENT}\nper step")
+    if table.min() < 0 < table.max() and min(table.shape) > 1:
+        ax.contour(x, y, table, levels=[0.0], colors="white", linewidths=3.0)
+        ax.contour(x, y, table, levels=[0.0], colors="black", linewidths=1.2, linestyles="--")
+        ax.plot([], [], color="black", linewidth=1.2, linestyle="--", label="exponent 0")
+
+
+def _shades(zero: float) -> Any:
+    """Return a colour map whose hue changes at `zero`, a number in [0, 1].
+
+    It goes from light to dark throughout, so that the order can be read in black and white, too.
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    below = zip(np.linspace(0, zero, 3), _BELOW, strict=True) if zero > 0 else ()
+    above = zip(np.linspace(zero, 1, 3), _ABOVE, strict=True) if zero < 1 else ()
+    return LinearSegmentedColormap.from_list("sign", [*below, *above])
+
+
+def _draw_counts(ax: Axes, edges: tuple[Array, Array], table: Array) -> None:
+    """Draw counts in steps of grey, and their colour bar."""
+    from matplotlib import colormaps
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+
+    least, most = int(table.min()), int(table.max())
+    n_levels = most - least + 1
+    greys = ListedColormap(colormaps["Greys"](np.linspace(0.05, 0.85, n_levels)))
+    bounds = np.arange(least, most + 2) - 0.5
+    mesh = ax.pcolormesh(*edges, table, cmap=greys, norm=BoundaryNorm(bounds, n_levels))
+    bar = ax.figure.colorbar(mesh, ax=ax, label=COUNT)
+    bar.set_ticks(list(range(least, most + 1, -(-n_levels // _FEW_COUNTS))))
+    bar.minorticks_off()
+
+
+def _draw_certified(ax: Axes, edges: tuple[Array, Array], mask: Array) -> None:
+    """Hatch the certified cells, and outline them where they border on others."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.patches import PathPatch
+    from matplotlib.path import Path
+
+    x, y = edges
+    cells = [
+        Path([(x[j], y[i]), (x[j + 1], y[i]), (x[j + 1], y[i + 1]), (x[j], y[i + 1]), (x[j], y[i])])
+        for i, j in np.argwhere(mask)
+    ]
+    style = {"facecolor": "none", "edgecolor": "0.35", "hatch": "///", "linewidth": 0}
+    ax.add_patch(PathPatch(Path.make_compound_path(*cells), **style, label="certified"))
+    # Edges between a cell inside and one outside, vertical then horizontal.
+    padded = np.pad(mask, 1)
+    across = np.argwhere(padded[1:-1, 1:] != padded[1:-1, :-1])
+    along = np.argwhere(padded[1:, 1:-1] != padded[:-1, 1:-1])
+    outline = [[(x[j], y[i]), (x[j], y[i + 1])] for i, j in across]
+    outline += [[(x[j], y[i]), (x[j + 1], y[i])] for i, j in along]
+    ax.add_collection(LineCollection(outline, **_CERTIFIED, capstyle="projecting", zorder=3))

@@ -1,0 +1,314 @@
+"""A phase portrait: trajectories and cycles in the plane of two units or components."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_count
+from reservoir.dynamics import Reservoir, run_many
+from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._plot_arguments import finite
+from reservoir.plotting._styles import DASHES, START
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_PATH: dict[str, Any] = {"color": "firebrick", "linestyle": (0, (4, 1.5)), "linewidth": 0.8}
+_CYCLE_COLORS = ("tab:blue", "black", "tab:green", "tab:purple")
+_CYCLE_MARKERS = ("o", "s", "^", "D")
+_FIELD_POINTS = 17  # per axis: dense enough to see a saddle, thin enough to see the trajectories
+_ARROWS = 6  # per trajectory and cycle
+_LATE_ROWS = 12  # the late part of a trajectory repeats itself: only so many rows get arrows
+
+
+def phase_portrait(
+    trajectories: Any,
+    *,
+    cycle: Any = None,
+    units: tuple[int, int] | str = (0, 1),
+    n_transient: int | None = None,
+    field: Reservoir | None = None,
+    inputs: ArrayLike | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw trajectories from several initial states, and the cycles that they lead to.
+
+    Transients are thin, dashed and red, with a cross at the initial state. Cycles are solid, with a
+    marker at each state. Arrows point forwards in time. Time is discrete: the lines between states
+    only show their order.
+
+    Parameters
+    ----------
+    trajectories : array of shape (n_samples, n_units), or a sequence of such arrays
+        One trajectory or several, of one or of different lengths. Row 0 is the initial state.
+    cycle : array of shape (period, n_units), a sequence of such arrays, or object, default=None
+        One cycle or several, as arrays or as an object that has them as `states`, such as a
+        `LimitCycle` or `Attractors`. By default the late part of each trajectory, its rows from
+        `n_transient` on, is drawn in place of a cycle.
+    units : pair of int or "pca", default=(0, 1)
+        The two units to draw, or "pca" for the two leading principal components of the cycles (of
+        all states if the cycles lie on one line); their labels give their shares of the variance.
+    n_transient : int, default=None
+        How many rows of each trajectory are drawn as transient. By default the first half; if
+        `cycle` is given, the rows before the trajectory stays near the cycles, within 1 % of the
+        range of all states.
+    field : Reservoir, default=None
+        A network of two units. Grey arrows on a grid show the direction of its next step from
+        there, all of one length. Output feedback, if there is any, is 0.
+    inputs : array of shape (n_features,), default=None
+        The input row of the step that `field` shows.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, a state is NaN or infinite, a unit does not exist, or `field` is not a
+        network of two units or not drawn in the plane of these.
+
+    References
+    ----------
+    .. [1] Bay (2017), figure 3.7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> turn = 0.8 * np.array([[0.0, -1.0], [1.0, 0.0]])
+    >>> rows = [np.array([1.0, 0.0])]
+    >>> for _ in range(30):
+    ...     rows.append(np.tanh(turn @ rows[-1] + 0.1))
+    >>> ax = plotting.phase_portrait(np.array(rows), cycle=rows[-1:])
+    >>> ax.get_legend_handles_labels()[1]
+    ['initial state', 'transient', 'fixed point']
+    """
+    # Lists of arrays of equal width.
+    paths = _tables("trajectories", trajectories)
+    n_units = paths[0].shape[1]
+    cycles = None if cycle is None else _tables("cycle", cycle)
+    for name, tables in (("trajectories", paths), ("cycle", cycles or [])):
+        if any(table.shape[1] != n_units for table in tables):
+            raise ValueError(f"{name}: every array must have n_units={n_units} columns.")
+    # Divide the trajectories into transients and late parts, and project all onto the plane.
+    cuts = _cuts(paths, cycles, n_transient)
+    ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
+    if field is not None or inputs is not None:
+        row = _field_input(field, inputs, units)
+    project, names = _projection(units, ends, paths)
+    paths, ends = [project(path) for path in paths], [project(end) for end in ends]
+    # Transients, cycles over them, and the field in the limits that these give the axes.
+    ax = new_axes(ax)
+    for path, cut in zip(paths, cuts, strict=True):
+        _draw_path(ax, path[: cut + 1] if cycles is None else path[:cut])
+    for k, end in enumerate(ends):
+        if cycles is not None:
+            _draw_cycle(ax, end, k, _cycle_label(len(end), k, len(ends)), closed=True)
+        else:
+            _draw_cycle(ax, end, 0, _late_label(cuts, n_transient) if k == 0 else None)
+    _once_each(ax)
+    ax.margins(0.06)
+    if field is not None:
+        _draw_field(ax, field, row, swapped=tuple(units) == (1, 0))
+    ax.set_xlabel(names[0])
+    ax.set_ylabel(names[1])
+    return legend_strip(ax)
+
+
+def _tables(name: str, holder: Any) -> list[Array]:
+    """Return the arrays of one array, of a sequence of arrays, or of an object's `states`."""
+    given: Any = getattr(holder, "states", holder)
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype != object:
+        return [finite(name, given, "n_samples", "n_units")]
+    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or not len(given):
+        raise ValueError(
+            f"{name} must be an array of shape (n_samples, n_units) or a sequence of such arrays; "
+            f"got {type(given).__name__}."
+        )
+    parts: list[Any] = [getattr(part, "states", part) for part in given]
+    if all(np.ndim(part) < 2 for part in parts):  # the rows of one array
+        return [finite(name, given, "n_samples", "n_units")]
+    return [finite(f"{name}[{i}]", p, "n_samples", "n_units") for i, p in enumerate(parts)]
+
+
+def _cuts(paths: list[Array], cycles: list[Array] | None, n_transient: int | None) -> list[int]:
+    """Return how many rows of each trajectory are transient."""
+    if n_transient is None:
+        if cycles is None:
+            return [len(path) // 2 for path in paths]
+        return [_arrival(path, np.concatenate(cycles)) for path in paths]
+    count = check_count("n_transient", n_transient, minimum=0)
+    shortest = min(len(path) for path in paths)
+    if cycles is None and count >= shortest:
+        raise ValueError(
+            f"n_transient={count} leaves nothing of a trajectory of {shortest} rows. Lower it, or "
+            "give the cycle."
+        )
+    return [min(count, len(path)) for path in paths]
+
+
+def _arrival(path: Array, targets: Array) -> int:
+    """Return the number of rows before the trajectory stays close to the states of the cycles."""
+    distance, _ = KDTree(targets).query(path, p=np.inf)
+    reach = 0.01 * max(np.ptp(np.vstack([path, targets]), axis=0).max(), 1e-12)
+    return int(np.flatnonzero(distance > reach).max(initial=-1)) + 2
+
+
+def _projection(units: Any, ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
+    """Return the function that projects states onto the plane, and the names of its axes."""
+    n_units = paths[0].shape[1]
+    if isinstance(units, str) and units == "pca":
+        return _components(ends, paths)
+    chosen = np.asarray(units, dtype=object)
+    whole = chosen.shape == (2,) and all(isinstance(u, (int, np.integer)) for u in chosen)
+    if not whole or not all(0 <= u < n_units for u in chosen) or chosen[0] == chosen[1]:
+        raise ValueError(
+            f'units={units!r} must be "pca" or two different units in [0, {n_units - 1}].'
+        )
+    pair = [int(unit) for unit in chosen]
+    return (lambda H: H[:, pair]), [f"state of unit {unit}" for unit in pair]
+
+
+def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
+    """Return the projection onto the principal components, and their names with their shares."""
+    from sklearn.decomposition import PCA  # slow to import, and seldom wanted
+
+    rows = np.concatenate(ends)
+    if np.linalg.matrix_rank(rows - rows.mean(axis=0), tol=1e-9) < 2:
+        rows = np.concatenate([*ends, *paths])  # a fixed point or a 2-cycle spans no plane
+    if rows.shape[1] < 2 or not np.ptp(rows, axis=0).any():
+        raise ValueError(
+            f'units="pca" needs states that differ, of two units or more; got {len(rows)} rows of '
+            f"{rows.shape[1]} units. Give longer trajectories."
+        )
+    pca = PCA(2, svd_solver="full").fit(rows)
+    shares = pca.explained_variance_ratio_
+    return pca.transform, [f"component {k + 1} ({share:.0%})" for k, share in enumerate(shares)]
+
+
+def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
+    """Check `field` and `inputs`, and return the input row of the field's step."""
+    if not isinstance(field, Reservoir):
+        raise TypeError(
+            f"field={field!r} must be a Reservoir; inputs= is the row that its step receives."
+        )
+    if field.n_units != 2 or isinstance(units, str) or sorted(units) != [0, 1]:
+        raise ValueError(
+            f"field has n_units={field.n_units}, units={units!r}: a field is drawn for networks "
+            "of two units, in the plane of those. Leave field= out."
+        )
+    if inputs is None:
+        raise ValueError("field= needs inputs=: the input row, of shape (n_features,).")
+    row = finite("inputs", inputs, "n_features")
+    if len(row) != field.n_features:
+        raise ValueError(f"inputs has {len(row)} features; field has {field.n_features}.")
+    return row
+
+
+def _draw_path(ax: Axes, path: Array) -> None:
+    """Draw a transient: a cross at its start, a dashed line, arrows."""
+    if len(path):
+        ax.plot(*path[0], **START, zorder=4, label="initial state")
+    if len(path) > 1:
+        ax.plot(*path.T, **_PATH, zorder=2, label="transient")
+        _arrows(ax, path, _PATH["color"], power=2)
+
+
+def _draw_cycle(ax: Axes, states: Array, k: int, label: str | None, closed: bool = False) -> None:
+    """Draw a cycle in the k-th colour and marker, or, if not `closed`, a trajectory's late part."""
+    loop = np.vstack([states, states[:1]]) if closed and len(states) > 1 else states
+    color = _CYCLE_COLORS[k % 4]
+    filled: dict[str, Any] = {"markersize": 4, "markerfacecolor": color if k % 2 == 0 else "white"}
+    style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4], "linewidth": 1.6}
+    ax.plot(*loop.T, marker=_CYCLE_MARKERS[k % 4], **style, **filled, zorder=3, label=label)
+    if len(loop) > 1:
+        _arrows(ax, loop if closed else loop[:_LATE_ROWS], color)
+
+
+def _arrows(ax: Axes, path: Array, color: str, power: int = 1) -> None:
+    """Draw arrowheads of one size on some steps of a path.
+
+    They are spread evenly over its length; with `power` above 1 there are more of them near the
+    start, where transients take long steps.
+    """
+    steps = np.diff(path, axis=0)
+    # The length as it is seen: in shares of the range of each axis, not in units of the states.
+    way = np.cumsum(np.hypot(*(steps / np.maximum(np.ptp(path, axis=0), 1e-12)).T))
+    if way[-1] == 0:
+        return
+    at = np.unique(np.searchsorted(way, way[-1] * ((np.arange(_ARROWS) + 0.5) / _ARROWS) ** power))
+    middle = (path[at] + path[at + 1]) / 2
+    ax.quiver(
+        *middle.T,
+        *(steps[at] / np.hypot(*steps[at].T)[:, None]).T,
+        angles="xy",
+        scale_units="inches",
+        scale=1 / 0.11,
+        units="inches",
+        width=0.012,
+        headwidth=7,
+        headlength=9,
+        headaxislength=8,
+        pivot="mid",
+        color=color,
+        zorder=5,
+    )
+
+
+def _cycle_label(period: int, k: int, n_cycles: int) -> str | None:
+    """Return the legend's name of the k-th cycle; more than four share one."""
+    if n_cycles > 4:
+        return f"{n_cycles} cycles" if k == 0 else None
+    what = "fixed point" if period == 1 else f"cycle of period {period}"
+    return what if n_cycles == 1 else f"{what}, no. {k + 1}"
+
+
+def _late_label(cuts: list[int], n_transient: int | None) -> str:
+    """Return the legend's name of the late parts of trajectories."""
+    return f"from step {cuts[0]} on" if len(set(cuts)) == 1 else "second half"
+
+
+def _once_each(ax: Axes) -> None:
+    """Hide all but the first of equal labels, so that the legend names each thing once."""
+    seen: set[str] = set()
+    for line in ax.get_lines():
+        name = str(line.get_label())
+        line.set_label("_" + name if name in seen else name)
+        seen.add(name)
+
+
+def _draw_field(ax: Axes, field: Reservoir, row: Array, swapped: bool) -> None:
+    """Draw the direction of the network's next step as arrows on a grid over the axes.
+
+    `row` is its input; `swapped` says that unit 1 is on the horizontal axis.
+    """
+    sides = [np.linspace(*limits, _FIELD_POINTS) for limits in (ax.get_xlim(), ax.get_ylim())]
+    grid = np.stack(np.meshgrid(*sides), axis=-1).reshape(-1, 2)
+    order = [1, 0] if swapped else [0, 1]
+    starts = grid[:, order].astype(field.dtype)
+    one = [row[None]] * len(starts)
+    silent = None if field.W_fb is None else [np.zeros((1, field.n_outputs))] * len(starts)
+    new = run_many(field, one, initial_states=starts, feedback=silent)
+    steps = np.concatenate(new)[:, order] - grid
+    # All arrows have one length on the screen: whole steps are long and would cross each other.
+    seen = np.hypot(*(steps / np.ptp(grid, axis=0)).T)
+    steps = np.divide(steps, seen[:, None], out=np.zeros_like(steps), where=seen[:, None] > 0)
+    ax.quiver(
+        *grid.T,
+        *(steps / (1.6 * _FIELD_POINTS)).T,
+        angles="xy",
+        scale_units="xy",
+        scale=1,
+        width=0.0018,
+        color="0.75",
+        zorder=1,
+    )
+    ax.plot([], [], color="0.75", marker=">", markersize=4, label="next step")

@@ -1,0 +1,99 @@
+"""Check the arguments that several pictures share: arrays of numbers, units, times and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_count
+
+
+def columns(name: str, values: ArrayLike) -> Array:
+    """Return a series of one or more columns as floats of shape (n_samples, n_columns)."""
+    table = np.asarray(values, dtype=float)
+    if table.ndim not in (1, 2) or table.size == 0:
+        raise ValueError(
+            f"{name} has shape {table.shape}; it must be (n_samples,) or (n_samples, n_columns), "
+            "and not empty."
+        )
+    return table.reshape(len(table), -1)
+
+
+def finite(name: str, values: Any, *axes: str) -> Array:
+    """Return `values` as finite floats, not empty, with one axis for each name in `axes`."""
+    shape = f"({', '.join(axes)}{',' * (len(axes) == 1)})"
+    if np.iscomplexobj(values):
+        raise TypeError(f"{name} is complex; it must be real, of shape {shape}.")
+    try:
+        table = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be an array of numbers of shape {shape}: {error}") from error
+    if table.ndim != len(axes) or table.size == 0:
+        raise ValueError(
+            f"{name} has shape {table.shape}; it must be of shape {shape}, and not empty."
+        )
+    return refuse_nonfinite(name, table)
+
+
+def refuse_nonfinite(name: str, table: Array) -> Array:
+    """Return `table` if it is finite; the error names the first entry that is not."""
+    bad = ~np.isfinite(table)
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} is {table[place]} at index {place}; only finite numbers can be drawn. Leave "
+            "it out, or look for where it comes from."
+        )
+    return table
+
+
+def increasing(name: str, values: ArrayLike) -> Array:
+    """Return the values of a parameter as floats that increase strictly."""
+    row = finite(name, values, f"n_{name}")
+    if not (np.diff(row) > 0).all():
+        raise ValueError(f"{name} must increase strictly; sort it, and the values with it.")
+    return row
+
+
+def read_mask(certified: ArrayLike, shape: tuple[int, ...]) -> Array:
+    """Return where a certificate holds, as a bool array of the shape of what is drawn."""
+    mask = np.asarray(certified)
+    if mask.dtype != bool or mask.shape != shape:
+        raise ValueError(
+            f"certified is of shape {mask.shape} and dtype {mask.dtype}; it must be {shape} and "
+            "bool, one entry for each value."
+        )
+    return mask
+
+
+def choose_units(units: int | Sequence[int], n_units: int) -> Array:
+    """Return the indices of the units to draw: those that are named, or a number spread evenly."""
+    if isinstance(units, (int, np.integer)):
+        count = min(check_count("units", units), n_units)
+        return np.linspace(0, n_units - 1, count).round().astype(int)
+    chosen = np.asarray(units, dtype=int)
+    if chosen.ndim != 1 or chosen.size == 0 or chosen.min() < 0 or chosen.max() >= n_units:
+        raise ValueError(f"units={units!r} must name at least one unit in [0, {n_units - 1}].")
+    return chosen
+
+
+def times_of(index: ArrayLike | None, n_rows: int) -> Array:
+    """Return the time of each row: `index`, or 0, 1, 2, ..."""
+    if index is None:
+        return np.arange(n_rows)
+    times = np.asarray(index)
+    if times.shape != (n_rows,):
+        raise ValueError(f"index has shape {times.shape}; one time per row makes it ({n_rows},).")
+    return times
+
+
+def names_of(labels: Sequence[str] | None, n_columns: int) -> list[str]:
+    """Return one label per column."""
+    if labels is None:
+        return [f"output {j}" for j in range(n_columns)]
+    if isinstance(labels, str) or len(labels) != n_columns:
+        raise ValueError(f"labels={labels!r} must be a list of {n_columns} names, one per column.")
+    return [str(label) for label in labels]

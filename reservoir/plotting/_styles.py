@@ -1,0 +1,15 @@
+"""The line styles that several pictures share, so that equal things look equal in all of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# A true series, a forecast of it, a mark on an axis, any other curve, an initial state.
+TRUTH: dict[str, Any] = {"color": "0.65", "linestyle": "-", "linewidth": 2.4}
+GUESS: dict[str, Any] = {"color": "firebrick", "linestyle": (0, (4, 1.5)), "linewidth": 1.4}
+MARK: dict[str, Any] = {"color": "black", "linestyle": ":", "linewidth": 1.0}
+LINE: dict[str, Any] = {"color": "tab:blue", "linestyle": "-", "linewidth": 1.2}
+START: dict[str, Any] = {"color": "black", "linestyle": "none", "marker": "x", "markersize": 6}
+# A region in which something is proved; line styles that tell curves apart without colour.
+HATCHED: dict[str, Any] = {"facecolor": "0.93", "edgecolor": "0.6", "hatch": "///", "linewidth": 0}
+DASHES: tuple[Any, ...] = ("-", "--", "-.", ":")

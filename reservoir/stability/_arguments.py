@@ -1,0 +1,152 @@
+"""Check the arguments that this package's functions share: reservoirs, matrices, bounds, leaks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir.activations import Activation, Enclosure, get_activation
+from reservoir.dynamics import Reservoir
+from reservoir.dynamics.reservoir import as_leak
+
+
+class UnboundedActivationError(ValueError):
+    """Nothing can be certified: it is not known how the activation is bounded on intervals."""
+
+
+def as_reservoir(model: Any) -> Reservoir:
+    """Return the reservoir: the model itself, or the `reservoir_` of a fitted estimator."""
+    reservoir = getattr(model, "reservoir_", model)
+    if not isinstance(reservoir, Reservoir):
+        if hasattr(model, "fit"):
+            raise TypeError(
+                f"{type(model).__name__} holds no reservoir_: call fit first. Of a Pipeline pass "
+                "the step that holds it, such as pipe[-1]."
+            )
+        raise TypeError(
+            "reservoir must be a reservoir.dynamics.Reservoir, or a fitted estimator that holds "
+            f"one as reservoir_; got {type(model).__name__}."
+        )
+    return reservoir
+
+
+def enclosure_of(activation: str | Activation) -> Enclosure:
+    """Return bounds of the activation and its slopes over intervals; refuse one that has none."""
+    found = get_activation(activation)
+    if found.enclosure is None:
+        if found.bounded:
+            raise UnboundedActivationError(
+                f"activation={found.name!r} has no enclosure: a certificate needs bounds of f and "
+                "f' over intervals. Give Activation(..., enclosure=Enclosure(low, high, values, "
+                "slopes)) from reservoir.activations."
+            )
+        raise UnboundedActivationError(
+            f"activation={found.name!r} is unbounded: its states lie in no box, and a certificate "
+            "needs one. Use 'tanh' or 'logistic', or a bounded Activation with an enclosure. "
+            "echo_state_conditions(W), without a box, holds for every activation of slope at most "
+            "1."
+        )
+    return found.enclosure
+
+
+def as_real(name: str, value: Any) -> Array:
+    """Return real numbers as an array of doubles; text and complex numbers are refused."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # nested lists of different lengths
+        array = np.asarray(value, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{name} must be real: a number or an array of numbers; got {type(value).__name__} of "
+            f"dtype {array.dtype}."
+        )
+    return array.astype(float)
+
+
+def as_pair(name: str, value: Any) -> tuple[Any, Any]:
+    """Return the two items of (low, high)."""
+    try:
+        low, high = value
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a pair (low, high); got {value!r}.") from None
+    return low, high
+
+
+def as_double(W: Matrix) -> Matrix:
+    """Return W in double precision; a sparse W of more than half its entries becomes dense."""
+    if sp.issparse(W):
+        W = sp.csr_array(W, dtype=float)
+        return W.toarray() if W.nnz > W.shape[0] ** 2 / 2 else W
+    return np.asarray(W, dtype=float)
+
+
+def read_matrix(W: Any) -> Matrix:
+    """Return a square, finite W in double precision; a number is the W of one unit."""
+    if not sp.issparse(W):
+        W = np.asarray(W)
+        if W.ndim == 0:
+            W = W.reshape(1, 1)
+    if W.dtype.kind not in "biuf":
+        raise TypeError(f"W must be a real matrix; got dtype {W.dtype}.")
+    if W.ndim != 2 or W.shape[0] != W.shape[1] or not W.shape[0]:
+        raise ValueError(f"W must be square with at least one unit; got shape {W.shape}.")
+    if sp.issparse(W):
+        W = sp.csr_array(W, dtype=float)
+        W.sum_duplicates()
+    values = W.data if sp.issparse(W) else W
+    if not np.isfinite(values).all():
+        raise ValueError("W holds NaN or infinity.")
+    return as_double(W)
+
+
+def read_leak(leak_rate: ArrayLike, n_units: int) -> Array:
+    """Return the leak rates as an array of shape (n_units,)."""
+    leak = as_leak(as_real("leak_rate", leak_rate), n_units, np.float64)
+    return np.broadcast_to(np.asarray(leak), (n_units,))
+
+
+def read_range(drive_min: ArrayLike, drive_max: ArrayLike, n_units: int) -> tuple[Array, Array]:
+    """Return the bounds of the drive as arrays of shape (n_units,)."""
+    low = read_drive("drive_min", drive_min, n_units)
+    high = read_drive("drive_max", drive_max, n_units)
+    if (low > high).any():
+        unit = int(np.argmax(low > high))
+        raise ValueError(
+            f"drive_min={low[unit]:g} exceeds drive_max={high[unit]:g} (unit {unit}): the drive's "
+            "lower bound must not exceed its upper bound. Swap them."
+        )
+    return low, high
+
+
+def read_drive(name: str, value: ArrayLike, n_units: int) -> Array:
+    """Return a finite array of shape (n_units,) from a number or such an array: one per unit."""
+    bound = as_real(name, value)
+    if bound.shape not in ((), (n_units,)):
+        raise ValueError(
+            f"{name} must be a number or have shape (n_units={n_units},); got {bound.shape}: one "
+            "entry per unit, not per input (drive_range makes bounds of the drive from those of u)."
+        )
+    if not np.isfinite(bound).all():
+        raise ValueError(f"{name} holds NaN or infinity; it must be finite.")
+    return np.broadcast_to(bound, (n_units,)).copy()
+
+
+def read_ends(
+    of_low: str, of_high: str, n_columns: int, low: Any, high: Any
+) -> tuple[Array, Array]:
+    """Return the checked lower and upper ends of a box, each of shape (n_columns,)."""
+    ends = []
+    for name, value in ((of_low, low), (of_high, high)):
+        end = as_real(name, value)
+        if end.shape not in ((), (n_columns,)) or not np.isfinite(end).all():
+            raise ValueError(
+                f"{name}={value!r} must be finite: a number or an array of shape ({n_columns},)."
+            )
+        ends.append(np.broadcast_to(end, (n_columns,)))
+    below, above = ends
+    if (below > above).any():
+        raise ValueError(f"{of_low}={low!r} exceeds {of_high}={high!r}. Swap them.")
+    return below, above

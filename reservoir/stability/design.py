@@ -1,0 +1,256 @@
+"""Design a reservoir that is certified: its bias, its spectral radius or its input scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_choice, check_number
+from reservoir.activations import Activation, get_activation
+from reservoir.scaling import spectral_radius
+from reservoir.stability._arguments import (
+    as_reservoir,
+    enclosure_of,
+    read_leak,
+    read_matrix,
+    read_range,
+)
+from reservoir.stability._bias_search import RATE, BiasSearch, bisected, max_norm_bound
+from reservoir.stability._rounding import LARGEST, is_small
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._certify import certify, certify_network, check_method, check_size
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+
+
+def stable_bias(
+    W: Any,
+    drive_min: ArrayLike,
+    drive_max: ArrayLike,
+    *,
+    objective: str = "slope",
+    margin: float = 0.0,
+    method: str = "auto",
+    leak_rate: ArrayLike = 1.0,
+    activation: str | Activation = "tanh",
+    random_state: RandomState = None,
+) -> Array:
+    """Find a bias with which a reservoir is certified for all inputs in a range.
+
+    The bias that is returned has been certified by `certify`; how it is found is a heuristic. The
+    smallest bias is not the best: it leaves some units steep and saturates others, which costs
+    memory. By default the mean slope of the activations is maximised instead.
+
+    Parameters
+    ----------
+    W : array or sparse array of shape (n_units, n_units)
+        Recurrent weights, of any spectral radius.
+    drive_min, drive_max : float or array of shape (n_units,)
+        Bounds of the drive p = W_in u, the bias excluded.
+    objective : {"slope", "magnitude"}, default="slope"
+        "slope": the largest mean slope of the activations, at the fixed point under the drive in
+        the middle of its range; "magnitude": the smallest mean absolute value of the bias.
+    margin : float, not negative, default=0.0
+        Widens the range of the drive on both sides by this share of its width.
+    method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
+        How `certify` proves the result; the search itself uses the maximum norm.
+    leak_rate : float or array of shape (n_units,), per step, default=1.0
+    activation : str or Activation, default="tanh"
+        With an enclosure, as for `certify`.
+    random_state : int, Generator, RandomState or None, default=None
+        Seeds the signs that the search starts from.
+
+    Returns
+    -------
+    array of shape (n_units,)
+        Zeros if no bias is needed: if `certify` holds by `method` without one.
+
+    Raises
+    ------
+    UnboundedActivationError
+        If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
+    TypeError, ValueError
+        As `certify`; if W is so large that sums overflow.
+
+    Notes
+    -----
+    The search begins with biases of the form t s, where s holds the sums of ``|W|`` over the rows
+    with random signs: they are certified for large t, and bisection finds the smallest t. From
+    there the objective is ascended along the surface on which the proved rate is constant.
+    Gradients come from the adjoints of two fixed-point equations: that of the state, for the mean
+    slope, and that of the box, for the rate. Bisection assumes that a larger bias is certified
+    where a smaller one is. That need not be so, and therefore the result is certified again.
+
+    Examples
+    --------
+    Spectral radius 1.5, certified for every drive within 0.2:
+
+    >>> import numpy as np
+    >>> from reservoir.building import build_reservoir
+    >>> from reservoir.stability import certify, stable_bias
+    >>> W = build_reservoir(50, 1, spectral_radius=1.5, random_state=0).W
+    >>> b = stable_bias(W, -0.2, 0.2, random_state=0)
+    >>> from reservoir.dynamics import Reservoir
+    >>> certify(Reservoir(W, np.ones((50, 1)), b), -0.2, 0.2).holds
+    True
+    """
+    # Check the arguments, and widen the range of the drive by the margin.
+    check_choice("objective", objective, ("slope", "magnitude"))
+    check_method(method)
+    margin = check_number("margin", margin, low=0.0)
+    W = read_matrix(W)
+    n_units = W.shape[0]
+    low, high = read_range(drive_min, drive_max, n_units)
+    with np.errstate(over="ignore", invalid="ignore"):
+        low, high = low - margin * (high - low), high + margin * (high - low)
+    leak = read_leak(leak_rate, n_units)
+    bias = np.zeros(n_units)
+    network = IntervalNetwork(W, abs(W), low, high, bias, leak, enclosure_of(activation))
+    check_size(network, method)
+    if not is_small(network.A) or not max(np.abs(low).max(), np.abs(high).max()) < LARGEST:
+        raise ValueError(
+            f"The sums over the rows of |W| and the drive must be below {LARGEST:g}, beyond which "
+            "nothing is certified. Scale W or the inputs down."
+        )
+    # No bias may be needed, by the proof that the search uses or by the one that is asked for.
+    if max_norm_bound(network) <= RATE or certify_network(network, method).holds:
+        return bias
+    # Search, then find the smallest multiple that the method certifies.
+    search = BiasSearch(network, get_activation(activation), as_generator(random_state))
+    found = search.ascend() if objective == "slope" else search.descend()
+    return _smallest_multiple(network, found, method)
+
+
+def _smallest_multiple(network: IntervalNetwork, bias: Array, method: str) -> Array:
+    """Return the smallest multiple of a bias that the given method certifies."""
+    target = network.leaky_rate(RATE)
+
+    def holds(factor: float) -> bool:
+        return certify_network(network.biased(factor * bias), method).rate <= target
+
+    # The search has used the maximum norm: another method may prove less, or more.
+    if not holds(1.0):
+        bias = bisected(holds, 1.0, 2.0) * bias
+    elif method != "max_norm":
+        bias = bisected(holds, 0.25, 1.0) * bias
+    return bias
+
+
+class LargestCertified(NamedTuple):
+    """The largest value that was certified, and its certificate.
+
+    Attributes
+    ----------
+    value : float
+    certificate : Certificate
+
+    Examples
+    --------
+    >>> from reservoir.stability import LargestCertified
+    >>> LargestCertified._fields
+    ('value', 'certificate')
+    """
+
+    value: float
+    certificate: Certificate
+
+
+def largest_certified(
+    reservoir: Any,
+    drive_min: ArrayLike,
+    drive_max: ArrayLike,
+    *,
+    parameter: str = "spectral_radius",
+    method: str = "auto",
+    tol: float = 1e-3,
+) -> LargestCertified:
+    """Find the largest spectral radius, or input scaling, that is certified with the given bias.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+    drive_min, drive_max : float or array of shape (n_units,)
+        Bounds of the drive p = W_in u, the bias excluded, for the reservoir as it is.
+    parameter : {"spectral_radius", "input_scaling"}, default="spectral_radius"
+        "spectral_radius" multiplies W; "input_scaling" multiplies the drive.
+    method : str, default="auto"
+        As in `certify`.
+    tol : float, at least 1e-12, default=1e-3
+        Relative accuracy of the bisection.
+
+    Returns
+    -------
+    LargestCertified
+        ``value`` is the spectral radius of the scaled W, or the factor of the input weights. The
+        radius has the accuracy of `spectral_radius`, 1e-6: leave a margin if you build a reservoir
+        anew. The value is infinite if even 2^40 times the present one is certified, and 0.0 if not
+        even 2^-40 times it is. ``certificate`` is that of the value; it does not hold if that is 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `certify`; if the spectral radius of W is 0, so that no factor changes it.
+
+    Notes
+    -----
+    The value is certified. That no larger one is, is a heuristic: bisection assumes that if a value
+    is certified, all smaller ones are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import critical_bias, largest_certified
+    >>> unit = Reservoir([[1.0]], [[1.0]], [2.5])
+    >>> value, certificate = largest_certified(unit, 0.0, 0.0)
+    >>> certificate.holds, bool(critical_bias(value) < 2.5)
+    (True, True)
+    """
+    check_choice("parameter", parameter, ("spectral_radius", "input_scaling"))
+    tol = check_number("tol", tol, low=1e-12)
+    reservoir = as_reservoir(reservoir)
+    low, high = read_range(drive_min, drive_max, reservoir.n_units)
+    unit = 1.0
+    if parameter == "spectral_radius":
+        unit = spectral_radius(reservoir.W)
+        if unit == 0.0:
+            raise ValueError(
+                "The spectral radius of W is 0, and no factor changes it. Use "
+                'parameter="input_scaling".'
+            )
+
+    # The certificate at a factor, and the largest factor at which it holds, by bisection.
+    def at(factor: float) -> Certificate:
+        if parameter == "input_scaling":
+            return certify(reservoir, factor * low, factor * high, method=method)
+        scaled = replace(reservoir, W=reservoir.W.astype(float) * factor)
+        return certify(scaled, low, high, method=method)
+
+    good, bad = _bracket(lambda factor: at(factor).holds)
+    if good is None:
+        return LargestCertified(0.0, at(2.0**-40))
+    if bad is None:
+        return LargestCertified(np.inf, at(good))
+    while bad / good > 1 + tol:
+        middle = float(np.sqrt(good * bad))
+        good, bad = (middle, bad) if at(middle).holds else (good, middle)
+    return LargestCertified(good * unit, at(good))
+
+
+def _bracket(holds: Callable[[float], bool]) -> tuple[float | None, float | None]:
+    """Return a power of 2 that holds and the next one, which does not; None for what is not found.
+
+    The search begins at 1 and goes up to 2^40, or down to 2^-40.
+    """
+    if holds(1.0):
+        for k in range(1, 41):
+            if not holds(2.0**k):
+                return 2.0 ** (k - 1), 2.0**k
+        return 2.0**40, None
+    for k in range(1, 41):
+        if holds(2.0**-k):
+            return 2.0**-k, 2.0 ** (1 - k)
+    return None, 2.0**-40

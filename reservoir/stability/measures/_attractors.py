@@ -1,0 +1,293 @@
+"""Attracting cycles under a periodic drive, sampled from many initial states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+from reservoir.dynamics import Reservoir, iter_many
+from reservoir.dynamics.engines import engine_for
+from reservoir.stability.measures._cycle_search import SAME, accepted, closed_cycle, polish
+from reservoir.stability.measures._multipliers import floquet_multipliers
+from reservoir.stability.measures._trajectories import Drive, read_drive_series, spread_states
+
+# Distances are relative to the largest state, where that exceeds 1.
+_NEAR = 1e-2  # largest distance between a settled trajectory and the cycle that it approaches
+_NUDGE = 1e-4  # largest random displacement off an unstable cycle
+_AT_REST = 1e-8  # a trajectory nearer to an unstable cycle would take too long to leave it
+# A cycle attracts if its multipliers are below this. Where one is near 1, rounding may move the
+# cycle by up to SAME, and the multiplier by the square of that.
+_ATTRACTS = 1 - 10 * SAME**2
+_ROUND = 25  # at least so many periods between two checks of which trajectories have settled
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attractors:
+    """The attracting cycles that were found, the largest basin first.
+
+    Attributes
+    ----------
+    count : int
+        Number of different cycles: a lower bound of the number of attractors.
+    states : list of arrays of shape (multiples[i] * period, n_units)
+        The cycles; row t is the state after step t of the drive.
+    multiples : int array of shape (count,)
+        How many periods of the drive each cycle takes.
+    moduli : array of shape (count,)
+        Largest modulus of each cycle's Floquet multipliers, below 1.
+    labels : int array of shape (n_initial_states,)
+        Index of the cycle that each initial state leads to; -1 where the trajectory reached none:
+        it is chaotic, quasi-periodic, of a larger multiple, or too slow.
+    basins : array of shape (count,)
+        Share of the initial states that lead to each cycle.
+    initial_states, final_states : arrays of shape (n_initial_states, n_units)
+        The first and the last states of the trajectories, the last at the end of a period.
+
+    Examples
+    --------
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import sample_attractors
+    >>> found = sample_attractors(Reservoir([[2.0]], [[1.0]], [0.0]), [[0.0]], random_state=0)
+    >>> found.count, sorted(round(float(cycle[0, 0]), 4) for cycle in found.states)
+    (2, [-0.9575, 0.9575])
+    """
+
+    count: int
+    states: list[Array]
+    multiples: Array
+    moduli: Array
+    labels: Array
+    basins: Array
+    initial_states: Array = field(repr=False)
+    final_states: Array = field(repr=False)
+
+    @property
+    def n_unsettled(self) -> int:
+        """Number of initial states that led to none of the cycles."""
+        return int((self.labels < 0).sum())
+
+    @property
+    def n_responses(self) -> int:
+        """Number of different responses to one drive: a cycle of multiple k gives k of them."""
+        return int(self.multiples.sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Attractors(count={self.count}, multiples={self.multiples.tolist()}, "
+            f"basins={self.basins.round(3).tolist()}, n_unsettled={self.n_unsettled})"
+        )
+
+
+def sample_attractors(
+    reservoir: Any,
+    inputs: ArrayLike,
+    *,
+    n_initial_states: int = 50,
+    n_periods: int = 200,
+    max_multiple: int = 8,
+    tol: float = 1e-6,
+    feedback: ArrayLike | None = None,
+    random_state: RandomState = None,
+) -> Attractors:
+    """Sample the attracting cycles of the network under a periodic drive.
+
+    A heuristic. Sampling gives a lower bound of the number of attractors: if one is found there may
+    be others, whose basins hold none of the initial states. Only a certificate (`certify`,
+    `certify_cycle`) proves that there is no second.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        float32 is computed in float64.
+    inputs : array of shape (period, n_features)
+        One period of the drive. A row of zeros for an autonomous network.
+    n_initial_states : int, default=50
+        Zeros, all units at the lower and all at the upper end of the activation's range ([-1, 1]
+        for an unbounded one), then uniform states and random corners, three to one. A basin of
+        share p is missed by n uniform states with probability (1 - p)^n: 50 find a basin of .1 in
+        99 % of the cases.
+    n_periods : int, periods of the drive, default=200
+        How long a trajectory may take to settle.
+    max_multiple : int, periods of the drive, default=8
+        Longest cycle that counts as one.
+    tol : float, default=1e-6
+        A trajectory has settled once its states at a distance of k periods differ by no more, in
+        any unit (in units of the largest state, if that exceeds 1); cycles that differ by no more
+        are one.
+    feedback : array of shape (period, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    random_state : None, int, Generator or RandomState, default=None
+        For the initial states.
+
+    Returns
+    -------
+    Attractors
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, an input is NaN or infinite, a parameter is out of range, or the
+        states of an unbounded activation leave the range of floating point.
+
+    Notes
+    -----
+    A trajectory that has settled may still be far from its cycle: with a multiplier near 1 it moves
+    by less than `tol` in a period, and different trajectories would look like different cycles. So
+    each is refined by Newton's method as in `find_limit_cycle`, and the refined cycles are
+    compared; two that differ by a shift of whole periods are one. A trajectory at rest on an
+    unstable cycle is moved off it a little. Neutral cycles (a multiplier of modulus 1) are not
+    counted.
+
+    References
+    ----------
+    .. [1] A. Ceni, P. Ashwin, L. Livi and C. Postlethwaite, "The echo index and multistability in
+       input-driven recurrent neural networks", Physica D 412, 2020.
+
+    Examples
+    --------
+    A drive within [0, 2], and a bias that suits a drive within [-2, 2]:
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import sample_attractors
+    >>> unit = Reservoir([[3.78]], [[1.0]], [-2.0075])
+    >>> found = sample_attractors(unit, [[0.0], [2.0]], random_state=0)
+    >>> found.count, found.multiples.tolist(), found.n_unsettled
+    (2, [1, 1], 0)
+    """
+    drive = read_drive_series(reservoir, "inputs", inputs, feedback)
+    n_initial_states = check_count("n_initial_states", n_initial_states)
+    n_periods = check_count("n_periods", n_periods, minimum=2)
+    max_multiple = check_count("max_multiple", max_multiple)
+    tol = check_number("tol", tol, low=0.0, low_open=True)
+    if n_periods <= max_multiple:
+        raise ValueError(
+            f"n_periods={n_periods} must exceed max_multiple={max_multiple}: a cycle is seen when "
+            "it repeats. Raise n_periods."
+        )
+    generator = as_generator(random_state)
+    starts = spread_states(drive.reservoir, n_initial_states, generator)
+    sample = _Sample(drive, starts, tol, generator)
+    sample.settle(n_periods, max_multiple)
+    return sample.result(starts)
+
+
+class _Sample:
+    """Trajectories that are followed, and the cycles that they have reached so far.
+
+    `ends` are the latest states, at the end of a period, and `labels` the cycles that the
+    trajectories have reached, -1 for none. The cycles are in the order in which they were found.
+    """
+
+    def __init__(
+        self, drive: Drive, starts: Array, tol: float, generator: np.random.Generator
+    ) -> None:
+        self.drive, self.tol, self.generator = drive, tol, generator
+        self.ends = starts.copy()
+        self.labels = np.full(len(starts), -1)
+        self.cycles: list[Array] = []
+        self.multiples: list[int] = []
+        self.moduli: list[float] = []
+
+    def settle(self, n_periods: int, max_multiple: int) -> None:
+        """Run the trajectories that have not settled, and check from time to time which have."""
+        done = 0
+        while done < n_periods and (self.labels < 0).any():
+            n = max(_ROUND, max_multiple + 1)
+            n = n_periods - done if n_periods - done < 2 * n else n
+            moving = np.flatnonzero(self.labels < 0)
+            tails = _last_ends(self.drive, self.ends[moving], n, max_multiple + 1)
+            done += n
+            self.ends[moving] = tails[:, -1]
+            for i, tail in zip(moving.tolist(), tails, strict=True):
+                self._look(i, tail)
+
+    def _look(self, i: int, tail: Array) -> None:
+        """Label trajectory i if it has settled; `tail` holds its last states at ends of periods."""
+        # It has settled if it was in the same place some periods before.
+        distances = np.abs(tail[-2::-1] - tail[-1]).max(axis=1)
+        scale = max(1.0, float(np.abs(tail[-1]).max()))
+        settled = np.flatnonzero(distances <= self.tol * scale)
+        if not len(settled):
+            return
+        # On a cycle that is known.
+        known = self._known(tail[-1], self.tol * scale)
+        if known >= 0:
+            self.labels[i] = known
+            return
+        # Else refine its state to a cycle. If that is far away, the trajectory only passes by.
+        multiple = int(settled[0]) + 1
+        point, residual = polish(self.drive.repeated(multiple), tail[-1])
+        if not accepted(point, residual) or np.abs(point - tail[-1]).max() > _NEAR * scale:
+            return
+        # The refined cycle is known, or new, or unstable: then the trajectory is moved off it.
+        known = self._known(point, max(self.tol, SAME) * scale)
+        if known < 0:
+            known = self._add(point, multiple)
+        if known < 0 and np.abs(point - tail[-1]).max() <= _AT_REST * scale:
+            kick = self.generator.uniform(-_NUDGE, _NUDGE, len(point))
+            self.ends[i] = tail[-1] + scale * kick
+        self.labels[i] = known
+
+    def _known(self, point: Array, within: float) -> int:
+        """Return the index of the cycle that passes a point at the end of a period; -1 for none."""
+        period = len(self.drive)
+        for k, cycle in enumerate(self.cycles):
+            if np.abs(cycle[period - 1 :: period] - point).max(axis=1).min() <= within:
+                return k
+        return -1
+
+    def _add(self, point: Array, multiple: int) -> int:
+        """Add the cycle through a point, and return its index; -1 if it does not attract."""
+        cycle, multiple = closed_cycle(self.drive, point, multiple)[:2]
+        whole = self.drive.repeated(multiple)
+        values = floquet_multipliers(whole.tangent(cycle[-1], cycle), leading=True)
+        modulus = float(abs(values[0]))
+        if not modulus < _ATTRACTS:
+            return -1
+        self.cycles.append(cycle)
+        self.multiples.append(multiple)
+        self.moduli.append(modulus)
+        return len(self.cycles) - 1
+
+    def result(self, starts: Array) -> Attractors:
+        """Return what was found, the largest basin first."""
+        sizes = Counter(self.labels.tolist())
+        order = sorted(range(len(self.cycles)), key=lambda k: -sizes[k])
+        place = {k: new for new, k in enumerate(order)} | {-1: -1}
+        return Attractors(
+            len(order),
+            [self.cycles[k] for k in order],
+            np.array([self.multiples[k] for k in order], dtype=int),
+            np.array([self.moduli[k] for k in order], dtype=float),
+            np.array([place[k] for k in self.labels.tolist()]),
+            np.array([sizes[k] / len(starts) for k in order], dtype=float),
+            starts,
+            self.ends,
+        )
+
+
+def _last_ends(drive: Drive, starts: Array, n_periods: int, n_kept: int) -> Array:
+    """Return the last states at ends of periods, of shape (n_trajectories, n_kept, n_units)."""
+    reservoir: Reservoir = drive.reservoir
+    period, whole = len(drive), drive.repeated(n_periods)
+    kept = np.empty((len(starts), n_kept, reservoir.n_units))
+    first = n_periods - n_kept
+    blocks = iter_many(
+        reservoir,
+        [whole.X] * len(starts),
+        initial_states=starts,
+        feedback=None if whole.feedback is None else [whole.feedback] * len(starts),
+        # Chosen for the longest call: every trajectory is run by the same engine, on all calls.
+        engine=engine_for(reservoir, len(starts) * len(whole)),
+    )
+    for i, begin, block in blocks:
+        ends = np.arange(-(-(begin + 1) // period) * period - 1, begin + len(block), period)
+        ends = ends[ends // period >= first]
+        kept[i, ends // period - first] = block[ends - begin]
+    return kept

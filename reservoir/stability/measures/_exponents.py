@@ -1,0 +1,139 @@
+"""Conditional Lyapunov exponents, by the QR method."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_count
+from reservoir.dynamics import iter_states
+from reservoir.stability.measures._trajectories import read_drive_series, read_state, read_washout
+
+_LOST = 4 * float(np.finfo(float).eps)  # smaller factors, relative to the largest, are rounding
+
+
+def lyapunov_exponents(
+    reservoir: Any,
+    X: ArrayLike,
+    n_exponents: int = 1,
+    *,
+    feedback: ArrayLike | None = None,
+    initial_state: ArrayLike | None = None,
+    washout: int | str = "auto",
+    random_state: RandomState = None,
+) -> Array:
+    """Conditional Lyapunov exponents: how fast nearby states under one drive converge or diverge.
+
+    The QR method [1]_ [2]_ along the trajectory that X drives: an orthonormal basis is carried
+    along by the step Jacobians and made orthonormal again after each step; the exponents are the
+    mean logarithms of the factors. The largest one is negative where the response is locally
+    stable.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        float32 is computed in float64.
+    X : array of shape (n_samples, n_features)
+        The drive.
+    n_exponents : int, at most n_units, default=1
+        How many, from the largest on. A step costs n_exponents products with W and
+        n_units * n_exponents^2 for the QR factorisation.
+    feedback : array of shape (n_samples, n_outputs), optional
+        What is fed back in each step; required if the reservoir has feedback weights.
+    initial_state : array of shape (n_units,), optional
+        Zeros by default.
+    washout : int or "auto", rows, default="auto"
+        Rows that turn the basis into place and are not counted; "auto" is
+        min(100, n_samples // 10).
+    random_state : None, int, Generator or RandomState, default=None
+        For the first basis. Its influence on the exponents decays like 1 / n_samples.
+
+    Returns
+    -------
+    array of shape (n_exponents,)
+        Natural logarithm per step, descending. -inf where all differences in a direction vanish,
+        as under a nilpotent W; for all but the largest exponent, where they vanish to rounding.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If shapes disagree, X is NaN or infinite, washout leaves no row, or n_exponents exceeds
+        n_units.
+
+    Notes
+    -----
+    A measurement along one trajectory, not a proof: another drive or another initial state may
+    have other exponents. The feedback is taken as given (teacher forcing).
+
+    References
+    ----------
+    .. [1] G. Benettin, L. Galgani, A. Giorgilli and J.-M. Strelcyn, "Lyapunov characteristic
+       exponents for smooth dynamical systems and for Hamiltonian systems", Meccanica 15, 1980.
+    .. [2] K. Geist, U. Parlitz and W. Lauterborn, "Comparison of different methods for computing
+       Lyapunov exponents", Progress of Theoretical Physics 83, 1990.
+
+    Examples
+    --------
+    In a linear network, the logarithms of the eigenvalues' moduli:
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import lyapunov_exponents
+    >>> linear = Reservoir(np.diag([0.5, -0.9]), np.ones((2, 1)), np.zeros(2),
+    ...                    activation="identity")
+    >>> lyapunov_exponents(linear, np.ones((1000, 1)), 2, random_state=0).round(6)
+    array([-0.105361, -0.693147])
+    """
+    drive = read_drive_series(reservoir, "X", X, feedback)
+    n_units = drive.reservoir.n_units
+    k = check_count("n_exponents", n_exponents)
+    if k > n_units:
+        raise ValueError(f"n_exponents={k} must be at most n_units={n_units}. Lower it.")
+    skip = read_washout(washout, len(drive))
+    state = read_state(drive.reservoir, initial_state)
+    # A random orthonormal basis, and the sums of the logarithms of its factors.
+    normal = as_generator(random_state).standard_normal((n_units, k))
+    basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
+    blocks = iter_states(drive.reservoir, drive.X, initial_state=state, feedback=drive.feedback)
+    # Carry the basis along the trajectory.
+    for begin, block in blocks:
+        tangent = drive.tangent(state, block, begin)
+        state = block[-1].copy()
+        for t in range(len(block)):
+            basis, factors, kept = _orthonormal(tangent.advance(basis, t))
+            sums = sums[kept]
+            if begin + t >= skip:
+                sums = sums + np.log(factors)
+            if not len(factors):
+                return np.full(k, -np.inf)
+    # Directions that were lost have no sum: their exponents are -inf.
+    exponents = np.full(k, -np.inf)
+    exponents[: len(sums)] = np.sort(sums / (len(drive) - skip))[::-1]
+    return exponents
+
+
+def _orthonormal(V: Array) -> tuple[Array, Array, Array]:
+    """Return an orthonormal basis of the columns of V, its factors, and the columns that are kept.
+
+    The factors are the absolute values of the diagonal of R in the QR factorisation. A column that
+    is a combination of those before it, to rounding, has no direction of its own any more: it is
+    left out.
+    """
+    kept = np.arange(V.shape[1])
+    size = np.abs(V).max()
+    if size == 0:
+        return V[:, :0], np.empty(0), kept[:0]
+    V = V / size  # squares must not underflow
+    if V.shape[1] == 1:
+        norm = np.linalg.norm(V)
+        return V / norm, np.array([size * norm]), kept
+    while True:
+        Q, R = np.linalg.qr(V)
+        factors = np.abs(np.diag(R))
+        lost = factors <= _LOST * np.linalg.norm(V, axis=0).max()
+        if not lost.any():
+            return Q, factors * size, kept
+        first = int(np.argmax(lost))
+        V, kept = np.delete(V, first, axis=1), np.delete(kept, first)

@@ -1,0 +1,187 @@
+"""Run a reservoir under a given series from many initial states: what the measures share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import as_generator, check_count
+from reservoir.activations import get_activation
+from reservoir.dynamics import Reservoir, run, run_many
+from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.open_loop import as_feedback, as_series
+from reservoir.dynamics.reference import project
+from reservoir.dynamics.reservoir import as_vector
+from reservoir.stability._arguments import as_reservoir
+from reservoir.stability.measures._tangents import Tangent
+
+_BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB
+_BLOCK_ROWS = 512  # rows in a block, at most
+_AUTO_WASHOUT = 100  # rows of washout="auto"; a tenth of the series if that is less
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """A reservoir in double precision, and the checked series that drives it.
+
+    Attributes
+    ----------
+    reservoir : Reservoir
+    X : array of shape (n_steps, n_features)
+        The inputs.
+    feedback : array of shape (n_steps, n_outputs) or None
+        What is fed back in each step.
+    """
+
+    reservoir: Reservoir
+    X: Array
+    feedback: Array | None
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def repeated(self, n: int) -> Drive:
+        """Return the series repeated `n` times."""
+        feedback = None if self.feedback is None else np.tile(self.feedback, (n, 1))
+        return Drive(self.reservoir, np.tile(self.X, (n, 1)), feedback)
+
+    def states(self, start: Array) -> Array:
+        """Return the states after each step from the state `start`, of shape (n_steps, n_units)."""
+        return run(self.reservoir, self.X, initial_state=start, feedback=self.feedback)
+
+    def projected(self, begin: int = 0, end: int | None = None) -> Array:
+        """Return W_in u + bias + W_fb y of steps `begin` to `end`, of shape (n_steps, n_units)."""
+        X = self.X[begin:end]
+        out = np.empty((len(X), self.reservoir.n_units))
+        project(self.reservoir, X, None if self.feedback is None else self.feedback[begin:end], out)
+        return out
+
+    def tangent(self, start: Array, states: Array, begin: int = 0) -> Tangent:
+        """Return the product of the step Jacobians along a trajectory.
+
+        `states` are those of the steps from row `begin` of the series on, and `start` is the state
+        before them.
+        """
+        reservoir = self.reservoir
+        W, leak = reservoir._product_W, np.asarray(reservoir.leak_rate)
+        before = np.vstack([start, states[:-1]])
+        z = (W @ before.T).T + self.projected(begin, begin + len(states))
+        slopes = leak * get_activation(reservoir.activation).derivative(z)
+        return Tangent(W, np.broadcast_to(1 - leak, (reservoir.n_units,))[:, None], slopes)
+
+
+def read_drive_series(model: Any, name: str, X: Any, feedback: Any) -> Drive:
+    """Check a reservoir (or fitted estimator), the series called `name`, and what is fed back."""
+    reservoir = as_reservoir(model).astype("float64")
+    X = as_series(name, X, reservoir.n_features, np.float64)
+    if not len(X):
+        raise ValueError(f"{name} has no rows (n_samples=0); at least 1 is required.")
+    return Drive(reservoir, X, as_feedback(reservoir, feedback, len(X)))
+
+
+def read_state(reservoir: Reservoir, state: Any) -> Array:
+    """Return a checked initial state of shape (n_units,); zeros for None."""
+    if state is None:
+        return np.zeros(reservoir.n_units)
+    return as_vector("initial_state", state, reservoir.n_units, np.float64)
+
+
+def state_range(reservoir: Reservoir) -> tuple[float, float]:
+    """Return the range of initial states: that of a bounded activation, else [-1, 1]."""
+    activation = get_activation(reservoir.activation)
+    if activation.enclosure is not None:
+        return activation.enclosure.low, activation.enclosure.high
+    if activation.bounded:
+        ends = activation.function(np.array([-1e6, 1e6]))
+        return float(ends.min()), float(ends.max())
+    return -1.0, 1.0
+
+
+def spread_states(reservoir: Reservoir, n: int, generator: np.random.Generator) -> Array:
+    """Return `n` initial states of shape (n, n_units), spread over the activation's range.
+
+    In this order: zeros, all units at the lower end, all at the upper end, and then in turn three
+    states with uniform units and one with each unit at a random end. Corners find responses that
+    uniform states miss; the shares of uniform states estimate the sizes of basins.
+    """
+    low, high = state_range(reservoir)
+    states = generator.uniform(low, high, (n, reservoir.n_units))
+    corners = np.where(generator.random((n, reservoir.n_units)) < 0.5, low, high)
+    states[6::4] = corners[6::4]
+    states[0] = 0.0
+    for i, end in ((1, high), (2, low)):
+        if i < n:
+            states[i] = end
+    return states
+
+
+def side_by_side(
+    drive: Drive, starts: Array, *, begin: int = 0, first_rows: int = _BLOCK_ROWS
+) -> Iterator[tuple[int, Array]]:
+    """Run all trajectories together, and yield their states block by block.
+
+    Parameters
+    ----------
+    drive : Drive
+    starts : array of shape (n_trajectories, n_units)
+        The states before row `begin`.
+    begin : int
+        The first row of the series to run.
+    first_rows : int
+        Rows of the first block. Each block has twice the rows of the one before, up to a limit: a
+        caller that needs only the first rows does not pay for many more.
+
+    Yields
+    ------
+    int, array of shape (n_trajectories, rows, n_units)
+        The block's first row in the series, and the states after each of its rows.
+    """
+    reservoir, n = drive.reservoir, len(starts)
+    most = int(np.clip(_BLOCK_SIZE // (n * reservoir.n_units), 1, _BLOCK_ROWS))
+    rows, states = min(first_rows, most), starts
+    engine = engine_for(reservoir, n * len(drive))
+    while begin < len(drive):
+        end = min(begin + rows, len(drive))
+        feedback = None if drive.feedback is None else [drive.feedback[begin:end]] * n
+        block = np.stack(
+            run_many(
+                reservoir,
+                [drive.X[begin:end]] * n,
+                initial_states=states,
+                feedback=feedback,
+                engine=engine,
+            )
+        )
+        yield begin, block
+        states, begin, rows = block[:, -1], end, min(2 * rows, most)
+
+
+def read_washout(washout: Any, n_samples: int) -> int:
+    """Return how many rows are washout, from the parameter `washout`; at least one row is left."""
+    if isinstance(washout, str):
+        if washout != "auto":
+            raise ValueError(f'washout={washout!r} is not known. Give a number of rows or "auto".')
+        return min(_AUTO_WASHOUT, n_samples // 10)
+    skip = check_count("washout", washout, minimum=0)
+    if skip >= n_samples:
+        raise ValueError(
+            f"washout={skip} leaves no row: X has n_samples={n_samples}. Lower it or use "
+            'washout="auto".'
+        )
+    return skip
+
+
+def read_comparison(
+    reservoir: Any, X: Any, n_states: int, washout: Any, feedback: Any, random_state: Any
+) -> tuple[Drive, Array, int]:
+    """Check the arguments of a measure that compares trajectories from `n_states` initial states.
+
+    Returns the drive, the initial states, of shape (n_states, n_units), and the washout in rows.
+    """
+    drive = read_drive_series(reservoir, "X", X, feedback)
+    skip = read_washout(washout, len(drive))
+    return drive, spread_states(drive.reservoir, n_states, as_generator(random_state)), skip

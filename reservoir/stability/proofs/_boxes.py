@@ -1,0 +1,145 @@
+"""Boxes that every trajectory comes into: one for all inputs, or one per step of a periodic drive.
+
+A box is an interval for each unit's state. In it the slopes of the activation are bounded, which is
+what the proofs of contraction start from.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._rounding import TINY
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+
+# The iterations stop once a box shrinks by less: every box on the way is valid, too.
+_CLOSE = 1e-9
+
+
+class Box(NamedTuple):
+    """Bounds of states, pre-activations and slopes; each field has shape (n_units,).
+
+    Attributes
+    ----------
+    low, high
+        Bounds of the states.
+    z_low, z_high
+        Bounds of the pre-activations z = W x + p + b for states inside the box.
+    least_slope, largest_slope
+        Bounds of the activation's slope at such z.
+    """
+
+    low: Array
+    high: Array
+    z_low: Array
+    z_high: Array
+    least_slope: Array
+    largest_slope: Array
+
+
+def interval_box(
+    network: IntervalNetwork,
+    *,
+    tol: float = _CLOSE,
+    max_iter: int = 2000,
+    pad: Array | float = 0.0,
+    margin: Array | float = 0.0,
+) -> Box:
+    """Return a box for all inputs that hold the drive between its bounds: theorem C1.
+
+    Starting from the activation's range, the box is intersected again and again with its image
+    under one step, without leak, in interval arithmetic. Whatever the leak, a trajectory that
+    starts inside stays inside, and all others come arbitrarily close to the box.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    tol : float
+        The iteration stops once no bound moves by more.
+    max_iter : int
+    pad, margin : float or array of shape (n_units,)
+        Errors that each step may add: to the pre-activations, and to the activation's values. The
+        box is then one of all trajectories with errors so bounded.
+    """
+    # The drive and the bias as a centre and a radius, which covers the rounding of z.
+    enclosure, W, A = network.enclosure, network.W, network.A
+    p_low, p_high = network.drive_min, network.drive_max
+    centre = 0.5 * p_low + 0.5 * p_high + network.bias
+    radius = 0.5 * p_high - 0.5 * p_low
+    radius += network.rounding(np.maximum(np.abs(p_low), np.abs(p_high))) + pad
+    low = np.full(network.n_units, enclosure.low) - margin
+    high = np.full(network.n_units, enclosure.high) + margin
+    # Image and intersection.
+    for _ in range(max_iter):
+        z = W @ (0.5 * low + 0.5 * high) + centre
+        reach = A @ (0.5 * high - 0.5 * low) + radius
+        z_low, z_high = z - reach, z + reach
+        below, above = enclosure.values(z_low, z_high)
+        below, above = np.maximum(low, below - margin), np.minimum(high, above + margin)
+        change = max(np.max(below - low), np.max(high - above))
+        low, high = below, above
+        if change < tol:
+            break
+    # The bounds of z belong to the box before the last intersection, which contains the last one.
+    return boxed(network, low, high, z_low, z_high)
+
+
+def boxed(network: IntervalNetwork, low: Array, high: Array, z_low: Array, z_high: Array) -> Box:
+    """Return the box of these bounds, with the bounds of the slopes that they imply."""
+    least, largest = network.enclosure.slopes(z_low, z_high)
+    return Box(low, high, z_low, z_high, least, largest)
+
+
+def tube(
+    network: IntervalNetwork,
+    drives: Array,
+    error: Array,
+    *,
+    max_periods: int = 1000,
+    margin: Array | float = 0.0,
+) -> list[Box]:
+    """Return a box for each step of a periodic drive: entry t bounds the state before step t.
+
+    The boxes follow the drive step by step, period after period, each intersected with the one it
+    had a period before. Unlike the box for all inputs they depend on the leak.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    drives : array of shape (period, n_units)
+        The drive p of each step.
+    error : array of shape (n_units,)
+        By how much the rounding of W_in u may have changed `drives`.
+    max_periods : int
+    margin : float or array of shape (n_units,)
+        Error that each step may add to the states.
+    """
+    # Errors of the pre-activations, and boxes that hold every state to begin with.
+    enclosure, W, A, leak = network.enclosure, network.W, network.A, network.leak
+    padding = network.rounding(np.abs(drives).max(axis=0)) + error
+    kept, n_steps = 1 - leak, len(drives)
+    beyond = np.zeros(network.n_units) + margin / leak  # the sum of such errors over all steps
+    low = np.tile(enclosure.low - beyond, (n_steps + 1, 1))
+    high = np.tile(enclosure.high + beyond, (n_steps + 1, 1))
+    margin = margin + 4 * EPS * max(abs(enclosure.low), abs(enclosure.high)) + TINY
+    z_low, z_high = np.empty_like(drives), np.empty_like(drives)
+    # One period after another.
+    for _ in range(max_periods):
+        change = 0.0
+        for t, drive in enumerate(drives):
+            z = W @ (0.5 * low[t] + 0.5 * high[t]) + (drive + network.bias)
+            reach = A @ (0.5 * high[t] - 0.5 * low[t]) + padding
+            z_low[t], z_high[t] = z - reach, z + reach
+            below, above = enclosure.values(z_low[t], z_high[t])
+            below = np.maximum(low[t + 1], kept * low[t] + leak * below - margin)
+            above = np.minimum(high[t + 1], kept * high[t] + leak * above + margin)
+            change = max(change, np.max(below - low[t + 1]), np.max(high[t + 1] - above))
+            low[t + 1], high[t + 1] = below, above
+        # The box after the last step bounds the state before the first step of the next period.
+        low[0], high[0] = np.maximum(low[0], low[-1]), np.minimum(high[0], high[-1])
+        if change < _CLOSE:
+            break
+    return [boxed(network, low[t], high[t], z_low[t], z_high[t]) for t in range(n_steps)]

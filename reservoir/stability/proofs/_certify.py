@@ -1,0 +1,255 @@
+"""`certify`: prove that a network forgets its start, for all inputs in a range.
+
+First a box is found that every trajectory comes into, then the proofs of `PROOFS` are tried in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
+from reservoir.stability._arguments import as_reservoir
+from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
+from reservoir.stability.proofs._boxes import Box, interval_box
+from reservoir.stability.proofs._certificate import Certificate, no_certificate
+from reservoir.stability.proofs._interval_network import (
+    MAX_DENSE_UNITS,
+    IntervalNetwork,
+    is_manageable,
+    read_network,
+)
+from reservoir.stability.proofs._max_norm import max_norm_proof
+from reservoir.stability.proofs._resolution import resolution
+from reservoir.stability.proofs._series_rate import series_proof
+from reservoir.stability.proofs._two_norm import two_norm_proof
+from reservoir.stability.proofs._zonotopes import zonotope_box
+
+
+class Proof(NamedTuple):
+    """One way to prove that a network contracts inside a box.
+
+    Attributes
+    ----------
+    theorem : str
+        Its name in the documentation.
+    rate : callable
+        ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
+        if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
+        each step, or None if there is no such norm. (The weights of "two_norm" are those of a
+        Euclidean norm; `resolution` knows it by name.)
+    dense : bool
+        Whether it forms dense n_units x n_units matrices.
+    """
+
+    theorem: str
+    rate: Callable[[IntervalNetwork, Box], tuple[float, Array | None]]
+    dense: bool
+
+
+# In the order in which "auto" and "thorough" try them: the cheapest first.
+PROOFS = {
+    "max_norm": Proof("C2: contraction in a weighted maximum norm", max_norm_proof, dense=False),
+    "two_norm": Proof("C3: contraction in a weighted Euclidean norm", two_norm_proof, dense=True),
+    "series": Proof("C4: series of the linearisation", series_proof, dense=True),
+}
+
+
+def certify(
+    reservoir: Any,
+    drive_min: ArrayLike,
+    drive_max: ArrayLike,
+    *,
+    method: str = "auto",
+    input_range: tuple[ArrayLike, ArrayLike] | None = None,
+    output_range: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Certificate:
+    """Prove that a network has the echo state property for all inputs in a range.
+
+    The proof is computed for the network at hand, at any spectral radius, rounding included. It is
+    sufficient, not necessary: a network that is not certified may have the property all the same.
+
+    Parameters
+    ----------
+    reservoir : Reservoir or fitted estimator
+        With tanh or logistic units, or another bounded activation that has an enclosure.
+    drive_min, drive_max : float or array of shape (n_units,)
+        Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
+        from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
+        (teacher forcing); a loop on own outputs is another network: see `certify_loop`.
+    method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
+        "auto" tries a weighted maximum norm, a weighted Euclidean norm and the series of the
+        linearisation, the last two up to 3000 units, and takes the first that succeeds. "thorough"
+        also follows zonotopes for a tighter box, up to 3000 units: it takes several times as long,
+        and memory for some twelve matrices.
+    input_range, output_range : (low, high), optional
+        Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
+        back through W_fb: those that the drive's bounds come from. With them "thorough" uses that
+        the units share their inputs. It may then prove more, but of such inputs only: the
+        certificate's ``shared`` says so.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    UnboundedActivationError
+        If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
+    TypeError, ValueError
+        If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
+        inputs of `input_range` leave the bounds of the drive; if "thorough", "two_norm" or "series"
+        is asked for more than 3000 units.
+
+    Notes
+    -----
+    Theorems C1 to C4 of the page on stability. In short: a box that every trajectory comes into
+    bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a spectral
+    radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, or if the series
+    about the mean slopes converges. With slopes of 1 the first two are the known conditions on W
+    alone [1]_, [2]_. If "two_norm" proves it for unequal leak rates, differences need not shrink at
+    each step. For one unit `bias_bounds` proves more: gains of 1 and below -1.
+
+    The theorems are about the exact map. How close trajectories come to each other in floating
+    point is `Certificate.resolution`: chains of units with steep slopes amplify rounding errors, so
+    that trajectories may stay far apart for ever although a proof holds. It assumes that the
+    terms of W_in u are no larger than the drive's bounds; if large terms cancel in that sum, give
+    `input_range`.
+
+    A network that is not certified may be certified by ``method="thorough"`` with `input_range`,
+    for one periodic input (`certify_cycle`), with another bias (`stable_bias`), or for a smaller
+    radius or range (`largest_certified`).
+
+    References
+    ----------
+    .. [1] Jaeger (2001), GMD Report 148, proposition 3.
+    .. [2] Yildiz, Jaeger and Kiebel (2012), "Re-visiting the echo state property", Neural Networks
+       35, theorem 4.1.
+    .. [3] Rump (2006), "Verification of positive definiteness", BIT 46.
+
+    Examples
+    --------
+    A network of spectral radius 3 that forgets its start, because the biases saturate it:
+
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import certify
+    >>> W = np.full((2, 2), 1.5)
+    >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-3.5, -3.5]), -0.5, 0.5))
+    True
+    >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-0.7, -0.7]), -0.5, 0.5))
+    False
+    """
+    check_method(method)
+    network = read_network(reservoir, drive_min, drive_max)
+    made = as_reservoir(reservoir)
+    # Only the drive's bounds are known.
+    if input_range is None and output_range is None:
+        found = certify_network(network, method)
+        terms = np.maximum(np.abs(network.drive_min), np.abs(network.drive_max))
+        return replace(found, resolution=resolution(found, network, made, terms))
+    # The range of the inputs is known: it must be within the drive's, and may be used in the proof.
+    of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
+    network = _widened(network, reservoir, of_inputs, of_outputs)
+    found = certify_network(network, method, shared)
+    terms = drive_terms(made, of_inputs, of_outputs)
+    floor = resolution(found, network, made, terms)
+    return replace(found, input_range=of_inputs, output_range=of_outputs, resolution=floor)
+
+
+def _widened(
+    network: IntervalNetwork, reservoir: Any, of_inputs: Array, of_outputs: Array | None
+) -> IntervalNetwork:
+    """Return the network with its drive's bounds moved outwards to those of the inputs' range.
+
+    They may exceed the given bounds by rounding; more is refused.
+    """
+    feedback = {}
+    if of_outputs is not None:
+        feedback = {"feedback_low": of_outputs[0], "feedback_high": of_outputs[1]}
+    low, high = drive_range(reservoir, of_inputs[0], of_inputs[1], **feedback)
+    slack = 1e-9 * (np.abs(low) + np.abs(high))
+    if (low < network.drive_min - slack).any() or (high > network.drive_max + slack).any():
+        raise ValueError(
+            "input_range reaches beyond drive_min and drive_max: the drives of such inputs are not "
+            "within the bounds. Take drive_min, drive_max = drive_range(reservoir, low, high)."
+        )
+    return replace(
+        network,
+        drive_min=np.minimum(low, network.drive_min),
+        drive_max=np.maximum(high, network.drive_max),
+    )
+
+
+def certify_network(
+    network: IntervalNetwork, method: str = "auto", inputs: tuple[Array, Array] | None = None
+) -> Certificate:
+    """Certify a network whose arguments have been checked.
+
+    `inputs` is the centre of the drive and the generators that the units share, if they are known.
+    """
+    check_size(network, method)
+    if not is_manageable(network):
+        return no_certificate(network)
+    box = interval_box(network)
+    best = _attempt(network, box, method)
+    if method == "thorough" and not best.holds:
+        narrow = _attempt(network, zonotope_box(network, box, inputs), method)
+        # A narrowed box holds every trajectory in the end, but one that starts in it may leave it
+        # for a while: no norm is known to shrink at each step.
+        if narrow.rate < best.rate:
+            shared = narrow.holds and inputs is not None
+            best = replace(narrow, weights=None, shared=shared)
+    return best
+
+
+def check_method(method: str) -> None:
+    """Refuse a method that is not known."""
+    check_choice("method", method, ("auto", "thorough", *PROOFS))
+
+
+def check_size(network: IntervalNetwork, method: str) -> None:
+    """Refuse a method that needs dense matrices of too many units."""
+    dense = method == "thorough" or (method in PROOFS and PROOFS[method].dense)
+    if dense and network.n_units > MAX_DENSE_UNITS:
+        raise ValueError(
+            f"method={method!r} needs dense matrices of n_units={network.n_units}; it is offered "
+            f'up to {MAX_DENSE_UNITS}. Use method="auto" or "max_norm".'
+        )
+
+
+def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
+    """Return the certificate of the first proof that succeeds, else of the least rate."""
+    names = [method] if method in PROOFS else list(PROOFS)
+    if network.n_units > MAX_DENSE_UNITS:
+        names = [name for name in names if not PROOFS[name].dense]
+    best: Certificate | None = None
+    for name in names:
+        rate, weights = PROOFS[name].rate(network, box)
+        if best is None or rate < best.rate:
+            best = _certificate(network, box, name, rate, weights)
+        if best.holds:
+            break
+    assert best is not None
+    return best
+
+
+def _certificate(
+    network: IntervalNetwork, box: Box, method: str, rate: float, weights: Array | None
+) -> Certificate:
+    """Return what a proof has found as a certificate."""
+    return Certificate(
+        holds=bool(rate < 1),
+        rate=float(rate),
+        method=method,
+        theorem=PROOFS[method].theorem if rate < 1 else "none",
+        box=np.array([box.low, box.high]),
+        gains=box.largest_slope,
+        weights=weights if rate < 1 else None,
+        drive_min=network.drive_min,
+        drive_max=network.drive_max,
+    )

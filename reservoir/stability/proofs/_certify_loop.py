@@ -1,0 +1,284 @@
+"""`certify_loop`: prove that a network that runs on its own outputs comes to rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike
+from reservoir.activations.enclosures import EPS
+from reservoir.dynamics import Reservoir
+from reservoir.dynamics.closed_loop import as_limits
+from reservoir.stability._arguments import as_double, as_pair, as_real, as_reservoir
+from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._diagonal_scaling import scaled_rows
+from reservoir.stability.proofs._interval_network import read_network
+from reservoir.stability.proofs._max_norm import perron_bound
+
+_THEOREM = "C6: contraction of the closed loop"
+_MAX_ITER = 2000
+
+
+def certify_loop(
+    model: Any,
+    readout: tuple[ArrayLike, ArrayLike] | None = None,
+    *,
+    include_input: bool | None = None,
+    exog: ArrayLike | None = None,
+    clip: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Certificate:
+    """Prove that a network that runs on its own outputs comes to rest at one fixed point.
+
+    This is not what a generator of oscillations should do: one that works **must** fail it. What a
+    good generator needs is the echo state property under the teacher's outputs: certify its
+    reservoir with `certify`, not its loop.
+
+    The state of the loop is that of the reservoir together with the last output: with
+    ``include_input=True`` the output that is fed back also enters the next output directly,
+    ``y[t] = C x[t] + D y[t-1] + c``, so that the matrix W + W_fb C does not describe the loop.
+
+    Parameters
+    ----------
+    model : fitted ESNRegressor with the built-in ridge, or Reservoir
+    readout : (coef, intercept), optional
+        Required with a Reservoir: coef of shape (n_outputs, n_units [+ n_features]), states first.
+    include_input : bool, optional
+        Whether coef holds weights of the input; required with a Reservoir.
+    exog : array of shape (n_exog,), optional
+        Constant exogenous inputs, the last columns of X; zero by default.
+    clip : (low, high), optional
+        Bounds that outputs are held to where they are fed back.
+
+    Returns
+    -------
+    Certificate
+        Its box has shape (2, n_units + n_outputs): bounds of the units, then of the outputs, which
+        are infinite where the outputs cannot be bounded. ``drive_min`` and ``drive_max`` bound what
+        the units receive of the outputs. ``resolution`` is None: what rounding leaves depends on
+        how the readout's terms cancel, of which the proof knows no bound.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the readout is not linear or does not fit, or `clip` is crossed;
+        UnboundedActivationError as `certify`.
+
+    Notes
+    -----
+    Theorem C6 of the page on stability. Without `clip` outputs are bounded only if ``|D|`` has
+    spectral radius below 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Reservoir
+    >>> from reservoir.stability import certify_loop
+    >>> res = Reservoir([[0.2]], [[1.0]], [0.1])
+    >>> certify_loop(res, ([[0.5]], [0.0]), include_input=False).holds
+    True
+    >>> certify_loop(res, ([[2.0]], [0.0]), include_input=False).holds
+    False
+    """
+    reservoir = as_reservoir(model)
+    loop = _Loop(reservoir, *_read_readout(model, readout, include_input), exog, clip)
+    return loop.certificate()
+
+
+def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, Array, bool]:
+    """Return coefficients, intercept and include_input, from the arguments or a fitted model."""
+    if readout is None:
+        if not hasattr(model, "coef_"):
+            raise TypeError(
+                "certify_loop needs a linear readout: give readout=(coef, intercept) with a "
+                "Reservoir, or a fitted ESNRegressor without readout=."
+            )
+        readout = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
+        # behind the weights of the states stand those of the inputs, if there are any
+        include_input = readout[0].shape[1] > as_reservoir(model).n_units
+    if include_input is None:
+        raise ValueError("include_input must say whether coef holds weights of the input.")
+    if callable(readout):
+        raise TypeError("certify_loop needs a linear readout, (coef, intercept); got a function.")
+    parts = as_pair("readout", readout)
+    coef, intercept = as_real("coef", parts[0]), as_real("intercept", parts[1])
+    if coef.ndim != 2 or not np.isfinite(coef).all() or not np.isfinite(intercept).all():
+        raise ValueError("coef must be a finite array of two dimensions, intercept finite.")
+    if not coef.size or intercept.shape not in ((), (len(coef),)):
+        raise ValueError(
+            f"coef must not be empty and intercept have shape ({len(coef)},); got {coef.shape}, "
+            f"{intercept.shape}."
+        )
+    return coef, np.broadcast_to(intercept, (len(coef),)), bool(include_input)
+
+
+class _Loop:
+    """The loop x' = (1 - a) x + a f(W x + V y + b), y' = C x' + D y + c, in double precision.
+
+    V holds the columns of W_in or W_fb that the outputs enter through. C, D and c are the readout's
+    weights of states and of outputs, and its constant. Outputs are clipped before they are fed
+    back, if there is a clip.
+    """
+
+    def __init__(
+        self,
+        reservoir: Reservoir,
+        coef: Array,
+        intercept: Array,
+        include_input: bool,
+        exog: Any,
+        clip: Any,
+    ) -> None:
+        # Which inputs the outputs are, and which are exogenous.
+        n, q = reservoir.n_units, len(coef)
+        n_columns = n + (reservoir.n_features if include_input else 0)
+        if coef.shape[1] != n_columns:
+            raise ValueError(f"coef must have shape ({q}, {n_columns}); got {coef.shape}.")
+        W_in = as_double(reservoir.W_in)
+        W_in = W_in.toarray() if sp.issparse(W_in) else W_in
+        through_weights = reservoir.W_fb is not None
+        n_fed = 0 if through_weights else q
+        if through_weights and reservoir.n_outputs != q:
+            raise ValueError(f"coef has {q} rows; W_fb has {reservoir.n_outputs} columns.")
+        if n_fed > reservoir.n_features:
+            raise ValueError(f"coef has {q} rows; W_in has {reservoir.n_features} columns.")
+        given = _read_exog(exog, reservoir.n_features - n_fed)
+        # The matrices of the loop. Exogenous inputs are constant: they go into b and c.
+        self.V = reservoir.W_fb.astype(float) if through_weights else W_in[:, :q]  # type: ignore[union-attr]
+        self.C, tail = coef[:, :n], coef[:, n:]
+        self.D = tail[:, :n_fed] if include_input and n_fed else np.zeros((q, q))
+        offset = W_in[:, n_fed:] @ given
+        self.c = intercept + (tail[:, n_fed:] @ given if include_input else 0.0)
+        network = read_network(reservoir, 0.0, 0.0)
+        self.network = network.biased(network.bias + offset)
+        # Rounding errors of b and c, which every pre-activation and every output is off by.
+        sums = np.abs(W_in[:, n_fed:]) @ np.abs(given) + np.abs(reservoir.bias)
+        self.z_error = (len(given) + 4) * EPS * sums + TINY
+        tails = np.abs(tail[:, n_fed:]) @ np.abs(given) if include_input else 0.0
+        self.y_error = (len(given) + 4) * EPS * (tails + np.abs(intercept)) + TINY
+        self.clip = _read_clip(clip, q)
+
+    def certificate(self) -> Certificate:
+        """Return what is proved: a box for states and outputs, and the contraction inside it."""
+        # What is known before any iteration: the activation's range, and a bound of the outputs.
+        net, n = self.network, self.network.n_units
+        reach = max(abs(net.enclosure.low), abs(net.enclosure.high))
+        limit = self._largest_outputs(reach)
+        low, high = np.full(n, net.enclosure.low), np.full(n, net.enclosure.high)
+        y_low, y_high = -limit, limit
+        gains = net.enclosure.slopes(np.full(n, -1e300), np.full(n, 1e300))[1]
+        rate, weights = np.inf, None
+        p_low = p_high = np.full(n, np.inf)
+        if np.isfinite(limit).all() and self._is_manageable(limit):
+            # Intersect the box of states and outputs with its image until it shrinks no more.
+            for _ in range(_MAX_ITER):
+                z_low, z_high, p_low, p_high = self._preactivation(low, high, y_low, y_high)
+                below, above = net.enclosure.values(z_low, z_high)
+                below, above = np.maximum(low, below), np.minimum(high, above)
+                change = max(np.max(below - low), np.max(high - above))
+                low, high = below, above
+                least, largest = self._outputs(low, high, y_low, y_high)
+                y_low, y_high = np.maximum(y_low, least), np.minimum(y_high, largest)
+                if change < 1e-9:
+                    break
+            # Contraction in a weighted maximum norm of states and outputs together.
+            gains = net.enclosure.slopes(z_low, z_high)[1]
+            rate, weights = perron_bound(self._comparison(gains), decide=None)
+        holds = bool(rate < 1)
+        return Certificate(
+            holds=holds,
+            rate=float(rate),
+            method="max_norm",
+            theorem=_THEOREM if holds else "none",
+            box=np.array([np.append(low, y_low), np.append(high, y_high)]),
+            gains=gains,
+            weights=weights if holds else None,
+            drive_min=p_low if np.isfinite(p_low).all() else np.full(n, -np.inf),
+            drive_max=p_high,
+        )
+
+    def _is_manageable(self, limit: Array) -> bool:
+        """Whether weights and outputs are so small that no sum or product overflows."""
+        parts = self.network.A, abs(self.V), abs(self.C), abs(self.D)
+        return (
+            all(is_small(part) for part in parts)
+            and max(limit.max(), np.abs(self.network.bias).max()) < LARGEST
+        )
+
+    def _largest_outputs(self, reach: float) -> Array:
+        """Return a bound of |y| in the end, infinite if none is found, for |x| <= `reach`."""
+        q = len(self.C)
+        forced = reach * np.abs(self.C).sum(axis=1) + np.abs(self.c) + self.y_error
+        slack = 1 + (self.C.shape[1] + 2 * q + 20) * EPS
+        clipped = self.clip is not None and np.isfinite(self.clip).all()
+        # Clipped on both sides: D multiplies outputs within the clip.
+        if clipped:
+            assert self.clip is not None
+            fed = np.maximum(np.abs(self.clip[0]), np.abs(self.clip[1]))
+            return (forced + np.abs(self.D) @ fed) * slack
+        # Else |y| <= |D| |y| + forced, which bounds y if |D| has spectral radius below 1.
+        radius, _ = perron_bound(np.abs(self.D))
+        if radius >= 1:
+            return np.full(q, np.inf)
+        bound = np.linalg.solve(np.eye(q) - np.abs(self.D), forced) * (1 + 1e-6)
+        # The solution is rounded: that it is a bound is verified.
+        inside = ((forced + np.abs(self.D) @ bound) * slack <= bound).all() and (bound > 0).all()
+        return bound if inside else np.full(q, np.inf)
+
+    def _fed(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return bounds of what is fed back, from bounds of the outputs."""
+        if self.clip is None:
+            return low, high
+        return np.clip(low, *self.clip), np.clip(high, *self.clip)
+
+    def _preactivation(
+        self, low: Array, high: Array, y_low: Array, y_high: Array
+    ) -> tuple[Array, Array, Array, Array]:
+        """Return bounds of the pre-activations, and of the part V y of them that is fed back."""
+        net = self.network
+        fed_low, fed_high = self._fed(y_low, y_high)
+        p_low, p_high = image_of_box(self.V, fed_low, fed_high)
+        z = net.W @ (0.5 * low + 0.5 * high) + net.bias
+        size = np.maximum(np.abs(p_low), np.abs(p_high))
+        radius = net.A @ (0.5 * high - 0.5 * low) + net.rounding(size) + self.z_error
+        return z - radius + p_low, z + radius + p_high, p_low, p_high
+
+    def _outputs(self, low: Array, high: Array, y_low: Array, y_high: Array) -> tuple[Array, Array]:
+        """Return bounds of the next outputs, from bounds of the states and of the last outputs."""
+        by_state = image_of_box(self.C, low, high)
+        by_output = image_of_box(self.D, *self._fed(y_low, y_high))
+        least, largest = by_state[0] + by_output[0] + self.c, by_state[1] + by_output[1] + self.c
+        error = self.y_error + 8 * EPS * (np.abs(least) + np.abs(largest) + np.abs(self.c))
+        return least - error, largest + error
+
+    def _comparison(self, gains: Array) -> Array:
+        """Return L with (|e'|, |g'|) <= L (|e|, |g|), e differences of states and g of outputs."""
+        net, (q, n) = self.network, self.C.shape
+        L = np.zeros((n + q, n + q))
+        A = net.A.toarray() if sp.issparse(net.A) else net.A
+        L[:n, :n] = scaled_rows(net.leak * gains, A)
+        L[np.arange(n), np.arange(n)] += 1 - net.leak
+        L[:n, n:] = (net.leak * gains)[:, None] * np.abs(self.V)
+        L[n:] = np.abs(self.C) @ L[:n]
+        L[n:, n:] += np.abs(self.D)
+        return L * (1 + (n + 12) * EPS)
+
+
+def _read_exog(exog: Any, n_exog: int) -> Array:
+    """Return the checked constant exogenous inputs, of shape (n_exog,); zeros for None."""
+    if exog is None:
+        return np.zeros(n_exog)
+    given = as_real("exog", exog)
+    if given.shape != (n_exog,) or not np.isfinite(given).all():
+        raise ValueError(f"exog must be finite, of shape ({n_exog},); got {given.shape}.")
+    return given
+
+
+def _read_clip(clip: Any, q: int) -> tuple[Array, Array] | None:
+    """Return the checked bounds of the clip, each of shape (n_outputs,), or None."""
+    limits = as_limits(clip, q, np.float64)
+    if limits is None:
+        return None
+    return np.broadcast_to(limits[0], (q,)), np.broadcast_to(limits[1], (q,))

@@ -1,0 +1,179 @@
+"""The known conditions for the echo state property, on the weights alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir.activations.enclosures import EPS
+from reservoir.scaling import spectral_radius
+from reservoir.stability._arguments import read_leak, read_matrix
+from reservoir.stability.proofs._best_scaling import best_scaling, leading_singular
+from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
+from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS
+from reservoir.stability.proofs._max_norm import perron_bound
+from reservoir.stability.proofs._two_norm import norm_bound
+
+
+@dataclass(frozen=True)
+class EchoStateConditions:
+    """Conditions on W and the leak rate; the sufficient ones hold where their number is below 1.
+
+    Attributes
+    ----------
+    spectral_radius : float
+        Of (1 - a) I + a W, the linearisation at the origin.
+    spectral_norm : float
+        Largest singular value of W [1]_.
+    abs_radius : float
+        Spectral radius of ``|W|``.
+    diagonal_schur : float
+        Least ``||P W P^-1||_2`` over diagonal P that a search has found; below 1, W is diagonally
+        Schur stable [2]_. Never above the two before.
+    sufficient : bool
+        Whether the echo state property is proved, for every input and bias: one of the last three
+        is below 1, rounding included.
+    necessary : bool
+        Whether the first is at most 1. Without bias and input a reservoir that fails it has no
+        echo state property [1]_; with a bias, or with inputs that keep away from zero, it may. At
+        exactly 1 it decides nothing: one tanh unit of gain 1 has the property.
+
+    References
+    ----------
+    .. [1] Jaeger (2001), GMD Report 148, proposition 3; with leak: Jaeger et al. (2007), Neural
+       Networks 20, proposition 2.
+    .. [2] Yildiz, Jaeger and Kiebel (2012), Neural Networks 35, theorem 4.1; with leak: definition
+       2.1 there, and theorem C3 of the page on stability.
+
+    Examples
+    --------
+    >>> from reservoir.stability import echo_state_conditions
+    >>> echo_state_conditions([[0.5, 0.0], [0.0, -0.8]]).margins["spectral_norm"]
+    0.1999...
+    """
+
+    spectral_radius: float
+    spectral_norm: float
+    abs_radius: float
+    diagonal_schur: float
+    sufficient: bool
+    necessary: bool
+
+    @property
+    def margins(self) -> dict[str, float]:
+        """By how much each number is below 1; negative where its condition fails."""
+        names = ("spectral_radius", "spectral_norm", "abs_radius", "diagonal_schur")
+        return {name: 1.0 - getattr(self, name) for name in names}
+
+    def __str__(self) -> str:
+        rows = (
+            ("necessary", "spectral_radius", "Jaeger (2001), prop. 3"),
+            ("sufficient", "spectral_norm", "Jaeger (2001), prop. 3"),
+            ("sufficient", "abs_radius", "theorem C2 with slopes of 1"),
+            ("sufficient", "diagonal_schur", "Yildiz et al. (2012), thm. 4.1"),
+        )
+        return "\n".join(
+            f"{kind:<11}{name:<16}{getattr(self, name):>9.4f} "
+            f"{_compared(kind, getattr(self, name))} 1".ljust(42)
+            + f"margin {self.margins[name]:>8.4f}  {source}"
+            for kind, name, source in rows
+        )
+
+
+def _compared(kind: str, value: float) -> str:
+    """Return how a condition's number compares with 1, as a sign.
+
+    The necessary condition allows a spectral radius of exactly 1; the sufficient ones do not.
+    """
+    if kind == "necessary":
+        return "<=" if value <= 1 else ">"
+    return "<" if value < 1 else ">="
+
+
+def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateConditions:
+    """Check the known necessary and sufficient conditions for the echo state property.
+
+    They depend on the weights alone. `certify` takes the bias and the range of the inputs into
+    account, and proves more.
+
+    Parameters
+    ----------
+    W : array or sparse array of shape (n_units, n_units)
+        Recurrent weights of units whose activation has slopes between 0 and 1, such as tanh. A
+        `Reservoir` or fitted estimator is refused: pass its W.
+    leak_rate : float or array of shape (n_units,) in (0, 1], per step, default=1.0
+
+    Returns
+    -------
+    EchoStateConditions
+        Print it for a table with margins and references.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If W is not square, complex, NaN or infinite, or a leak rate leaves (0, 1]; if a spectral
+        radius cannot be computed to its accuracy (`reservoir.scaling.SpectralRadiusError`).
+
+    Notes
+    -----
+    The sufficient conditions do not depend on the leak: with r the norm, differences decay at every
+    rate above ``1 - a_min (1 - r)``, unequal leaks included. They are proved by a Cholesky
+    factorisation with Rump's (2006) correction, or by bounds of Collatz and Wielandt; beyond 3000
+    units ``||B||^2 <= rho(|B'B|)`` stands for the former, which may fail to prove what is true.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.stability import echo_state_conditions
+    >>> found = echo_state_conditions(np.array([[0.5, 2.0], [0.0, 0.5]]))
+    >>> found.sufficient
+    True
+    >>> print(found)
+    necessary  spectral_radius    0.5000 <= 1 margin   0.5000  Jaeger (2001), prop. 3
+    sufficient spectral_norm      2.1180 >= 1 margin  -1.1180  Jaeger (2001), prop. 3
+    sufficient abs_radius         0.5000 < 1  margin   0.5000  theorem C2 with slopes of 1
+    sufficient diagonal_schur     0.5000 < 1  margin   0.5000  Yildiz et al. (2012), thm. 4.1
+    """
+    if hasattr(W, "reservoir_") or hasattr(W, "W_in"):
+        raise TypeError(
+            f"W must be a matrix; got {type(W).__name__}. Pass its W, for instance "
+            "echo_state_conditions(model.reservoir_.W, model.reservoir_.leak_rate)."
+        )
+    # The four numbers.
+    W = read_matrix(W)
+    leak = read_leak(leak_rate, W.shape[0])
+    A = abs(W)
+    abs_bound, v = perron_bound(A)
+    identity = sp.eye_array(W.shape[0], format="csr")
+    leaky = scaled_rows(leak, sp.csr_array(W)) + scaled_rows(1 - leak, identity)
+    norm = float(leading_singular(W)[1][0])
+    P, schur = best_scaling(W, A, v, norm)
+    # What is below 1 is proved, not only computed.
+    proved = abs_bound < 1 or _proved_below_one(W, np.ones(len(leak)), norm)
+    proved = proved or _proved_below_one(W, P, schur)
+    abs_radius = spectral_radius(A)
+    radius = spectral_radius(leaky)
+    return EchoStateConditions(
+        radius, norm, abs_radius, min(schur, norm, abs_radius), bool(proved), bool(radius <= 1)
+    )
+
+
+def _proved_below_one(W: Matrix, P: Array, value: float) -> bool:
+    """Whether ||P W P^-1||_2 < 1 is proved; `value` is the norm as computed."""
+    if value >= 1:
+        return False
+    B = scaled_matrix(np.ones(len(P)), W, P)
+    values = B.data if sp.issparse(B) else B
+    rounding = 8 * EPS * float(np.sqrt((values * values).sum()))  # in the entries of B
+    if W.shape[0] <= MAX_DENSE_UNITS:
+        return norm_bound(B, below=1.0) + rounding < 1
+    # Too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|), the rounding of the product added.
+    gram = B.T @ B
+    error = (float(np.diff(sp.csc_array(B).indptr).max()) + 8) * EPS
+    size = abs(B).T @ abs(B) * error
+    bound, _ = perron_bound(sp.csr_array(abs(gram) + size))
+    return float(np.sqrt(bound)) * (1 + 4 * EPS) + rounding < 1

@@ -1,0 +1,108 @@
+"""The network that the proofs are about: given weights, and a drive anywhere between two bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir.activations import Enclosure
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._arguments import as_double, as_reservoir, enclosure_of, read_range
+from reservoir.stability._rounding import LARGEST, TINY, is_small, row_sums
+
+MAX_DENSE_UNITS = 3000  # up to here proofs may form dense n_units x n_units matrices: 72 MB each
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalNetwork:
+    """A reservoir in double precision, with the interval that each unit's drive may lie in.
+
+    Its state x becomes (1 - a) x + a f(z), where z = W x + p + b is what the units receive, the
+    pre-activation: a is the leak rate, b the bias, and the drive p = W_in u + W_fb y may be any
+    vector between `drive_min` and `drive_max`, another one at every step.
+
+    Attributes
+    ----------
+    W : array or sparse array of shape (n_units, n_units)
+        The recurrent weights.
+    A : as W
+        Their absolute values.
+    drive_min, drive_max : arrays of shape (n_units,)
+        Bounds of p.
+    bias, leak : arrays of shape (n_units,)
+    enclosure : Enclosure
+        The range of f, and bounds of f and of its slope over intervals of z.
+    """
+
+    W: Matrix
+    A: Matrix
+    drive_min: Array
+    drive_max: Array
+    bias: Array
+    leak: Array
+    enclosure: Enclosure
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return self.W.shape[0]
+
+    @property
+    def row_sizes(self) -> Array:
+        """Number of weights that each row of W stores: the terms of that unit's sum in W x."""
+        if sp.issparse(self.W):
+            return np.diff(self.W.indptr).astype(float)
+        return np.full(self.n_units, float(self.n_units))
+
+    def rounding(self, drive_size: Array) -> Array:
+        """Return a bound of the rounding error of z, whatever the order of summation.
+
+        z is computed over a box of states as a centre and a radius; `drive_size` bounds ``|p|``.
+        The sum for unit i has as many terms as row i has weights, and six more for the centre, the
+        radius, the drive and the bias. Each operation loses at most 2^-53 of the sum of the terms'
+        absolute values; EPS is 2^-52, which leaves a margin of two.
+        """
+        reach = max(abs(self.enclosure.low), abs(self.enclosure.high), 1.0)
+        sizes = reach * row_sums(self.A) + drive_size + np.abs(self.bias)
+        return (self.row_sizes + 6) * EPS * sizes + TINY
+
+    def leaky_rate(self, r: float) -> float:
+        """Return the rate of the map with leak, rounded up, from the rate r of the map without.
+
+        Below 1 the slowest unit decides, 1 - a_min (1 - r); above 1 the fastest, with a_max.
+        """
+        a = self.leak.min() if r < 1 else self.leak.max()
+        return float(1 - a * (1 - r)) + 4 * EPS if np.isfinite(r) else np.inf
+
+    def biased(self, bias: Array) -> IntervalNetwork:
+        """Return the same network with another bias."""
+        return IntervalNetwork(
+            self.W, self.A, self.drive_min, self.drive_max, bias, self.leak, self.enclosure
+        )
+
+
+def read_network(model: Any, drive_min: ArrayLike, drive_max: ArrayLike) -> IntervalNetwork:
+    """Check a reservoir and the bounds of its drive, and return the network in double precision."""
+    reservoir = as_reservoir(model)
+    n_units = reservoir.n_units
+    low, high = read_range(drive_min, drive_max, n_units)
+    W = as_double(reservoir.W)
+    return IntervalNetwork(
+        W,
+        abs(W),
+        low,
+        high,
+        reservoir.bias.astype(float),
+        np.broadcast_to(np.asarray(reservoir.leak_rate, dtype=float), (n_units,)),
+        enclosure_of(reservoir.activation),
+    )
+
+
+def is_manageable(network: IntervalNetwork) -> bool:
+    """Whether weights, drive and bias are so small that no sum or product in a proof overflows."""
+    vectors = network.drive_min, network.drive_max, network.bias
+    return is_small(network.A) and all((np.abs(v) < LARGEST).all() for v in vectors)

@@ -1,0 +1,251 @@
+"""How far apart rounding may keep two trajectories for ever, under the same input.
+
+A computed trajectory follows the exact map with an error at each step. If two of them differ by e,
+then after a step by at most ``(1 - a) |e| + a d |W| |e| + 2 error``, where a is the leak rate and d
+the largest slopes in a box. So in the end ``|e| <= u`` for every u > 0 that satisfies
+``d |W| u + 2 error / a <= u``; the smallest such u that is found is the resolution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array
+from reservoir.activations.enclosures import EPS
+from reservoir.dynamics import Reservoir
+from reservoir.stability._rounding import OVERFLOWS
+from reservoir.stability.proofs._boxes import Box, interval_box, tube
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+
+_FUNCTION = 4.0  # relative error allowed to an activation function, in epsilons of the dtype
+_LEAKY = 2.0  # the same for (1 - a) x + a f: two products, two rounded factors, one sum
+_ROUNDS = 300  # of the iteration that approaches the smallest u from below
+_CLOSE = 0.01  # it stops once the correction that makes it a bound raises u by no more than this
+_REFINED = 40  # steps that lower a bound that is proved
+_Map = Callable[[Array], Array]
+
+
+class _Errors:
+    """Bounds of the rounding errors in a step of a reservoir, in its dtype.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    reservoir : Reservoir
+        The same network, in the dtype that it is run in.
+    terms : array of shape (n_units,)
+        Bounds of ``|W_in| |u| + |W_fb| |y|``, which the drive's rounding is proportional to.
+    """
+
+    def __init__(self, network: IntervalNetwork, reservoir: Reservoir, terms: Array) -> None:
+        info, leak = np.finfo(reservoir.dtype), network.leak
+        self.network, self.eps, self.tiny = network, float(info.eps), float(info.tiny)
+        self.leaky = bool((leak != 1).any())
+        # With a leak rate of a few epsilons (1 - a) x + a f rounds to x: the state hardly moves.
+        self.moves = not self.leaky or bool(leak.min() >= 8 * _LEAKY * self.eps)
+        self.n_terms = network.row_sizes + reservoir.n_features + reservoir.n_outputs + 4
+        self.given = terms + np.abs(network.bias)
+        reach = max(abs(network.enclosure.low), abs(network.enclosure.high))
+        # Bounds of the computed states in the end, by |x'| <= (1 - a + 2 eps) |x| + a |f|.
+        shrink = 1 - (_LEAKY * self.eps / leak.min() if self.leaky else 0.0)
+        self.reach = np.full(network.n_units, reach * (1 + 64 * self.eps) / max(shrink, 0.5))
+
+    def of_sum(self, size: Array) -> Array:
+        """Return a bound of the error of the pre-activation z for states with ``|x| <= size``.
+
+        A sum of n products, in any order, fused or not, is off by at most n / 2 epsilons times the
+        sum of the absolute values. The terms that are added to n cover the bias, the rounding of
+        the inputs and higher orders.
+        """
+        total = self.network.A @ size + self.given
+        return self.n_terms * (0.5 * self.eps * (1 + 1e-6) * total + self.tiny)
+
+    def of_value(self, size: Array) -> Array:
+        """Return a bound of the error of the state after a step, given z, divided by the leak rate.
+
+        It comes from the activation function, whose values are within `size`, and from the mean of
+        the old state and the new value.
+        """
+        leak = _LEAKY / self.network.leak if self.leaky else 0.0
+        return (_FUNCTION + leak) * self.eps * size + self.tiny
+
+    def between(self, box: Box) -> Array:
+        """Return a bound of what a step adds to the difference of two trajectories in the box.
+
+        It is divided by the leak rate. Each of the two trajectories may be off by an error of z,
+        times the slope, and by one of the value.
+        """
+        size = np.maximum(np.abs(box.low), np.abs(box.high))
+        return 2 * (1 + 1e-9) * (box.largest_slope * self.of_sum(size) + self.of_value(size))
+
+
+@OVERFLOWS
+def resolution(
+    certificate: Certificate, network: IntervalNetwork, reservoir: Reservoir, terms: Array
+) -> float | None:
+    """Return the largest difference between two trajectories, in any unit, that may last for ever.
+
+    None if nothing is certified, or the proof has no norm that shrinks at each step.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of `certify`, for the exact map.
+    network : IntervalNetwork
+    reservoir : Reservoir
+        The same network, in the dtype that it is run in.
+    terms : array of shape (n_units,)
+        Bounds of ``|W_in| |u| + |W_fb| |y|``.
+    """
+    if not certificate.holds or certificate.weights is None:
+        return None
+    errors = _Errors(network, reservoir, terms)
+    if not errors.moves:
+        return np.inf
+    # A box of the computed trajectories, which may leave that of the exact map, and in it the bound
+    # of the difference after a step, from one before.
+    reach = errors.reach
+    box = interval_box(network, pad=errors.of_sum(reach), margin=errors.of_value(reach))
+    pushed = errors.between(box)
+    M = scaled_rows(box.largest_slope, network.A)
+    slack = _slack(network)
+
+    def step(u: Array) -> Array:
+        return (M @ u) * slack + pushed
+
+    # A bound by the certificate's norm; no difference exceeds the widths of the box.
+    widths = (box.high - box.low) * (1 + 4 * EPS)
+    if certificate.method == "two_norm":
+        bound = _by_norm(certificate, network, box, pushed)
+    else:
+        bound = _by_moduli(step, certificate.weights)
+    return float(_refined(step, np.minimum(widths, bound)).max())
+
+
+@OVERFLOWS
+def cycle_resolution(
+    certificate: Certificate,
+    network: IntervalNetwork,
+    reservoir: Reservoir,
+    drives: Array,
+    terms: Array,
+) -> float | None:
+    """Return the same for a certificate of `certify_cycle`: the largest over all steps of a period.
+
+    `drives`, of shape (period, n_units), is the drive of each step.
+    """
+    if not certificate.holds or certificate.weights is None:
+        return None
+    errors = _Errors(network, reservoir, terms)
+    if not errors.moves:
+        return np.inf
+    leak, slack = network.leak, _slack(network)
+    reach = errors.reach
+    boxes = tube(network, drives, errors.of_sum(reach), margin=leak * errors.of_value(reach))
+    pushed = [leak * errors.between(box) for box in boxes]
+
+    # Bounds of the difference before each step, and after the last, from one before the first.
+    def phases(u: Array) -> list[Array]:
+        found = [u]
+        for box, push in zip(boxes, pushed, strict=True):
+            u = ((1 - leak) * u + leak * (box.largest_slope * (network.A @ u))) * slack + push
+            found.append(u)
+        return found
+
+    def period(u: Array) -> Array:
+        return phases(u)[-1]
+
+    # A bound before the first step that holds after a period, too; then those of all steps.
+    widths = (boxes[0].high - boxes[0].low) * (1 + 4 * EPS)
+    bound = _refined(period, np.minimum(widths, _by_moduli(period, certificate.weights)))
+    lasting = [
+        np.minimum(u, box.high - box.low) for u, box in zip(phases(bound)[:-1], boxes, strict=True)
+    ]
+    return float(np.max(lasting) * (1 + 4 * EPS))
+
+
+def _slack(network: IntervalNetwork) -> float:
+    """Return the factor that covers the rounding of a step of these bounds."""
+    return 1 + (float(network.row_sizes.max()) + 12) * EPS
+
+
+def _by_moduli(step: _Map, v: Array) -> Array:
+    """Return u with step(u) <= u, infinite if none is found.
+
+    `step` is u -> T u + c with T and c not negative, and v > 0 is such that T v <= r v with r < 1.
+    Iterated from c it approaches the smallest u from below. What is missing in the end is at most a
+    multiple of v, which is added; then step(u) <= u is checked, not trusted.
+    """
+    # Iterate from below until the multiple of v is small.
+    pushed = step(np.zeros_like(v))
+    gap = v - (step(v) - pushed)  # v - T v, at least (1 - r) v
+    u, rest = pushed, np.full_like(v, np.inf)
+    for _ in range(_ROUNDS):
+        new = step(u)
+        u, rest = new, new - u
+        if not np.isfinite(u).all():
+            return np.full_like(v, np.inf)
+        if not rest.any() or (rest <= 0.5 * _CLOSE * (u * (gap / v))).all():
+            break
+    # Try bounds from small to large: u itself, and with what is missing in two sizes.
+    share = np.where(rest > 0, rest / np.where(gap > 0, gap, np.nan), 0.0).max()
+    small = np.where(gap > 0, 1e-13 * u / np.where(gap > 0, gap, np.nan), np.inf).max()
+    for bound in (u, u * (1 + 1e-6) + 1.01 * share * v, u + (1.01 * share + small) * v):
+        if np.isfinite(bound).all() and (step(bound) <= bound).all():
+            return bound
+    return np.full_like(v, np.inf)
+
+
+def _by_norm(certificate: Certificate, network: IntervalNetwork, box: Box, pushed: Array) -> Array:
+    """Return bounds u of the differences that last, from the norm ||P e||_2 of theorem C3.
+
+    The norm is bounded first; each unit's bound is what it would be if it took all of the norm.
+    """
+    P, leak = certificate.weights, network.leak
+    assert P is not None
+    # 1 - r of the map without leak, less what the slopes of the wider box add to r.
+    wider = scaled_matrix(np.maximum(box.largest_slope - certificate.gains, 0.0), network.W, P)
+    values = wider.data if sp.issparse(wider) else wider
+    room = (1 - certificate.rate - 8 * EPS) / leak.min()
+    room = room * (1 - 4 * EPS) - float(np.sqrt((values * values).sum())) * (1 + 1e-9)
+    if not room > 0:
+        return np.full_like(P, np.inf)
+    # With equal leak rates the norm shrinks at each step.
+    if np.ptp(leak) == 0:
+        size = float(np.linalg.norm(P * pushed)) / room
+    else:
+        size = _filtered(P * leak * pushed, leak, room)
+    return size / P * (1 + 1e-9)
+
+
+def _filtered(errors: Array, leak: Array, room: float) -> float:
+    """Return a bound of ||P e||_2 for unequal leak rates, by the proof of theorem C3 for these.
+
+    There the norm is summed over time with weights s^-t, s < 1, in which unit i is a filter of gain
+    ``a_i / (s - 1 + a_i)``, and errors that recur at every step add up to ``1 / sqrt(1 - s^2)``
+    times one of them. Each s gives a bound; the least of 49 is taken. `errors` are P times the
+    errors of a step, and `room` is 1 - r.
+    """
+    best = np.inf
+    for share in np.linspace(0.02, 0.98, 49):
+        below = share * leak.min() * room  # this is 1 - s: the proof needs it below a_min (1 - r)
+        left = 1 - (1 - room) * float((leak / (leak - below)).max())
+        if left > 0 and below > 0:
+            size = float(np.linalg.norm(errors / (leak - below)))
+            best = min(best, size / (left * np.sqrt(below * (2 - below))))
+    return best * (1 + 1e-6)
+
+
+def _refined(step: _Map, bound: Array) -> Array:
+    """Lower a bound u with step(u) <= u: step(u) is one, too, and so is the minimum of both."""
+    for _ in range(_REFINED):
+        new = np.minimum(bound, step(bound))
+        if (new >= 0.999 * bound).all():
+            return new
+        bound = new
+    return bound

@@ -1,0 +1,167 @@
+"""Boxes narrowed by zonotopes, which keep track of how the units depend on each other.
+
+A zonotope is the set of all ``centre + G s`` with every ``|s_k| <= 1``; the columns of G are its
+generators. A box forgets that two units move together; a zonotope does not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._rounding import TINY
+from reservoir.stability.proofs._boxes import Box, boxed
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+
+_STILL = 1e-6  # the iteration stops once no bound narrows by more; all bounds are valid on the way
+_GENERATORS = 6  # at most so many per unit: the smallest are replaced by a box that holds them
+_FEWEST_STEPS = 8  # the first steps narrow nothing: they turn the box into a zonotope
+_PERIODS = 10  # at most so many periods of a drive are followed
+
+
+class _Zonotope:
+    """A zonotope that holds the state of a network, advanced step by step.
+
+    What is not linear, and all rounding, is put into one more box of generators at each step.
+    """
+
+    def __init__(self, network: IntervalNetwork, low: Array, high: Array, leak: Array) -> None:
+        self.network, self.leak = network, leak
+        self.centre = 0.5 * low + 0.5 * high
+        self.G = np.diag(0.5 * high - 0.5 * low + EPS * (np.abs(low) + np.abs(high)))
+        self.factor = (network.row_sizes + 6) * EPS
+
+    def step(
+        self, z_low: Array, z_high: Array, drive: Array, radius: Array, shared: Array
+    ) -> tuple[Array, Array]:
+        """Advance by one step, and return bounds of the pre-activations z in it.
+
+        Parameters
+        ----------
+        z_low, z_high : arrays of shape (n_units,)
+            Known bounds of z, which those of the zonotope are intersected with.
+        drive : array of shape (n_units,)
+            The centre of the drive.
+        radius : array of shape (n_units,)
+            What each unit's drive may differ by, independently of the others.
+        shared : array of shape (n_units, n_generators)
+            Generators of the drive that the units have in common.
+        """
+        # Bounds of z: the image of the zonotope under W, plus drive, bias and rounding.
+        net, leak = self.network, self.leak
+        spread = np.abs(self.G).sum(axis=1)
+        z = net.W @ self.centre + drive + net.bias
+        size = np.abs(drive) + np.abs(shared).sum(axis=1) + np.abs(net.bias)
+        error = self.factor * (net.A @ (np.abs(self.centre) + spread) + size) + TINY
+        own = radius * (1 + 4 * EPS) + error
+        Gz = np.hstack([net.W @ self.G, shared])
+        reach = np.abs(Gz).sum(axis=1) * (1 + (Gz.shape[1] + 6) * EPS) + own
+        z_low = np.maximum(z_low, z - reach - EPS * np.abs(z))
+        z_high = np.minimum(z_high, z + reach + EPS * np.abs(z))
+        # The activation is linear between these bounds, slope z + middle, up to a remainder.
+        slope, middle, remainder = net.enclosure.lines(z_low, z_high)
+        # Add to it each unit's own part of the drive and the rounding, here and in the step below.
+        remainder = leak * (remainder + slope * own * (1 + 4 * EPS))
+        lost = slope * (np.abs(z) + reach) + np.abs(middle) + np.abs(self.centre) + spread + 1.0
+        remainder += 8 * EPS * lost
+        # The zonotope after the step.
+        kept = 1 - leak
+        Gz *= (leak * slope)[:, None]
+        if kept.any():
+            Gz[:, : self.G.shape[1]] += kept[:, None] * self.G
+        self.centre = kept * self.centre + leak * (slope * z + middle)
+        self.G = _reduced(Gz, remainder)
+        return z_low, z_high
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether nothing has overflowed."""
+        return bool(np.isfinite(self.centre).all() and np.isfinite(self.G).all())
+
+
+def _reduced(G: Array, remainder: Array) -> Array:
+    """Append a box to the generators; the smallest of them go into it if they are too many."""
+    n_units, n_generators = G.shape
+    room = (_GENERATORS - 1) * n_units
+    if n_generators > room:
+        order = np.argsort(-np.abs(G).sum(axis=0), kind="stable")
+        dropped = np.abs(G[:, order[room:]]).sum(axis=1)
+        remainder = remainder + dropped * (1 + (n_generators + 6) * EPS)
+        G = G[:, order[:room]]
+    return np.hstack([G, np.diag(remainder * (1 + 4 * EPS))])
+
+
+def zonotope_box(
+    network: IntervalNetwork, box: Box, inputs: tuple[Array, Array] | None = None
+) -> Box:
+    """Narrow the box of `interval_box`, which holds for all inputs in a range.
+
+    If all leak rates are equal the zonotope follows the map without leak: its image is convex, and
+    the distance of the leaky trajectory to it decays. Otherwise it follows the leaky map.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    box : Box
+    inputs : (centre, generators), optional
+        The set of drives, as `shared_inputs` returns it. Without it each unit's drive is taken to
+        vary independently.
+
+    Returns
+    -------
+    Box
+        Every trajectory comes arbitrarily close to it, but one that starts inside may leave it for
+        a while. The given box if the zonotope grows beyond all bounds.
+    """
+    # The drive: shared generators, or a radius for each unit.
+    p_low, p_high = network.drive_min, network.drive_max
+    if inputs is None:
+        drive, radius = 0.5 * p_low + 0.5 * p_high, 0.5 * p_high - 0.5 * p_low
+        shared = np.zeros((network.n_units, 0))
+        radius = radius + 2 * EPS * (np.abs(p_low) + np.abs(p_high))
+    else:
+        (drive, shared), radius = inputs, np.zeros(network.n_units)
+    # Follow the zonotope until it narrows no more.
+    equal = bool((network.leak == network.leak[0]).all())
+    leak = np.ones_like(network.leak) if equal else network.leak
+    zonotope = _Zonotope(network, box.low, box.high, leak)
+    z_low, z_high = box.z_low, box.z_high
+    for k in range(int(40 / max(leak.min(), 0.1))):
+        before = z_low, z_high
+        z_low, z_high = zonotope.step(z_low, z_high, drive, radius, shared)
+        if not zonotope.is_finite:
+            return box
+        gain = max(np.max(z_low - before[0]), np.max(before[1] - z_high))
+        if k >= _FEWEST_STEPS and gain < _STILL:
+            break
+    # Bounds of z are bounds of the states, too.
+    below, above = network.enclosure.values(z_low, z_high)
+    low, high = np.maximum(box.low, below), np.minimum(box.high, above)
+    return boxed(network, low, high, z_low, z_high)
+
+
+def zonotope_tube(
+    network: IntervalNetwork, boxes: list[Box], drives: Array, error: Array
+) -> list[Box]:
+    """Narrow the pre-activations and slopes of the boxes of `tube`, given its `drives` and `error`.
+
+    The bounds of the states are left as they are.
+    """
+    zonotope = _Zonotope(network, boxes[0].low, boxes[0].high, network.leak)
+    none = np.zeros((network.n_units, 0))
+    bounds = [(box.z_low, box.z_high) for box in boxes]
+    for k in range(_PERIODS):
+        gain = 0.0
+        for t, drive in enumerate(drives):
+            before = bounds[t]
+            bounds[t] = zonotope.step(*before, drive, error, none)
+            change = np.max(bounds[t][0] - before[0]), np.max(before[1] - bounds[t][1])
+            gain = max(gain, *change)
+        if not zonotope.is_finite:
+            return boxes
+        if (k + 1) * len(drives) >= _FEWEST_STEPS and gain < _STILL:
+            break
+    return [
+        boxed(network, box.low, box.high, *ends) for box, ends in zip(boxes, bounds, strict=True)
+    ]

@@ -1,0 +1,70 @@
+"""Sequences to learn from, and how they are put into batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training.bptt import Batch, make_batch
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Sequences to learn from.
+
+    Parameters
+    ----------
+    inputs : sequence of arrays of shape (n_steps_i, n_features)
+    targets : sequence of arrays of shape (n_steps_i, n_outputs), or with `last` (n_outputs,)
+    weights : sequence of arrays of shape (n_steps_i,), or with `last` of numbers, optional
+    starts : array of shape (n_sequences, state_size), optional
+        The state before each sequence; zeros by default.
+    last : bool, default=False
+        Whether a sequence has one target, for its last step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.trainer import Data
+    >>> len(Data([np.ones((3, 1))], [np.ones((3, 1))]))
+    1
+    """
+
+    inputs: Sequence[Array]
+    targets: Sequence[Array]
+    weights: Sequence[Array] | None = None
+    starts: Array | None = None
+    last: bool = False
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def batch(self, index: Array) -> tuple[Batch, Array | None]:
+        """Return the sequences of an index side by side, and the states before them."""
+        of = [int(i) for i in index]
+        batch = make_batch(
+            [self.inputs[i] for i in of],
+            [self.targets[i] for i in of],
+            weights=None if self.weights is None else [self.weights[i] for i in of],
+            last=self.last,
+        )
+        return batch, None if self.starts is None else self.starts[index]
+
+    def by_length(self, size: int) -> list[Array]:
+        """Return the indices in groups of a size and of like lengths: little is padded."""
+        order = np.argsort([len(X) for X in self.inputs], kind="stable")
+        return [order[i : i + size] for i in range(0, len(order), size)]
+
+    def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
+        """Return groups of a size and of like lengths, in an order that the generator draws."""
+        n = len(self)
+        if n <= size:
+            return [np.arange(n)]
+        mixed = generator.permutation(n)
+        lengths = np.array([len(self.inputs[i]) for i in mixed])
+        order = mixed[np.argsort(lengths, kind="stable")]
+        groups = [order[i : i + size] for i in range(0, n, size)]
+        return [groups[i] for i in generator.permutation(len(groups))]

@@ -1,0 +1,248 @@
+"""Measuring weights on all the data: the loss, the readout that suits them best, the record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from reservoir.readouts import GramAccumulator
+from reservoir.training._data import Data
+from reservoir.training._objective import Objective
+from reservoir.training.bptt import Network, forward
+from reservoir.training.least_squares._regression import choose_ridge
+from reservoir.training.losses import invert_output, loss_of
+from reservoir.training.params import Params
+
+_CHUNK_STEPS = 2048  # at a time, where only the loss is wanted
+_TAU = 0.05  # of the readout that is solved for, as in least squares
+
+
+@dataclass(eq=False)
+class Training:
+    """What training leaves behind.
+
+    Parameters
+    ----------
+    params : dict of arrays
+        The best weights seen.
+    losses : list of float
+        The loss over the training data, penalties on weights included: at the start, and after
+        each epoch.
+    validation_losses : list of float
+        The same on the validation data, without penalties, if there is any.
+    best_epoch : int
+        Where `params` come from; 0 is the start.
+    trouble : str
+        Why training ended before its time, if it did; empty otherwise.
+    optimizer_state : object
+        Where the optimizer stands.
+
+    Examples
+    --------
+    >>> from reservoir.training.trainer import Training
+    >>> Training({}, [0.5]).n_epochs
+    0
+    """
+
+    params: Params
+    losses: list[float]
+    validation_losses: list[float] = field(default_factory=list)
+    best_epoch: int = 0
+    trouble: str = ""
+    optimizer_state: Any = None
+
+    @property
+    def n_epochs(self) -> int:
+        """Epochs done."""
+        return len(self.losses) - 1
+
+    @property
+    def criterion(self) -> list[float]:
+        """What the best iterate is chosen by: validation if there is any."""
+        return self.validation_losses or self.losses
+
+
+Report = Callable[[Training], None]
+
+
+def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32) -> float:
+    """Return the mean loss over all targets of all sequences.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+    data : Data
+    batch_size : int, default=32
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.trainer import Data, data_loss
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> data_loss(network, weights, Data([np.zeros((2, 1))], [np.ones((2, 1))]))
+    1.0
+    """
+    return _play(network, params, data, batch_size, sums=False)[0]
+
+
+def refit_readout(
+    network: Network, params: Params, data: Data, *, batch_size: int = 32, tau: float = 0.05
+) -> Params:
+    """Return weights whose readout is solved for, given the states: ridge, penalty by GCV.
+
+    Parameters
+    ----------
+    network : Network
+    params : dict of arrays
+        Not changed.
+    data : Data
+    batch_size : int, default=32
+    tau : float, default=0.05
+        The largest penalty within ``1 + tau`` of the best score is taken.
+
+    Returns
+    -------
+    dict of arrays
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.initializers import initialize
+    >>> from reservoir.training.trainer import Data, data_loss, refit_readout
+    >>> network = Network(SimpleCell(30), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1]])
+    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
+    >>> solved = refit_readout(network, params, data)
+    >>> data_loss(network, solved, data) < 0.1 * data_loss(network, params, data)
+    True
+    """
+    return _solved(params, _play(network, params, data, batch_size, sums=True)[1], tau)
+
+
+def _play(
+    network: Network, params: Params, data: Data, batch_size: int, *, sums: bool
+) -> tuple[float, GramAccumulator]:
+    """Run over the data; return the mean loss and, if asked, the sums a readout is solved from."""
+    gram = GramAccumulator(network.shapes()["coef"][1], network.n_outputs)
+    total = weight = 0.0
+    for index in data.by_length(batch_size):
+        batch, state = data.batch(index)
+        for chunk in batch.chunks(_CHUNK_STEPS):
+            trace, features, scores = forward(network, params, chunk, state)
+            state = trace.end
+            if len(scores) == 0:
+                continue
+            value = loss_of(scores, chunk.targets, network.output, network.loss, chunk.weights)
+            total += value * chunk.total_weight
+            weight += chunk.total_weight
+            if sums:
+                latent = invert_output(chunk.targets.astype(np.float64), network.output)
+                gram.update(features, latent, chunk.weights)
+    return total / weight, gram
+
+
+def _solved(params: Params, gram: GramAccumulator, tau: float, least: float = 0.0) -> Params:
+    """Return weights with a readout solved for, under a penalty of `least` or more."""
+    coef, intercept, chosen = choose_ridge(gram, tau)
+    if chosen < least:
+        solution = gram.solve(least)
+        coef, intercept = solution.coef, solution.intercept
+    dtype = params["coef"].dtype
+    return {**params, "coef": coef.astype(dtype), "intercept": intercept.astype(dtype)}
+
+
+@dataclass
+class Evaluator:
+    """Measures weights at the end of each epoch, keeps the best in a `Training`, and reports it.
+
+    Parameters
+    ----------
+    objective : Objective
+    data : Data
+    validation : Data or None
+        Where given, its loss decides which weights are best.
+    batch_size : int
+    tol : float
+        Improvements by less than this share of the best loss do not count.
+    refit : bool
+        Whether to solve for the readout, where the loss is the squared error.
+    report : callable or None
+        Called with the `Training` so far, at the start and after each epoch.
+    unchanged : int, default=0
+        Epochs since the last improvement that counts.
+    """
+
+    objective: Objective
+    data: Data
+    validation: Data | None
+    batch_size: int
+    tol: float
+    refit: bool
+    report: Report | None
+    unchanged: int = 0
+
+    def begin(self, params: Params) -> Training:
+        """Return a training that has not begun: the losses at the start."""
+        done = self._record(params, self._loss(params))
+        if self.report is not None:
+            self.report(done)
+        return done
+
+    def end_epoch(self, done: Training, params: Params) -> Params:
+        """Solve for the readout if that helps, measure, keep what is best.
+
+        Returns the weights from which training goes on.
+        """
+        network = self.objective.network
+        # the loss, under the readout as it is or the one that is solved for
+        refit = self.refit and network.loss == "mse" and network.output != "softmax"
+        loss, gram = _play(network, params, self.data, self.batch_size, sums=refit)
+        loss += self.objective.penalty(params)
+        if refit and np.isfinite(loss):
+            # what the penalty on the readout asks of a ridge, whose errors are summed, not averaged
+            least = self.objective.l2 / 2 * network.n_outputs * gram.weight
+            solved = _solved(params, gram, _TAU, least)
+            other = self._loss(solved)
+            if other < loss:
+                params, loss = solved, other
+        # the record, and whether this epoch counts as an improvement
+        best, now = done.criterion[done.best_epoch], self._record(params, loss)
+        done.losses += now.losses
+        done.validation_losses += now.validation_losses
+        value = done.criterion[-1]
+        if value < best:
+            done.params, done.best_epoch = now.params, done.n_epochs
+        self.unchanged = 0 if value < best - self.tol * abs(best) else self.unchanged + 1
+        if self.report is not None:
+            self.report(done)
+        return params
+
+    def loss_of_zero_scores(self, params: Params) -> float:
+        """Return the loss, penalties aside, of the same network under a readout of zeros."""
+        zeros = {name: np.zeros_like(params[name]) for name in ("coef", "intercept")}
+        return data_loss(self.objective.network, {**params, **zeros}, self.data, self.batch_size)
+
+    def _loss(self, params: Params) -> float:
+        loss = data_loss(self.objective.network, params, self.data, self.batch_size)
+        return loss + self.objective.penalty(params)
+
+    def _record(self, params: Params, loss: float) -> Training:
+        done = Training({name: array.copy() for name, array in params.items()}, [loss])
+        if self.validation is not None:
+            network = self.objective.network
+            done.validation_losses = [data_loss(network, params, self.validation, self.batch_size)]
+        return done

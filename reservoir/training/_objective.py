@@ -1,0 +1,89 @@
+"""What gradient training lowers: the loss, penalties on weights, gradient control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.training.bptt import Batch, Network, loss_and_gradient
+from reservoir.training.gradient_control import GradientControl, control_penalty
+from reservoir.training.optimizers import Optimizer, OptimizerState
+from reservoir.training.params import Params, global_norm, unflatten
+from reservoir.training.regularizers import penalty
+
+
+@saved
+@dataclass(frozen=True)
+class Objective:
+    """The mean loss of a network, an elastic net on its weights, and gradient control.
+
+    Parameters
+    ----------
+    network : Network
+    l1, l2 : float, default=0
+        As in `reservoir.training.regularizers.penalty`.
+    clip_norm : float or None, default=None
+        The longest gradient that is taken as it is; longer ones are scaled to that norm.
+    control : GradientControl, optional
+    """
+
+    network: Network
+    l1: float = 0.0
+    l2: float = 0.0
+    clip_norm: float | None = None
+    control: GradientControl | None = None
+
+    def penalty(self, params: Params) -> float:
+        """Return the elastic net's value."""
+        return penalty(params, l1=self.l1, l2=self.l2)[0]
+
+    def loss_and_gradient(
+        self, params: Params, batch: Batch, state: Array | None, generator: np.random.Generator
+    ) -> tuple[float, Params, Array]:
+        """Return loss and control on a batch, their gradient, and the end states.
+
+        The generator draws the steps that are controlled.
+        """
+        network, control = self.network, self.control
+        if control is None or control.weight == 0:
+            return loss_and_gradient(network, params, batch, state)
+        return loss_and_gradient(
+            network,
+            params,
+            batch,
+            state,
+            control=lambda now, trace: control_penalty(
+                network.cell, now, trace, control, generator
+            ),
+        )
+
+    def gradient(self, params: Params, grads: Params) -> Array:
+        """Add the elastic net's gradient to that of the loss; return one vector, clipped."""
+        if self.l1 or self.l2:
+            _, more = penalty(params, l1=self.l1, l2=self.l2)
+            grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
+        gradient = np.concatenate([grads[name].ravel() for name in params])
+        norm = global_norm({"all": gradient})
+        if self.clip_norm is None or not self.clip_norm < norm < np.inf:
+            return gradient
+        return gradient * gradient.dtype.type(self.clip_norm / norm)
+
+    def step(
+        self,
+        optimizer: Optimizer,
+        state: OptimizerState,
+        params: Params,
+        loss: float,
+        grads: Params,
+    ) -> tuple[Params, OptimizerState] | None:
+        """Return weights and the optimizer's state after a step down the gradient.
+
+        None if the loss or the gradient is not finite.
+        """
+        gradient = self.gradient(params, grads)
+        if not (np.isfinite(loss) and np.isfinite(gradient).all()):
+            return None
+        return optimizer.update(params, unflatten(gradient, params), state)

@@ -1,0 +1,86 @@
+"""Cells that run on their own outputs, and fixed points of any cell."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from reservoir._typing import Array
+from reservoir._validation import caller_level
+from reservoir.dynamics.closed_loop import as_limits, loop_limit
+from reservoir.training.bptt import Network
+from reservoir.training.cells import Cell
+from reservoir.training.params import Params
+
+_STEADY_STEPS = 10_000
+
+
+def run_gated_loop(
+    network: Network,
+    params: Params,
+    readout: Any,
+    n_steps: int,
+    *,
+    initial_state: Array,
+    initial_output: Array,
+    exog: Array | None = None,
+    clip: Any = None,
+) -> tuple[Array, Array, int]:
+    """Run on own outputs; parameters and returns as in `run_closed_loop`, with the sound steps."""
+    dtype = params["coef"].dtype
+    if not callable(readout):
+        coef, intercept = (np.asarray(part, dtype=dtype) for part in readout)
+
+        def say(features: Array) -> Array:
+            return coef @ features + intercept
+
+    else:
+        say = readout
+    limit, width = loop_limit(dtype), network.cell.width
+    output, state = np.asarray(initial_output, dtype=dtype), np.asarray(initial_state, dtype=dtype)
+    outputs = np.empty((n_steps, output.size), dtype)
+    limits = as_limits(clip, output.size, dtype)
+    for k in range(n_steps):
+        fed = output if limits is None else np.clip(output, *limits)
+        x = fed if exog is None else np.concatenate([fed, exog[k]]).astype(dtype)
+        trace = network.cell.forward(params, x[None, None], state[None])
+        features = trace.states[1, 0]
+        if network.include_input:
+            features = np.concatenate([features[:width], x])
+        new = np.asarray(say(features), dtype=dtype)
+        if not (np.abs(new) < limit).all():
+            outputs[k:] = outputs[k - 1] if k else output
+            return outputs, state, k
+        outputs[k] = output = new
+        state = trace.end[0]
+    return outputs, state.copy(), n_steps
+
+
+def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool = False) -> Array:
+    """Return the state that a constant input leads to from zero; zeros, with a warning, if none.
+
+    Before there are weights: zeros.
+    """
+    if params is None:
+        return np.zeros(cell.state_size, u.dtype)
+    tolerance = 50 * np.finfo(u.dtype).eps
+    constant, state = np.tile(u, (100, 1, 1)), np.zeros((1, cell.state_size), u.dtype)
+    for _ in range(_STEADY_STEPS // len(constant)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            state = cell.forward(params, constant, state).end
+            following = cell.forward(params, constant[:1], state).end
+        if not np.isfinite(following).all():
+            break
+        if np.abs(following - state).max() <= tolerance * max(1.0, np.abs(state).max()):
+            return state[0]
+    if not quiet:
+        warnings.warn(
+            f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
+            "first row; starting from zeros.",
+            ConvergenceWarning,
+            stacklevel=caller_level(),
+        )
+    return np.zeros(cell.state_size, u.dtype)

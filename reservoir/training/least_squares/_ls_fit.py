@@ -1,0 +1,217 @@
+"""`ls_fit`: layer-wise steps while they gain, then steps along back-propagated displacements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reservoir._typing import RandomState
+from reservoir._validation import check_choice, check_count, check_number
+from reservoir.training.cells import Cell
+from reservoir.training.least_squares._bay import bay_fit
+from reservoir.training.least_squares._cell_as_layer import Layer, layer_of, open_gates
+from reservoir.training.least_squares._credit import CreditSteps
+from reservoir.training.least_squares._iterate import (
+    Iterate,
+    LeastSquaresResult,
+    begin,
+    better,
+    conclude,
+    with_readout,
+)
+from reservoir.training.least_squares._regression import choose_ridge
+from reservoir.training.least_squares._state_targets import (
+    layer_weights,
+    mixed_targets,
+    recurrent_gram,
+    toward,
+)
+from reservoir.training.least_squares._task import Task, make_task
+from reservoir.training.params import Params
+
+METHODS = ("mixed", "bay2017")
+_STEPS = (0.7, 0.35, 0.175, 0.0875)
+_LITERAL_STEP = 0.1
+_WORTH = 0.15  # a layer-wise step that gains less than this share is followed by credit steps
+_TOL = 1e-3
+
+
+def layer_step(
+    task: Task,
+    layer: Layer,
+    iterate: Iterate,
+    *,
+    tau: float,
+    delta: float,
+    steps: tuple[float, ...] = _STEPS,
+) -> Iterate | None:
+    """Return the iterate after one layer-wise step that lowers the error; None if none does."""
+    targets = mixed_targets(task, layer, iterate, delta)
+    coef, intercept, _ = choose_ridge(recurrent_gram(task, iterate, targets), tau)
+    goal = layer_weights(task, layer, coef, intercept)
+    for step in steps:
+        candidate = with_readout(task, toward(iterate.params, layer, goal, step), tau)
+        if candidate is not None and better(task, candidate, iterate):
+            return candidate
+    return None
+
+
+def mixed_fit(
+    task: Task, params: Params, *, n_iter: int, tau: float, delta: float, credit: bool
+) -> LeastSquaresResult:
+    """Iterate on a task; weights and rows are known to be sound."""
+    layer = layer_of(task.cell)
+    iterate = begin(task, params if layer is None else open_gates(task.cell, params), tau)
+    errors = [iterate.mse]
+    credit_steps = CreditSteps(task, tau)
+    for _ in range(n_iter):
+        by_layer = layer is not None
+        new = None if layer is None else layer_step(task, layer, iterate, tau=tau, delta=delta)
+        if credit and (new is None or new.error > (1 - _WORTH) * iterate.error):
+            layer = None
+        if new is None and credit:
+            new, by_layer = credit_steps.step(iterate), False
+        if new is None:
+            break
+        before, iterate = iterate.error, new
+        errors.append(new.mse)
+        if iterate.error > (1 - _TOL) * before and not (by_layer and credit):
+            break
+    return conclude(task, params, iterate, errors, tau)
+
+
+def ls_fit(
+    params: Params,
+    X: Any,
+    Y: Any,
+    *,
+    output: str = "identity",
+    n_iter: int = 8,
+    tau: float = 0.05,
+    method: str = "mixed",
+    washout: int = 0,
+    cell: Cell | None = None,
+    include_input: bool = False,
+    credit: bool = True,
+    delta: float = 0.3,
+    target: str = "step",
+    sample_weight: Any = None,
+    holdout: float = 0.0,
+    random_state: RandomState = 0,
+) -> LeastSquaresResult:
+    """Fit all weights of a recurrent network by least squares, layer by layer.
+
+    Each iteration fits the recurrent layer to states that would give the targets, moves toward
+    that fit, refits the readout exactly, and keeps the result only if the error of the simulated
+    network drops and the network still forgets where it started. Where such steps no longer gain
+    15 %, `credit` lets the iterations that are left follow back-propagated displacements
+    (`credit_fit`). The module's docstring has the equations.
+
+    Parameters
+    ----------
+    params : dict of arrays
+        Where to begin: "W_in" (g n_units, n_features), "W" (g n_units, n_units), "bias"
+        (g n_units,) with g gates, what else the cell has, and if there is a readout "coef"
+        (n_outputs, n_units [+ n_features]) and "intercept" (n_outputs,). A random reservoir will
+        do. Not changed. Gates of LSTM and GRU are opened first: gate weights 0, biases +-6.
+    X : array of shape (n_samples, n_features), (n_sequences, n_steps, n_features), or list
+        Inputs: one sequence, several of one length, or a list of 2-D arrays of any lengths.
+    Y : arrays of shape (n_samples, n_outputs), in the same container
+        Targets, in the range of the output function; with ``target="last"`` one array of shape
+        (n_sequences, n_outputs).
+    output : {"identity", "tanh", "logistic", "softmax"}, default="identity"
+        What stands behind the readout.
+    n_iter : int, default=8
+        Iterations at most. 0 fits the readout alone.
+    tau : float, default=0.05
+        Each regression takes the largest penalty whose cross-validation score is within 1 + tau of
+        the least. Larger: smaller weights, less noise fitted, a larger error.
+    method : {"mixed", "bay2017"}, default="mixed"
+        "bay2017": the printed recipe, for comparison: step .1, no penalties, no guards. It begins
+        from the given readout.
+    washout : int, default=0
+        Rows at the start of each sequence that are left out of the regressions and errors. From
+        zeros, one-dimensional tasks need about 50.
+    cell : Cell, optional
+        Default: ``SimpleCell(n_units)``, tanh. Layer-wise steps take `SimpleCell` with
+        activation "tanh", "logistic" or "identity", with or without a leak, `GRUCell` and
+        `LSTMCell`; other activations take credit steps alone.
+    include_input : bool, default=False
+        Whether the readout sees [h, x].
+    credit : bool, default=True
+        Whether credit steps may follow. False: layer-wise steps alone, without a backward pass.
+    delta : float in [0, 1], default=0.3
+        Where the target states lie, between those nearest to the present ones (0) and those of
+        least norm (1).
+    target : {"step", "last"}, default="step"
+    sample_weight : array or list, one number per row of Y, optional
+        Rows of weight 0, or False, drive the network, and are left out of both regressions and of
+        the errors. They may hold any finite target.
+    holdout : float in [0, 1), default=0.0
+        Share of the data whose error decides what is kept: whole sequences drawn at random if
+        there are enough, else the end of each. The readout is fitted to all rows at the end.
+    random_state : int, Generator or RandomState, default=0
+        Draws the start states that have to be forgotten, and the sequences held out.
+
+    Returns
+    -------
+    LeastSquaresResult
+        ``(params, history, n_accepted)``. Its error is never above that of the given weights, on
+        the rows that decide.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, shapes disagree, a value is NaN or infinite, targets are outside the
+        range of the output function, no rows are left, or the given network diverges.
+    TypeError
+        If `params` is no dict of arrays, or a number is of the wrong type.
+
+    References
+    ----------
+    A. Bay, "Stable Limit Cycles and Least Squares Initialization of Recurrent Neural Networks"
+    (thesis), Politecnico di Torino 2017, chapter 5, eqs. (5.1) to (5.7).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.least_squares import ls_fit
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(500, 4))
+    >>> Y = np.tanh(X[:, :2] - 2 * X[:, 2:] * np.roll(X[:, :2], 1, axis=0))
+    >>> start = {
+    ...     "W_in": 0.3 * rng.normal(size=(20, 4)),
+    ...     "W": 0.3 * rng.normal(size=(20, 20)),
+    ...     "bias": 0.3 * rng.normal(size=20),
+    ... }
+    >>> result = ls_fit(start, X, Y, output="tanh", washout=1)
+    >>> sorted(result.params), bool(result.history[-1] < 0.3 * result.history[0])
+    (['W', 'W_in', 'bias', 'coef', 'intercept'], True)
+    """
+    check_choice("method", method, METHODS)
+    check_count("n_iter", n_iter, minimum=0)
+    check_number("tau", tau, low=0.0)
+    check_number("delta", delta, low=0.0, high=1.0)
+    task, weights = make_task(
+        params,
+        X,
+        Y,
+        cell=cell,
+        output=output,
+        include_input=include_input,
+        washout=washout,
+        target=target,
+        sample_weight=sample_weight,
+        holdout=holdout,
+        random_state=random_state,
+    )
+    layer = layer_of(task.cell)
+    if layer is None and (method == "bay2017" or not credit):
+        raise ValueError(
+            f"{task.cell} has no layer-wise step: it needs SimpleCell with activation 'tanh', "
+            "'logistic' or 'identity', GRUCell or LSTMCell. Use method='mixed' with credit=True."
+        )
+    if method == "bay2017":
+        assert layer is not None
+        opened = open_gates(task.cell, weights)
+        return bay_fit(task, layer, opened, n_iter, _LITERAL_STEP)
+    return mixed_fit(task, weights, n_iter=n_iter, tau=tau, delta=delta, credit=credit)

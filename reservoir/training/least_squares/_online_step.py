@@ -1,0 +1,142 @@
+"""`ls_online_step`: one relaxed step on a window of recent rows, then the readout."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import check_number
+from reservoir.training.cells import Cell
+from reservoir.training.least_squares._cell_as_layer import gates_stand_open, layer_of
+from reservoir.training.least_squares._credit import CreditSteps
+from reservoir.training.least_squares._iterate import measure, simulate, with_readout
+from reservoir.training.least_squares._ls_fit import layer_step
+from reservoir.training.least_squares._task import make_task
+from reservoir.training.params import Params
+
+
+class OnlineStep(NamedTuple):
+    """What one step on a window has come to.
+
+    Attributes
+    ----------
+    params : dict of arrays
+    state : array of shape (n_sequences, state_size)
+        State at the end of the window, of these weights.
+    mse : float
+        Mean squared error on the window.
+    kept : {"layer", "readout", "none"}
+        What was changed: all weights, the readout alone, or nothing.
+
+    Examples
+    --------
+    >>> from reservoir.training.least_squares import OnlineStep
+    >>> OnlineStep._fields
+    ('params', 'state', 'mse', 'kept')
+    """
+
+    params: Params
+    state: Array
+    mse: float
+    kept: str
+
+
+def ls_online_step(
+    params: Params,
+    X: Any,
+    Y: Any,
+    *,
+    output: str = "identity",
+    step: float = 0.1,
+    delta: float = 0.05,
+    tau: float = 0.05,
+    state: Any = None,
+    washout: int = 0,
+    cell: Cell | None = None,
+    include_input: bool = False,
+    credit: bool = False,
+    sample_weight: Any = None,
+    random_state: RandomState = 0,
+) -> OnlineStep:
+    """Adapt a network to a window of recent rows by one relaxed least-squares step.
+
+    The recurrent layer moves a tenth of the way to its regression on the window, then the readout
+    is refitted there. Three models are compared on the window: that one, the given one with its
+    readout refitted, and the given one; the best is returned, so the error on the window never
+    rises. Where a step of full length does not beat the refitted readout, a half and a quarter are
+    tried. (Repeating the printed recipe on short windows diverges.)
+
+    Parameters
+    ----------
+    params, X, Y, output, tau, washout, cell, include_input, sample_weight, random_state
+        As in `ls_fit`; X and Y are the window. `params` needs a readout. Gates are left as they
+        are: those of LSTM and GRU that are not open take the readout alone.
+    step : float in (0, 1], default=0.1
+        How far to go toward the regression's weights.
+    delta : float in [0, 1], default=0.05
+        As in `ls_fit`; smaller, because states should stay near those before.
+    credit : bool, default=False
+        Whether a step of `credit_fit` follows: more accurate, and more than twice as long.
+    state : array of shape (state_size,) or (n_sequences, state_size), optional
+        State before the window's first row; default: zeros, and then a washout helps.
+
+    Returns
+    -------
+    OnlineStep
+        ``(params, state, mse, kept)``.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `ls_fit`, and if `state` has the wrong shape.
+
+    References
+    ----------
+    A. Bay (thesis), Politecnico di Torino 2017, section 5.3, made safe.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.least_squares import ls_fit, ls_online_step
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(600, 3))
+    >>> Y = np.cumsum(X, axis=1) * np.linspace(1, 2, 600)[:, None]  # a gain that drifts
+    >>> start = {"W_in": rng.normal(size=(10, 3)), "W": np.zeros((10, 10)), "bias": np.zeros(10)}
+    >>> model = ls_fit(start, X[:300], Y[:300])
+    >>> new = ls_online_step(model.params, X[300:], Y[300:])
+    >>> new.kept, new.state.shape
+    ('layer', (1, 10))
+    """
+    check_number("step", step, low=0.0, high=1.0, low_open=True)
+    check_number("delta", delta, low=0.0, high=1.0)
+    check_number("tau", tau, low=0.0)
+    task, weights = make_task(
+        params,
+        X,
+        Y,
+        cell=cell,
+        output=output,
+        include_input=include_input,
+        washout=washout,
+        sample_weight=sample_weight,
+        random_state=random_state,
+        start=state,
+    )
+    given = measure(task, weights, simulate(task, weights))
+    if given is None:
+        raise ValueError("The states that params produce on X diverge. Scale X or W down.")
+    refitted = with_readout(task, weights, tau)
+    best, kept = given, "none"
+    if refitted is not None and refitted.mse < best.mse:
+        best, kept = refitted, "readout"
+    layer = layer_of(task.cell)
+    if layer is not None and gates_stand_open(task.cell, weights):
+        lengths = (step, step / 2, step / 4)
+        moved = layer_step(task, layer, best, tau=tau, delta=delta, steps=lengths)
+        if moved is not None:
+            best, kept = moved, "layer"
+    if credit:
+        moved = CreditSteps(task, tau).step(best)
+        if moved is not None:
+            best, kept = moved, "layer"
+    return OnlineStep(best.params, best.trace.end, best.mse, kept)

@@ -1,0 +1,38 @@
+"""Real-time recurrent learning: the exact gradient after every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.training.online._learner import Learner
+from reservoir.training.params import Params
+from reservoir.training.rtrl import Sensitivities, rtrl_start, rtrl_step
+
+
+@saved
+class RealTimeRecurrentLearning(Learner):
+    """After each row a step down its gradient, which is carried forward with the state."""
+
+    def __init__(self, *settings: Any) -> None:
+        super().__init__(*settings)
+        self.rows_at_once = 1
+        rtrl_start(self.network)  # refuses cells that have gates
+
+    def restart(self, state: Array) -> None:
+        self.derivatives = rtrl_start(self.network, state).derivatives
+
+    def learn(
+        self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
+    ) -> tuple[float, Params, Array]:
+        before = Sensitivities(state, self.derivatives)
+        target = None if n_skipped else targets[0]
+        loss, grads, after = rtrl_step(self.network, params, before, rows[0], target)
+        state, self.derivatives = after
+        if not n_skipped:
+            moved = self.descent.step(params, loss, grads)
+            if moved is None:  # derivatives that overflowed are of no further use
+                self.restart(state)
+            params = moved or params
+        return loss, params, state

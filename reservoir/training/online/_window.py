@@ -1,0 +1,56 @@
+"""The last rows of a sequence, for learners that look back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.training.bptt import Batch, Network, forward, make_batch
+from reservoir.training.losses import loss_of
+from reservoir.training.params import Params
+
+
+@saved
+class Window:
+    """The last rows of a sequence, their targets, and the state before the first of them.
+
+    Parameters
+    ----------
+    network : Network
+    state : array of shape (state_size,)
+        Where the sequence begins.
+    """
+
+    def __init__(self, network: Network, state: Array) -> None:
+        self.network, self.start = network, state
+        self.inputs = np.zeros((0, network.n_features), state.dtype)
+        self.targets = np.zeros((0, network.n_outputs), state.dtype)
+        self.n_skipped = 0  # rows at its beginning that are not learned from
+
+    def forget(self, params: Params, state: Array, n_kept: int) -> None:
+        """Drop all but the last `n_kept` rows; `state` is the one after the last of them."""
+        gone = max(len(self.inputs) - n_kept, 0)
+        if gone == len(self.inputs):
+            self.start = state
+        elif gone:
+            run = self.network.cell.forward(params, self.inputs[:gone, None], self.start[None])
+            self.start = run.end[0]
+        self.inputs, self.targets = self.inputs[gone:], self.targets[gone:]
+        self.n_skipped = max(self.n_skipped - gone, 0)
+
+    def add(self, rows: Array, targets: Array, n_skipped: int) -> Batch:
+        """Append rows; return the window as a batch whose targets are those of the new rows."""
+        washout = len(self.inputs) + n_skipped
+        self.inputs = np.concatenate([self.inputs, rows])
+        self.targets = np.concatenate([self.targets, targets])
+        self.n_skipped += n_skipped
+        return make_batch([self.inputs], [self.targets], washout=washout)
+
+    def play(self, params: Params, batch: Batch) -> tuple[float, Array]:
+        """Return the mean loss over the batch's targets, NaN if none, and the state after it."""
+        trace, _, scores = forward(self.network, params, batch, self.start[None])
+        if len(scores) == 0:
+            return np.nan, trace.end[0]
+        loss = loss_of(scores, batch.targets, self.network.output, self.network.loss)
+        return loss, trace.end[0]

@@ -1,0 +1,93 @@
+"""First-order optimizers: what a gradient does to the weights.
+
+An `Optimizer` is data: a rule of a few lines for one flat vector, what the rule starts from, its
+numbers, and a learning rate. A new one is a rule and a constructor, in `_plain.py`, `_adaptive.py`
+or a file beside them, and a line in `OPTIMIZERS`. Where torch has the same optimizer, the same
+defaults give the same path.
+
+Examples
+--------
+>>> import numpy as np
+>>> from reservoir.training.optimizers import adam
+>>> optimizer = adam(learning_rate=0.1)
+>>> weights = {"W": np.array([[1.0, -2.0]])}
+>>> state = optimizer.init(weights)
+>>> for _ in range(200):  # the minimum of W^2 / 2 is at 0
+...     weights, state = optimizer.update(weights, {"W": weights["W"]}, state)
+>>> bool(np.abs(weights["W"]).max() < 1e-3)
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from reservoir._validation import check_choice
+from reservoir.training.optimizers._adaptive import adadelta, adagrad, adam, nadam, rmsprop
+from reservoir.training.optimizers._plain import momentum, nesterov, sgd
+from reservoir.training.optimizers._update import LearningRate, Optimizer, OptimizerState
+
+__all__ = [
+    "OPTIMIZERS",
+    "Optimizer",
+    "OptimizerState",
+    "adadelta",
+    "adagrad",
+    "adam",
+    "get_optimizer",
+    "momentum",
+    "nadam",
+    "nesterov",
+    "rmsprop",
+    "sgd",
+]
+
+#: The optimizers that estimators know by name.
+OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
+    "sgd": sgd,
+    "momentum": momentum,
+    "nesterov": nesterov,
+    "adagrad": adagrad,
+    "adadelta": adadelta,
+    "rmsprop": rmsprop,
+    "adam": adam,
+    "nadam": nadam,
+}
+
+
+def get_optimizer(
+    name: str, learning_rate: LearningRate | None = None, *, warmup: int = 0
+) -> Optimizer:
+    """Return an optimizer by its name in `OPTIMIZERS`.
+
+    Parameters
+    ----------
+    name : str
+    learning_rate : float, above 0, or callable of the number of updates done, optional
+        Default: the optimizer's own.
+    warmup : int, default=0
+        Updates over which the step grows to its full length; see `Optimizer`.
+
+    Returns
+    -------
+    Optimizer
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the name is not known, or a number outside its range.
+
+    Examples
+    --------
+    >>> from reservoir.training.optimizers import get_optimizer
+    >>> get_optimizer("nadam").learning_rate
+    0.002
+    >>> get_optimizer("adm")
+    Traceback (most recent call last):
+    ...
+    ValueError: optimizer='adm' is not known. Did you mean 'adam' or 'nadam'? Known: ...
+    """
+    build = OPTIMIZERS[check_choice("optimizer", name, OPTIMIZERS)]
+    optimizer = build() if learning_rate is None else build(learning_rate)
+    return replace(optimizer, warmup=warmup)
