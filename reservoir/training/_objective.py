@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.training.bptt import Batch, Network, loss_and_gradient
+from reservoir.training.bptt import Batch, Control, Network, loss_and_gradient
 from reservoir.training.gradient_control import GradientControl, control_penalty
 from reservoir.training.optimizers import Optimizer, OptimizerState
 from reservoir.training.params import Params, global_norm, unflatten
@@ -47,18 +48,12 @@ class Objective:
 
         The generator draws the steps that are controlled.
         """
-        network, control = self.network, self.control
-        if control is None or control.weight == 0:
-            return loss_and_gradient(network, params, batch, state)
-        return loss_and_gradient(
-            network,
-            params,
-            batch,
-            state,
-            control=lambda now, trace: control_penalty(
-                network.cell, now, trace, control, generator
-            ),
-        )
+        control: Control | None = None
+        if self.control is not None and self.control.weight > 0:
+            control = partial(
+                control_penalty, self.network.cell, control=self.control, generator=generator
+            )
+        return loss_and_gradient(self.network, params, batch, state, control=control)
 
     def gradient(self, params: Params, grads: Params) -> Array:
         """Add the elastic net's gradient to that of the loss; return one vector, clipped."""

@@ -179,29 +179,21 @@ def make_batch(
     padded = np.zeros((n_steps, n, inputs[0].shape[1]), inputs[0].dtype)
     for i, X in enumerate(inputs):
         padded[: len(X), i] = X
-    steps = np.concatenate(
-        [[len(X) - 1] if last else np.arange(washout, len(X)) for X in inputs]
-    ).astype(np.int64)
-    of = np.repeat(np.arange(n), 1 if last else np.maximum(lengths - washout, 0))
+    # steps with a target, sequence by sequence, as rows of the flattened (n_steps, n_sequences)
+    firsts = lengths - 1 if last else np.full(n, washout)
+    steps = [np.arange(*ends) for ends in zip(firsts, lengths, strict=True)]
+    rows = np.concatenate([at * n + i for i, at in enumerate(steps)])
     parts = [np.atleast_2d(Y) if last else Y[washout:] for Y in targets]
     values = np.concatenate(parts).astype(padded.dtype, copy=False)
-    heavy = None
+    # in the order of time, without those of weight 0
+    order, row_weights = np.argsort(rows), None
     if weights is not None:
-        heavy = np.concatenate([np.atleast_1d(w) if last else w[washout:] for w in weights]).astype(
-            padded.dtype
-        )
-        kept = heavy > 0
-        steps, of, values, heavy = steps[kept], of[kept], values[kept], heavy[kept]
-        if (heavy == 1).all():
-            heavy = None
-    rows = steps * n + of
-    order = np.argsort(rows)
-    if len(rows) == n_steps * n:
-        whole: Array | None = None
-    else:
-        whole = rows[order]
-    heavy = None if heavy is None else heavy[order]
-    return Batch(padded, lengths, np.ascontiguousarray(values[order]), whole, heavy)
+        each = np.concatenate([np.atleast_1d(w) if last else w[washout:] for w in weights])
+        order = order[each.astype(padded.dtype)[order] > 0]
+        row_weights = each.astype(padded.dtype)[order]
+        row_weights = None if (row_weights == 1).all() else row_weights
+    targeted = None if len(order) == n_steps * n else rows[order]
+    return Batch(padded, lengths, np.ascontiguousarray(values[order]), targeted, row_weights)
 
 
 def _check_pairs(inputs: Sequence[Array], targets: Sequence[Array], last: bool) -> None:

@@ -36,16 +36,7 @@ from reservoir.training.cell_loops import FROM_VALUES, curvature, slope
 from reservoir.training.loop_engines import loops_for
 from reservoir.training.params import Params
 
-__all__ = [
-    "CELLS",
-    "Cell",
-    "GRUCell",
-    "LSTMCell",
-    "SimpleCell",
-    "Trace",
-    "curvature",
-    "slope",
-]
+__all__ = ["CELLS", "Cell", "GRUCell", "LSTMCell", "SimpleCell", "Trace", "curvature", "slope"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +129,7 @@ class Cell(ABC):
 
     @abstractmethod
     def forward(
-        self,
-        params: Params,
-        X: Array,
-        state: Array | None = None,
-        lengths: Array | None = None,
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs.
 
@@ -270,11 +257,7 @@ class SimpleCell(Cell):
         return slopes if leak is None else slopes * leak
 
     def forward(
-        self,
-        params: Params,
-        X: Array,
-        state: Array | None = None,
-        lengths: Array | None = None,
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         U = project(X, params["W_in"], params["bias"])
@@ -371,11 +354,7 @@ class LSTMCell(Cell):
         return {**shapes, "peephole": (3, n)} if self.peephole else shapes
 
     def forward(
-        self,
-        params: Params,
-        X: Array,
-        state: Array | None = None,
-        lengths: Array | None = None,
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         n = self.n_units
@@ -468,11 +447,7 @@ class GRUCell(Cell):
         }
 
     def forward(
-        self,
-        params: Params,
-        X: Array,
-        state: Array | None = None,
-        lengths: Array | None = None,
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         G = project(X, params["W_in"], params["bias"])

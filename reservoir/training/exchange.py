@@ -183,9 +183,8 @@ def _torch_kind(cell: Cell) -> tuple[str, dict[str, Any]]:
     if isinstance(cell, SimpleCell) and cell.leaks() is None and cell.activation in _ACTIVATIONS:
         return "RNN", {"nonlinearity": cell.activation}
     if isinstance(cell, LSTMCell):
-        why = (
-            'peephole=True: torch.nn.LSTM has no peepholes. Train with peephole=False (cell="lstm")'
-        )
+        why = "peephole=True: torch.nn.LSTM has no peepholes. Train with peephole=False"
+        why += ' (cell="lstm")'
     elif isinstance(cell, SimpleCell) and cell.leaks() is not None:
         why = f"leak_rate={cell.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
     elif isinstance(cell, SimpleCell):
@@ -283,11 +282,7 @@ def _check_recurrent(recurrent: Any) -> None:
     refusals = (
         (recurrent.num_layers > 1, f"num_layers={recurrent.num_layers}", "one layer is read"),
         (recurrent.bidirectional, "bidirectional=True", "one direction is read"),
-        (
-            recurrent.proj_size > 0,
-            f"proj_size={recurrent.proj_size}",
-            "states are read unprojected",
-        ),
+        (recurrent.proj_size, f"proj_size={recurrent.proj_size}", "states are read unprojected"),
         (recurrent.dropout > 0, f"dropout={recurrent.dropout}", "there is none here"),
     )
     for refused, what, why in refusals:

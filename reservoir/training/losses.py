@@ -129,29 +129,31 @@ class Loss(NamedTuple):
     targets: tuple[float, ...] | None = None
 
 
+def _cross_entropy(z: Array, y: Array) -> Array:
+    return -(y * log_softmax(z, axis=-1))
+
+
+def _slope_of_cross_entropy(z: Array, y: Array) -> Array:
+    return softmax(z, axis=-1) * y.sum(axis=-1, keepdims=True) - y
+
+
+def _hinge(p: Array, y: Array) -> Array:
+    return np.maximum(1 - y * p, 0)
+
+
+def _slope_of_hinge(p: Array, y: Array) -> Array:
+    return np.where(1 - y * p > 0, -y, 0).astype(p.dtype)
+
+
 #: Losses by name, each a `Loss`.
 LOSSES: dict[str, Loss] = {
     "mse": Loss(lambda p, y: np.square(p - y), lambda p, y: (p - y) * 2),
     "mae": Loss(lambda p, y: np.abs(p - y), lambda p, y: np.sign(p - y)),
     "bce": Loss(
-        lambda z, y: np.logaddexp(0, z) - y * z,
-        lambda z, y: expit(z) - y,
-        outputs=("logistic",),
-        of_scores=True,
+        lambda z, y: np.logaddexp(0, z) - y * z, lambda z, y: expit(z) - y, ("logistic",), True
     ),
-    "cross_entropy": Loss(
-        lambda z, y: -(y * log_softmax(z, axis=-1)),
-        lambda z, y: softmax(z, axis=-1) * y.sum(axis=-1, keepdims=True) - y,
-        outputs=("softmax",),
-        of_scores=True,
-        summed=True,
-    ),
-    "hinge": Loss(
-        lambda p, y: np.maximum(1 - y * p, 0),
-        lambda p, y: np.where(1 - y * p > 0, -y, 0).astype(p.dtype),
-        outputs=("identity", "tanh"),
-        targets=(-1, 1),
-    ),
+    "cross_entropy": Loss(_cross_entropy, _slope_of_cross_entropy, ("softmax",), True, True),
+    "hinge": Loss(_hinge, _slope_of_hinge, ("identity", "tanh"), targets=(-1, 1)),
 }
 
 

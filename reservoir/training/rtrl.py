@@ -90,11 +90,7 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
 
 
 def rtrl_step(
-    network: Network,
-    params: Params,
-    memory: Sensitivities,
-    x: Array,
-    y: Array | None = None,
+    network: Network, params: Params, memory: Sensitivities, x: Array, y: Array | None = None
 ) -> tuple[float, Params, Sensitivities]:
     """Take one step; return its loss, the gradient of that, and what the next step needs.
 
@@ -162,11 +158,7 @@ def _advance(network: Network, params: Params, memory: Sensitivities, x: Array) 
 
 
 def rtrl_gradient(
-    network: Network,
-    params: Params,
-    X: Array,
-    Y: Array,
-    memory: Sensitivities | None = None,
+    network: Network, params: Params, X: Array, Y: Array, memory: Sensitivities | None = None
 ) -> tuple[float, Params, Sensitivities]:
     """Return the mean loss over a series and its gradient: what back-propagation returns.
 

@@ -265,11 +265,7 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
 
 #: The schedules that estimators know by name: ``f(learning_rate, n_steps)``.
 SCHEDULES: dict[str, Callable[..., Schedule]] = {
-    "constant": constant,
-    "step": step,
-    "exponential": exponential,
-    "inverse": inverse,
-    "cosine": cosine,
+    build.__name__: build for build in (constant, step, exponential, inverse, cosine)
 }
 
 

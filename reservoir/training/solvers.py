@@ -106,14 +106,8 @@ def train_lbfgs(
 
     options = {"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 1e-10}
     with np.errstate(over="ignore", invalid="ignore"):
-        minimize(
-            value_and_gradient,
-            start.astype(np.float64),
-            jac=True,
-            method="L-BFGS-B",
-            callback=after,
-            options=options,
-        )
+        x0 = start.astype(np.float64)
+        minimize(value_and_gradient, x0, (), "L-BFGS-B", True, callback=after, options=options)
     return done
 
 

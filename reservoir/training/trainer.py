@@ -24,6 +24,8 @@ from reservoir.training.params import Params, flatten
 
 __all__ = ["Data", "Training", "data_loss", "refit_readout", "train"]
 
+Batches = Iterable[tuple[Batch, Array | None]]  # with the states before them
+
 _LOST, _SHORTER, _LONGER, _SHORTEST = 2.0, 0.2, 1.3, 1e-8  # see _Steps
 _DIVERGED = 1e3  # times the loss at the start, or that of outputs 0, whichever is larger
 
@@ -115,7 +117,7 @@ def train(
         with np.errstate(over="ignore", invalid="ignore"):
             # all sequences once, and a measurement of where that has led
             batches = map(data.batch, data.groups(batch_size, generator))
-            moved = _epoch(steps, now, batches, truncation, generator)
+            moved = steps.play(now, batches, truncation, generator)
             if moved is None:
                 done.trouble = f"in epoch {epoch} the loss or its gradient overflowed"
                 return done
@@ -149,18 +151,31 @@ class _Steps:
         self.state = optimizer.init(params)
         self.scale = 1.0
 
-    def take(self, params: Params, loss: float, grads: Params) -> Params | None:
-        """Return the weights after a step; None if the loss or its gradient is not finite."""
+    def play(
+        self, params: Params, batches: Batches, truncation: int | None, rng: np.random.Generator
+    ) -> Params | None:
+        """Return the weights after a step for each chunk; None where something overflowed."""
+        for batch, state in batches:
+            for chunk in batch.chunks(truncation):
+                if len(chunk.targets) == 0:
+                    state = loss_value(self.objective.network, params, chunk, state)[1]
+                    continue
+                loss, grads, state = self.objective.loss_and_gradient(params, chunk, state, rng)
+                moved = self._step(params, loss, grads)
+                if moved is None:
+                    return None
+                params = moved
+        return params
+
+    def _step(self, params: Params, loss: float, grads: Params) -> Params | None:
         done = self.objective.step(self.optimizer, self.state, params, loss, grads)
         if done is None:
             return None
         moved, self.state = done
         if self.scale == 1:
             return moved
-        return {
-            name: old + old.dtype.type(self.scale) * (moved[name] - old)
-            for name, old in params.items()
-        }
+        scale = params["coef"].dtype.type(self.scale)
+        return {name: old + scale * (moved[name] - old) for name, old in params.items()}
 
     def go_back(self, done: Training, evaluator: Evaluator) -> bool:
         """Return whether the next epoch starts from the best weights, and scale its steps."""
@@ -173,24 +188,3 @@ class _Steps:
         if lost and self.scale > _SHORTEST:
             evaluator.unchanged -= 1
         return True
-
-
-def _epoch(
-    steps: _Steps,
-    params: Params,
-    batches: Iterable[tuple[Batch, Array | None]],
-    truncation: int | None,
-    generator: np.random.Generator,
-) -> Params | None:
-    """Play batches chunk by chunk, a step after each; None where something overflowed."""
-    for batch, state in batches:
-        for chunk in batch.chunks(truncation):
-            if len(chunk.targets) == 0:
-                state = loss_value(steps.objective.network, params, chunk, state)[1]
-                continue
-            value, grads, state = steps.objective.loss_and_gradient(params, chunk, state, generator)
-            moved = steps.take(params, value, grads)
-            if moved is None:
-                return None
-            params = moved
-    return params

@@ -28,6 +28,7 @@ from reservoir.training.least_squares._iterate import (
     better,
     conclude,
     look,
+    regressors,
     scores,
     with_readout,
 )
@@ -114,13 +115,13 @@ def _shorten(candidate: Iterate | None, iterate: Iterate, slope: float) -> float
 
 def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)] over all rows that are no padding."""
-    before, inputs = as_rows(iterate.trace.states[:-1]), as_rows(task.batch.inputs)
-    nothing = np.zeros((len(before), 1))
+    rows = task.ran()
+    nothing = np.zeros((len(rows), 1))
     parts = (
-        ((inputs[take] / task.input_scale, before[take]), nothing[where], None)
-        for where, take in blocks(task.ran())
+        (regressors(task, iterate.trace, take), nothing[where], None)
+        for where, take in blocks(rows)
     )
-    return sum_rows(parts, inputs.shape[1] + before.shape[1], 1)
+    return sum_rows(parts, task.network.n_features + task.cell.width, 1)
 
 
 def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) -> Params:

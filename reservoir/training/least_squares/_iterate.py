@@ -135,7 +135,14 @@ def _seen(
         yield places[where], look(task, trace, take)
 
 
+def regressors(task: Task, trace: Trace, take: Any) -> tuple[Array, Array]:
+    """Return what the recurrent layer sees at some steps: inputs over their spread, h(t-1)."""
+    inputs, before = as_rows(task.batch.inputs), as_rows(trace.states[:-1])
+    return inputs[take] / task.input_scale, before[take]
+
+
 def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
+    """Return what the readout sees at some steps."""
     states = as_rows(trace.states[1:])[take]
     if task.network.include_input:
         return states, as_rows(task.batch.inputs)[take]
@@ -163,9 +170,7 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
     params, starts = iterate.params, _start_states(task, iterate.trace)
     with np.errstate(over="ignore", invalid="ignore"):
         end = task.cell.forward(
-            params,
-            np.repeat(pieces, len(starts), axis=1),
-            np.tile(starts, (len(places), 1)),
+            params, np.repeat(pieces, len(starts), axis=1), np.tile(starts, (len(places), 1))
         ).states[-1]
         groups = end.reshape(len(places), len(starts), -1)
         coef = params["coef"][:, : end.shape[1]] / task.scale[:, None]

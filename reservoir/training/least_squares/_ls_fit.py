@@ -28,7 +28,6 @@ from reservoir.training.least_squares._state_targets import (
 from reservoir.training.least_squares._task import Task, make_task
 from reservoir.training.params import Params
 
-METHODS = ("mixed", "bay2017")
 _STEPS = (0.7, 0.35, 0.175, 0.0875)
 _LITERAL_STEP = 0.1
 _WORTH = 0.15  # a layer-wise step that gains less than this share is followed by credit steps
@@ -187,7 +186,7 @@ def ls_fit(
     >>> sorted(result.params), bool(result.history[-1] < 0.3 * result.history[0])
     (['W', 'W_in', 'bias', 'coef', 'intercept'], True)
     """
-    check_choice("method", method, METHODS)
+    check_choice("method", method, ("mixed", "bay2017"))
     check_count("n_iter", n_iter, minimum=0)
     check_number("tau", tau, low=0.0)
     check_number("delta", delta, low=0.0, high=1.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
 from reservoir.training._cell_parts import as_rows
 from reservoir.training.least_squares._cell_as_layer import Layer
-from reservoir.training.least_squares._iterate import Iterate
+from reservoir.training.least_squares._iterate import Iterate, regressors
 from reservoir.training.least_squares._regression import sum_rows
 from reservoir.training.least_squares._task import Task, blocks, take_of
 from reservoir.training.params import Params
@@ -116,16 +115,13 @@ def backward_states(task: Task, layer: Layer, iterate: Iterate) -> Targets:
 
 def recurrent_gram(task: Task, iterate: Iterate, targets: Targets) -> GramAccumulator:
     """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets."""
-    before, inputs = as_rows(iterate.trace.states[:-1]), as_rows(task.batch.inputs)
-
-    def part(where: slice, take: Any) -> tuple[tuple[Array, ...], Array, Array | None]:
-        places = task.fit[where]
-        regressors = (inputs[take] / task.input_scale, before[take])
-        return regressors, targets(places), task.weights(places)
-
-    n_units, n_features = before.shape[1], inputs.shape[1]
-    parts = (part(where, take) for where, take in blocks(task.steps(task.fit)))
-    return sum_rows(parts, n_features + n_units, n_units)
+    width, n_features = task.cell.width, task.network.n_features
+    rows = ((task.fit[where], take) for where, take in blocks(task.steps(task.fit)))
+    parts = (
+        (regressors(task, iterate.trace, take), targets(places), task.weights(places))
+        for places, take in rows
+    )
+    return sum_rows(parts, n_features + width, width)
 
 
 def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Params:

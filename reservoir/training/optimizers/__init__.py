@@ -45,14 +45,8 @@ __all__ = [
 
 #: The optimizers that estimators know by name.
 OPTIMIZERS: dict[str, Callable[..., Optimizer]] = {
-    "sgd": sgd,
-    "momentum": momentum,
-    "nesterov": nesterov,
-    "adagrad": adagrad,
-    "adadelta": adadelta,
-    "rmsprop": rmsprop,
-    "adam": adam,
-    "nadam": nadam,
+    build.__name__: build
+    for build in (sgd, momentum, nesterov, adagrad, adadelta, rmsprop, adam, nadam)
 }
 
 
