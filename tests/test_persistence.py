@@ -24,6 +24,7 @@ from reservoir import (
     load,
     save,
 )
+from reservoir._saving import SAVED
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import engines
 from reservoir.model_selection import stack_sequences
@@ -125,26 +126,8 @@ def by_pickle(model, tmp_path):
 def by_skops(model, tmp_path):
     sio = pytest.importorskip("skops.io")
     data = sio.dumps(model)
-    documented = {
-        "reservoir.dynamics.reservoir.Reservoir",
-        "reservoir.readouts.gram.GramAccumulator",
-        "reservoir.estimators._pairing.Pairing",
-        "reservoir.estimators.esn.ESNRegressor",
-        "reservoir.training._objective.Objective",
-        "reservoir.training.bptt.Network",
-        "reservoir.training.cells.GRUCell",
-        "reservoir.training.cells.LSTMCell",
-        "reservoir.training.cells.SimpleCell",
-        "reservoir.training.gradient_control.GradientControl",
-        "reservoir.training.online.OnlineLearner",
-        "reservoir.training.online._by_bptt.TruncatedBPTT",
-        "reservoir.training.online._by_least_squares.WindowedLeastSquares",
-        "reservoir.training.online._by_rtrl.RealTimeRecurrentLearning",
-        "reservoir.training.online._learner.Descent",
-        "reservoir.training.online._window.Window",
-        f"{type(model).__module__}.{type(model).__name__}",
-        "scipy.sparse._csr.csr_array",
-    }
+    documented = {f"{cls.__module__}.{cls.__qualname__}" for cls in SAVED.values()}
+    documented.add("scipy.sparse._csr.csr_array")
     assert set(sio.get_untrusted_types(data=data)) <= documented
     return sio.loads(data, trusted=sorted(documented))
 

@@ -1,7 +1,7 @@
 """Closed-loop forecasts, alone and through scikit-learn's wrappers.
 
-`forecaster` says what a network must offer, `_chain` finds it inside wrappers, `_layout` knows how
-columns reach it, and `forecast` closes the loop.
+`forecaster` says what a network must offer, `_chain` finds it inside wrappers, `_column_layout`
+knows how columns and units reach it, and `forecast` closes the loop.
 """
 
 from reservoir.estimators.forecasting.forecast import forecast

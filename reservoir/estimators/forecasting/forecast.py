@@ -12,7 +12,7 @@ from reservoir._validation import check_count
 from reservoir.dynamics.closed_loop import as_limits
 from reservoir.estimators._reach import warn_of_leaving, widened
 from reservoir.estimators.forecasting._chain import Affine, Chain, walk
-from reservoir.estimators.forecasting._layout import Layout
+from reservoir.estimators.forecasting._column_layout import Layout
 from reservoir.estimators.forecasting.forecaster import Forecaster
 
 __all__ = ["forecast"]

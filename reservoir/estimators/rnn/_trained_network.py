@@ -201,17 +201,22 @@ class BaseRNN(SequenceEstimator, NetworkParameters):
         self._keep(done)
         self.washout_ = np.array(skips)
         self._progress = fresh
-        fresh.washout = skips[0]
-        if self._targets.per_sequence:
-            fresh.count(sequences, goes_on=False)
-        else:
-            fresh.add(sequences, targets, goes_on=False)
-        fresh.end(sequences)
-        fresh.continues = len(sequences) == 1
+        self._count(sequences, targets, skips[0])
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
         warn_of_trouble(self, done)
+
+    def _count(self, sequences: Sequences, targets: list[Array], washout: int) -> None:
+        """Remember what a fit has seen."""
+        progress = self._progress
+        progress.washout = washout
+        if self._targets.per_sequence:
+            progress.count(sequences, goes_on=False)
+        else:
+            progress.add(sequences, targets, goes_on=False)
+        progress.end(sequences)
+        progress.continues = len(sequences) == 1
 
     def _first_weights(
         self,

@@ -38,56 +38,65 @@ def split(
     generator: np.random.Generator,
 ) -> tuple[Data, Data | None]:
     """Return what to learn from, and what to stop by."""
-    last, inputs = estimator.target == "last", list(sequences.arrays)
+    last = estimator.target == "last"
+    inputs, share = list(sequences.arrays), estimator.validation_fraction
+    rows = _weights_of_rows(inputs, weights, skips, last)
+    plain = weights is None and not any(skips)
+    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last)
+    if not estimator.early_stopping:
+        require_targets(rows)
+        return whole, None
+    # of several sequences some are held out, of a single one its end
+    if len(inputs) > 1:
+        kept, out = _drawn_apart(len(inputs), share, generator)
+        require_targets([rows[i] for i in kept])
+        require_targets([rows[i] for i in out], "stop by")
+        return _picked(whole, kept), _picked(whole, out)
+    if last:
+        raise ValueError(
+            "early_stopping needs at least two sequences where target='last'; X holds one."
+        )
+    cut = len(inputs[0]) - max(1, round(share * len(inputs[0])))
+    head, tail = rows[0][:cut].copy(), rows[0].copy()
+    tail[:cut] = 0
+    require_targets([head])
+    require_targets([tail], "stop by")
+    begin = Data([inputs[0][:cut]], [targets[0][:cut]], [head], whole.starts, last)
+    return begin, Data(inputs, targets, [tail], whole.starts, last)
+
+
+def _weights_of_rows(
+    inputs: list[Array], weights: list[Array] | None, skips: list[int], last: bool
+) -> list[Array]:
+    """Return how much each target counts: 1 at most, 0 in the washout."""
     rows = [np.ones(1 if last else len(X)) for X in inputs]
     if weights is not None:
         largest = max(float(w.max(initial=0.0)) for w in weights) or 1.0
         rows = [np.asarray(w, dtype=np.float64) / largest for w in weights]
     for row, skip in zip(rows, skips, strict=True):
         row[:skip] = 0
-    plain = weights is None and not any(skips)
+    return rows
 
-    def data(index: Any, inputs: list[Array], targets: list[Array], rows: list[Array]) -> Data:
-        picked = [int(i) for i in index]
-        return Data(
-            [inputs[i] for i in picked],
-            [targets[i] for i in picked],
-            None if plain else [rows[i] for i in picked],
-            np.stack([starts[i] for i in picked]),
-            last,
-        )
 
-    everything = range(len(inputs))
-    if not estimator.early_stopping:
-        require_targets(rows)
-        return data(everything, inputs, targets, rows), None
-    n = len(inputs)
-    if n > 1:
-        held = max(1, round(estimator.validation_fraction * n))
-        order = generator.permutation(n)
-        kept, out = np.sort(order[held:]), np.sort(order[:held])
-        if len(kept) == 0:
-            raise ValueError(
-                f"validation_fraction={estimator.validation_fraction} leaves none of {n} sequences "
-                "to learn from. Lower it."
-            )
-        require_targets([rows[i] for i in kept])
-        require_targets([rows[i] for i in out], "stop by")
-        return data(kept, inputs, targets, rows), data(out, inputs, targets, rows)
-    if last:
+def _drawn_apart(n: int, share: float, generator: np.random.Generator) -> tuple[Array, Array]:
+    """Return which of n sequences are learned from, and which are held out."""
+    n_held, order = max(1, round(share * n)), generator.permutation(n)
+    if n_held >= n:
         raise ValueError(
-            "early_stopping needs at least two sequences where target='last'; X holds one."
+            f"validation_fraction={share} leaves none of {n} sequences to learn from. Lower it."
         )
-    total = len(inputs[0])
-    cut = total - max(1, round(estimator.validation_fraction * total))
-    head, tail = rows[0][:cut].copy(), rows[0].copy()
-    tail[:cut] = 0
-    require_targets([head])
-    require_targets([tail], "stop by")
-    plain = False
-    return (
-        data([0], [inputs[0][:cut]], [targets[0][:cut]], [head]),
-        data([0], inputs, targets, [tail]),
+    return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def _picked(data: Data, index: Array) -> Data:
+    """Return some of the sequences."""
+    weights, starts = data.weights, data.starts
+    return Data(
+        [data.inputs[i] for i in index],
+        [data.targets[i] for i in index],
+        None if weights is None else [weights[i] for i in index],
+        None if starts is None else starts[index],
+        data.last,
     )
 
 

@@ -14,7 +14,7 @@ from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.open_loop import as_feedback, as_series
-from reservoir.dynamics.reference import project
+from reservoir.dynamics.reference import project, recurrent_matrix
 from reservoir.dynamics.reservoir import as_vector
 from reservoir.stability._arguments import as_reservoir
 from reservoir.stability.measures._tangents import Tangent
@@ -67,7 +67,7 @@ class Drive:
         before them.
         """
         reservoir = self.reservoir
-        W, leak = reservoir._product_W, np.asarray(reservoir.leak_rate)
+        W, leak = recurrent_matrix(reservoir), np.asarray(reservoir.leak_rate)
         before = np.vstack([start, states[:-1]])
         z = (W @ before.T).T + self.projected(begin, begin + len(states))
         slopes = leak * get_activation(reservoir.activation).derivative(z)
