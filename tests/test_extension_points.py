@@ -19,6 +19,9 @@ from reservoir.training.bptt import Network, loss_and_gradient, make_batch
 from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell, Trace, slope
 from reservoir.training.least_squares import ls_fit
 from reservoir.training.loop_engines import loops_for, using
+from reservoir.training.losses import LOSSES, Loss
+from reservoir.training.online import LEARNERS, OnlineLearner
+from reservoir.training.online._learner import Learner
 from reservoir.training.rtrl import rtrl_gradient
 
 pytestmark = pytest.mark.both_engines
@@ -235,6 +238,70 @@ def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
             "reservoir.estimators.rnn._trained_network.engine_for_training", lambda *_: engine
         )
         assert np.isfinite(rnn.fit(X, Y).predict(X)).all()
+
+
+# ---------------------------------------------------------------------------- a loss
+
+HUBER = Loss(
+    lambda p, y: np.where(np.abs(p - y) < 1, (p - y) ** 2 / 2, np.abs(p - y) - 0.5),
+    lambda p, y: np.clip(p - y, -1, 1),
+    outputs=("identity", "tanh"),
+)
+
+
+def test_a_registered_loss_is_what_training_lowers():
+    with registered(LOSSES, "huber", HUBER):
+        for output in HUBER.outputs:
+            network = Network(GRUCell(4), 3, 2, output, "huber")
+            check(network, ragged(network, 0, weights=True), draw(network, 1, scale=1.5))
+        far = Y.copy()
+        far[::50] += 100.0  # outliers that squares follow, and Huber's loss does not
+        errors = {
+            loss: np.median(np.abs(RNNRegressor(loss=loss, **FAST).fit(X, far).predict(X) - Y))
+            for loss in ("huber", "mse")
+        }
+        assert errors["huber"] < 0.5 * errors["mse"]
+        online = RNNRegressor(loss="huber", **FAST).partial_fit(X, Y)
+        assert np.isfinite(online.loss_curve_).all()
+        for params, message in (
+            ({"output": "softmax"}, "loss='huber' goes with output='identity' or 'tanh'"),
+            ({"solver": "least_squares"}, "solver='least_squares' needs loss='mse'"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                RNNRegressor(loss="huber", **{**FAST, **params}).fit(X, abs(Y) / 9)
+    with pytest.raises(ValueError, match="loss='huber' is not known"):
+        online.partial_fit(X, Y)
+
+
+# ---------------------------------------------------------------------------- learning online
+
+
+def test_a_registered_learner_learns_online():
+    class LeastMeanSquares(Learner):
+        """A toy: Widrow and Hoff's rule for the readout, row by row."""
+
+        def __init__(self, *settings):
+            super().__init__(*settings)
+            self.rows_at_once = 1
+
+        def learn(self, params, state, rows, targets, n_skipped):
+            state = self.network.cell.forward(params, rows[:, None], state[None]).end[0]
+            error = params["coef"] @ state + params["intercept"] - targets[0]
+            if not n_skipped:
+                step = 0.5 * error / (1 + state @ state)
+                params = {
+                    **params,
+                    "coef": params["coef"] - np.outer(step, state),
+                    "intercept": params["intercept"] - step,
+                }
+            return float(np.mean(error**2)), params, state
+
+    network = Network(SimpleCell(20), 1, 1)
+    with registered(LEARNERS, "lms", LeastMeanSquares):
+        learner = OnlineLearner(network, draw(network, 0), method="lms")
+    learner.restart()
+    losses = [learner.learn(X[i : i + 50], Y[i : i + 50]) for i in range(0, 400, 50)]
+    assert losses[-1] < 0.1 * losses[0]
 
 
 # ---------------------------------------------------------------------------- an activation

@@ -215,9 +215,7 @@ def _check_weights(network: Network, params: Params) -> None:
 
 
 def _is_ours(module: Any) -> bool:
-    return type(module).__name__ == "RecurrentModule" and type(module).__module__ == (
-        "reservoir.training._torch_module"
-    )
+    return f"{type(module)}" == "<class 'reservoir.training._torch_module.RecurrentModule'>"
 
 
 def _leaves(torch: Any, module: Any) -> list[Any]:

@@ -347,12 +347,10 @@ def jacobian_product_norms(
             return logs
         shift = int(np.frexp(largest)[1])  # by powers of 2, which round nothing
         P, exponent = np.ldexp(P, -shift), exponent + shift
-        logs[i] = np.log(_norm(P, norm)) + exponent * np.log(2)
+        logs[i] = np.log(np.linalg.norm(P, 2 if norm == "spectral" else None)) + exponent * np.log(
+            2
+        )
     return logs
-
-
-def _norm(P: Array, norm: str) -> float:
-    return float(np.linalg.norm(P, 2) if norm == "spectral" else np.linalg.norm(P))
 
 
 def _states_along(
