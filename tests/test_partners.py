@@ -31,6 +31,7 @@ def test_panels_of_sktime_are_sequences(sktime):
     )
 
 
+@pytest.mark.filterwarnings("ignore:unsafe cast:Warning")  # in aeon's own kernels
 def test_collections_of_aeon_go_through_a_reservoir_and_back(aeon):
     from aeon.classification.distance_based import KNeighborsTimeSeriesClassifier
 

@@ -6,7 +6,8 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators.rnn._loop_trial import Trial, Verdict, trial_of
+from reservoir.estimators.rnn._loop_trial import Trial, trial_of
+from reservoir.metrics.loop_score import LoopScore
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
@@ -141,7 +142,7 @@ def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone
     network, data, params = problem()
     other = dict(params)
     trial = Trial(network, data)
-    verdicts = {id(other): Verdict(*trained), id(params): Verdict(*begun)}
+    verdicts = {id(other): LoopScore(*trained), id(params): LoopScore(*begun)}
     monkeypatch.setattr(trial, "verdict", lambda weights: verdicts[id(weights)])
     done = Training(other, [1.0, 0.5, 0.2], best_epoch=2)
     trial.settle(done, params)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.dynamics._many import iter_many
+from reservoir.dynamics._many import iter_many, run_many
 from reservoir.dynamics.closed_loop import run_closed_loop
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.open_loop import block_rows, iter_states
@@ -183,6 +183,32 @@ class FeatureSource(ABC):
             "predict, or features that a loop is known for, such as those of a Reservoir."
         )
 
+    def states(
+        self,
+        series: Sequence[Array],
+        starts: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> list[Array]:
+        """Return what users are shown of a run: all features, where there are no units.
+
+        Parameters
+        ----------
+        series, teachers, engine
+            As in `iter_many_features`.
+        starts : sequence of arrays of shape (state_size,)
+        """
+        rows = [np.empty((len(X), self.width), self.dtype) for X in series]
+        blocks = self.iter_many_features(series, starts, teachers=teachers, engine=engine)
+        for index, start, features, _ in blocks:
+            rows[index][start : start + len(features)] = features
+        return rows
+
+    def input_column(self, column: int) -> int | None:
+        """Return which column of the input a column of the features is; None if it is none."""
+        return None
+
     def engine_for(self, n_steps: int) -> str:
         """Return what is to step a source that so many rows are for."""
         return "auto"
@@ -312,6 +338,27 @@ class DrivenReservoir(FeatureSource):
             return_steps=True,
             engine=engine,
         )
+
+    def states(
+        self,
+        series: Sequence[Array],
+        starts: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> list[Array]:
+        """Return the states of the units, (n_samples, n_units) for each sequence."""
+        return run_many(
+            self.reservoir,
+            series,
+            initial_states=np.stack(starts),
+            feedback=teachers,
+            engine=engine,
+        )
+
+    def input_column(self, column: int) -> int | None:
+        """Return which column of the input stands behind the states there."""
+        return column - self.reservoir.n_units if column >= self.reservoir.n_units else None
 
     def engine_for(self, n_steps: int) -> str:
         """Return who steps: compiled kernels where they are worth it."""

@@ -17,7 +17,7 @@ from reservoir._validation import (
     caller_level,
     resolve_washout,
 )
-from reservoir.dynamics import Reservoir, run_many
+from reservoir.dynamics import Reservoir
 from reservoir.dynamics.features import FeatureSource
 from reservoir.dynamics.saturation import Activity, warn_of_saturation
 from reservoir.estimators._base import SequenceEstimator
@@ -139,7 +139,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         self._start(sequences, targets)
         starts = self._states_before(self.initial_state, sequences, None)
         if measured:
-            skips = measured_washouts(self.reservoir_, sequences.arrays, targets, starts)
+            skips = measured_washouts(self._source, sequences.arrays, targets, starts)
         self.washout_ = np.array(skips)
         readout = self._new_readout()
         self._learn(readout, self._jobs(readout, sequences, targets, weights, skips, starts))
@@ -228,7 +228,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         """Run the jobs, solve for the readout, and keep where the run ended."""
         source, settings = self._source, empty.settings
         self._n_trained += sum(len(job.X) for job in jobs)
-        with naming_columns(source.state_size, self._sequence_column):
+        with naming_columns(source, self._sequence_column):
             learned = learn_all(
                 source,
                 jobs,
@@ -282,7 +282,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
             return self._washout_of_chunks(sequences.lengths[0])
         starts = self._states_before(self.initial_state, sequences, None)
         arrays = sequences.arrays
-        return measured_washouts(self.reservoir_, arrays[:1], targets[:1], starts[:1])[0]
+        return measured_washouts(self._source, arrays[:1], targets[:1], starts[:1])[0]
 
     # ------------------------------------------------------------------ using the fitted network
 
@@ -388,21 +388,15 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         self._check_fitted()
         sequences = self._read(X, reset=False)
         starts = self._start_states(initial_state, sequences)
-        n_units = self.reservoir_.n_units
-        feedback = None
-        if self._source.n_fed_back:
+        source, size = self._source, self._source.state_size
+        fed_back = None
+        if source.n_fed_back:
             played, _ = self._play_all(sequences, starts)
-            feedback = [
-                np.vstack([s[n_units:], y[:-1]]) for s, y in zip(starts, played, strict=True)
-            ]
-        states = run_many(
-            self.reservoir_,
-            sequences.arrays,
-            initial_states=np.stack([start[:n_units] for start in starts]),
-            feedback=feedback,
-            engine=self._engine,
+            fed_back = [np.vstack([s[size:], y[:-1]]) for s, y in zip(starts, played, strict=True)]
+        starts = [start[:size] for start in starts]
+        return sequences.restore(
+            source.states(sequences.arrays, starts, teachers=fed_back, engine=self._engine)
         )
-        return sequences.restore(states)
 
 
 def _fitted_by_readouts() -> set[str]:

@@ -275,20 +275,21 @@ def open_loop_outputs(
 
 
 @contextlib.contextmanager
-def naming_columns(n_units: int, sequence_column: Any) -> Iterator[None]:
+def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None]:
     """Say of sums that overflow which of the user's columns is too large."""
     try:
         yield
     except SumError as error:
         column = error.column
+        of_input = source.input_column(column)
         if error.of == "Y":
             what = f"The squares of y overflow in column {column}"
             remedy = "Scale y (TransformedTargetRegressor)."
-        elif column < n_units:
+        elif of_input is None:
             what = f"The squares of the states overflow, first those of unit {column}"
             remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
         else:
-            what = f"The squares of X overflow in column {column - n_units}"
+            what = f"The squares of X overflow in column {of_input}"
             what += "" if sequence_column is None else " (the id column not counted)"
             remedy = "Scale X (StandardScaler), or keep it from the readout (include_input=False)."
         raise ValueError(f"{what}. {remedy}") from error

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.dynamics import Reservoir
+from reservoir.dynamics.features import FeatureSource
 from reservoir.stability import transient_length
 
 
@@ -18,12 +18,18 @@ def is_measured(washout: Any) -> bool:
 
 
 def measured_washouts(
-    reservoir: Reservoir,
+    source: FeatureSource,
     arrays: Sequence[Array],
     targets: Sequence[Array],
     starts: Sequence[Array],
 ) -> list[int]:
     """Return, for each sequence, the steps until states from different starts agree."""
+    reservoir = getattr(source, "reservoir", None)
+    if reservoir is None:
+        raise ValueError(
+            f'washout="measured" compares runs of a reservoir, and {type(source).__name__} has '
+            'none. Give an integer or "auto".'
+        )
     washouts = []
     for i, (X, Y, start) in enumerate(zip(arrays, targets, starts, strict=True)):
         feedback = None

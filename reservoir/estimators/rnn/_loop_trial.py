@@ -9,7 +9,7 @@ and at its end, where `forecast` begins.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -17,6 +17,7 @@ from sklearn.base import is_classifier
 from reservoir._typing import Array
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators.rnn._starting_weights import resolve_init
+from reservoir.metrics.loop_score import LoopScore, Yardstick, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params
@@ -29,11 +30,9 @@ _SCORED = 100  # steps of a loop that are compared with what followed
 _ENOUGH = 8  # steps of a loop, at least
 _LEEWAY = 1.0  # widths of the training range that a loop may leave it by
 _DRAWS = 3  # networks more that are drawn where the first one is lost
-_WORST = 1.5  # standard deviations: errors beyond say no more
 _TAUS = (1.0, 1e2, 1e4, 1e6)  # growing penalties on the readout, where no draw will do
 _DEARER = 1.25  # times the error of lost loops that those which stay instead may have
 _BLOCK_STEPS = 2048
-_HUGE = 1e30  # what is lost stays finite, in float32 too
 
 
 def trial_of(
@@ -61,21 +60,6 @@ def trial_of(
     return trial if trial.places else None
 
 
-class Verdict(NamedTuple):
-    """What loops have come to: the less, the better.
-
-    Attributes
-    ----------
-    n_lost : int
-        Loops that left the training range.
-    error : float
-        Root of the mean squared error, in standard deviations, cut off where it says no more.
-    """
-
-    n_lost: int
-    error: float
-
-
 class Trial:
     """Loops on own outputs, from the same places for all weights.
 
@@ -91,11 +75,7 @@ class Trial:
         self.network, self.data = network, data
         q = network.n_outputs
         self.driven = network.n_features > q
-        every = np.concatenate([np.asarray(Y, dtype=np.float64) for Y in data.targets])
-        self.low, self.high, spread = every.min(axis=0), every.max(axis=0), every.std(axis=0)
-        width = self.high - self.low
-        self.width = np.where(width > 0, width, np.maximum(np.abs(self.high), 1.0))
-        self.spread = np.where(spread > 0, spread, 1.0)
+        self.yardstick = Yardstick.of(data.targets)
         self.n_steps, self.places = self._find_places()
         self.n_scored = min(self.n_steps, _SCORED)
 
@@ -119,20 +99,15 @@ class Trial:
             (len(lengths) - 1, int(lengths[-1])),
         ]
 
-    def verdict(self, params: Params) -> Verdict:
+    def verdict(self, params: Params) -> LoopScore:
         """Run the loops."""
         with np.errstate(over="ignore", invalid="ignore"):
             states = self._listen(params)
             with using("numpy"):  # one step at a time: nothing for kernels
                 rows = self._run(params, states)
-            outside = np.maximum(self.low - rows, rows - self.high) / self.width
-        lost = ~(outside <= _LEEWAY).all(axis=(0, 2))
-        errors = []
-        for k, (i, t) in enumerate(self.places):
-            true = self.data.targets[i][t : t + self.n_scored]
-            errors.append((rows[: len(true), k] - true) / self.spread)
-        far = np.nan_to_num(np.abs(np.concatenate(errors)), nan=_WORST)
-        return Verdict(int(lost.sum()), float(np.sqrt(np.mean(np.minimum(far, _WORST) ** 2))))
+            targets = self.data.targets
+            followed = [targets[i][t : t + self.n_scored] for i, t in self.places]
+            return score_loops(rows, followed, self.yardstick, leeway=_LEEWAY)
 
     def _listen(self, params: Params) -> Array:
         """Return the state before each place, the data played up to there."""
@@ -156,15 +131,17 @@ class Trial:
     def _run(self, params: Params, state: Array) -> Array:
         """Return the outputs of all loops, (n_steps, n_loops, n_outputs)."""
         q, inputs = self.network.n_outputs, self.data.inputs
-        rows = np.empty((self.n_steps, len(self.places), q))
-        x = np.stack([self._row(i, t) for i, t in self.places]).astype(inputs[0].dtype)
-        for k in range(self.n_steps):
+
+        def advance(x: Array, state: Array) -> tuple[Array, Array]:
             outputs, state = predict(self.network, params, x[None], state)
-            rows[k] = outputs[0]
-            x[:, :q] = np.clip(np.nan_to_num(outputs[0]), -_HUGE, _HUGE)
-            if self.driven and k + 1 < self.n_steps:
-                x[:, q:] = np.stack([inputs[i][t + k + 1, q:] for i, t in self.places])
-        return rows
+            return outputs[0], state
+
+        def exog(k: int) -> Array:
+            return np.stack([inputs[i][t + k, q:] for i, t in self.places])
+
+        first = np.stack([self._row(i, t) for i, t in self.places]).astype(inputs[0].dtype)
+        driven = exog if self.driven else None
+        return run_loops(advance, first, state, self.n_steps, q, driven)
 
     def _row(self, i: int, t: int) -> Array:
         X = self.data.inputs[i]
@@ -189,8 +166,8 @@ class Trial:
         return best[1]
 
     def _better(
-        self, best: tuple[Verdict, Params], params: Params, limit: float = np.inf
-    ) -> tuple[Verdict, Params]:
+        self, best: tuple[LoopScore, Params], params: Params, limit: float = np.inf
+    ) -> tuple[LoopScore, Params]:
         verdict = self.verdict(params)
         return (verdict, params) if verdict < best[0] and verdict.error <= limit else best
 

@@ -1,0 +1,199 @@
+"""What a readout, a source of features and a selection rule must be: toys, put to use.
+
+The toys stand in `tests/toys`, one file each, as CONTRIBUTING.md says how; here they are registered
+as the package registers its own.
+"""
+
+from contextlib import contextmanager
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from toys.akaike_selection import Akaike
+from toys.lag_regressor import LagRegressor
+from toys.lagged_inputs import lagged_inputs
+from toys.nearest_readout import NearestReadout
+
+from reservoir import ESNClassifier, ESNRegressor, load, save
+from reservoir.datasets import narma, sine_square
+from reservoir.estimators.esn.sources import SOURCES
+from reservoir.readouts import READOUTS, kind_of
+from reservoir.readouts.ridge import RidgeReadout
+from reservoir.readouts.selection import SELECTIONS
+from reservoir.readouts.stored import StoredReadout
+
+pytestmark = pytest.mark.one_engine
+X, Y = narma(600, random_state=0)
+TRAIN, TEST = slice(0, 450), slice(450, 600)
+
+
+@contextmanager
+def registered(table, name, entry):
+    table[name] = entry
+    try:
+        yield
+    finally:
+        del table[name]
+
+
+@pytest.fixture
+def toys():
+    with (
+        registered(READOUTS, "nearest", NearestReadout),
+        registered(SOURCES, "lags", lagged_inputs),
+        registered(SELECTIONS, "akaike", Akaike()),
+    ):
+        yield
+
+
+def esn(**params):
+    return ESNRegressor(15, random_state=0, **params)
+
+
+MODELS = {
+    "readout": lambda: esn(readout="nearest"),
+    "source": lambda: LagRegressor(n_lags=12, random_state=0),
+    "rule": lambda: esn(alpha=np.logspace(-8, 2, 6), alpha_selection="akaike"),
+    "all": lambda: LagRegressor(readout="nearest", n_lags=4, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_toy_is_fitted_cloned_pickled_saved_and_loaded(name, toys, tmp_path):
+    model = MODELS[name]().fit(X[TRAIN], Y[TRAIN])
+    expected = model.predict(X[TEST])
+    assert np.isfinite(expected).all()
+    assert expected.shape == Y[TEST].shape
+    save(model, tmp_path / "toy.npz")
+    joblib.dump(model, tmp_path / "toy.joblib")
+    for again in (
+        clone(model).fit(X[TRAIN], Y[TRAIN]),
+        load(tmp_path / "toy.npz"),
+        joblib.load(tmp_path / "toy.joblib"),
+    ):
+        np.testing.assert_array_equal(again.predict(X[TEST]), expected)
+    # what was loaded goes on learning where the other stopped
+    loaded = load(tmp_path / "toy.npz").partial_fit(X[TEST], Y[TEST])
+    np.testing.assert_array_equal(
+        loaded.predict(X[:50]), model.partial_fit(X[TEST], Y[TEST]).predict(X[:50])
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_split_of_the_rows_equals_one_fit(name, toys):
+    whole = MODELS[name]().set_params(washout=20).fit(X[TRAIN], Y[TRAIN])
+    parts = MODELS[name]().set_params(washout=20)
+    for a, b in ((0, 7), (7, 200), (200, 450)):
+        parts.partial_fit(X[a:b], Y[a:b])
+    np.testing.assert_allclose(parts.predict(X[TEST]), whole.predict(X[TEST]), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("model", "grid"),
+    [
+        (esn(), {"readout": [None, "nearest"]}),
+        (LagRegressor(), {"n_lags": [1, 3, 12]}),
+        (esn(alpha=[1e-6, 1e-2]), {"alpha_selection": ["gcv", "akaike"]}),
+    ],
+)
+def test_a_toy_is_searched_in_a_pipeline(model, grid, toys):
+    pipe = make_pipeline(StandardScaler(), model)
+    step = pipe.steps[-1][0]
+    search = GridSearchCV(
+        pipe, {f"{step}__{key}": values for key, values in grid.items()}, cv=TimeSeriesSplit(3)
+    )
+    search.fit(X[TRAIN], Y[TRAIN])
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.predict(X[TEST]).shape == Y[TEST].shape
+
+
+def test_the_nearest_readout_equals_scikit_learns(toys):
+    lists = [X[:200], X[200:300], X[300:450]], [Y[:200], Y[200:300], Y[300:450]]
+    for data in ((X[TRAIN], Y[TRAIN]), lists):
+        ours = esn(readout="nearest").fit(*data).predict(X[TEST])
+        theirs = esn(readout=KNeighborsRegressor(1)).fit(*data).predict(X[TEST])
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+
+
+def test_lagged_inputs_equal_a_ridge_on_a_table_of_lags(toys):
+    model = LagRegressor(n_lags=5, alpha=1e-3, washout=10).fit(X[TRAIN], Y[TRAIN])
+    table = np.hstack([np.roll(X, 5 - k, axis=0) for k in range(6)])
+    ridge = Ridge(1e-3).fit(table[10:450], Y[10:450])
+    np.testing.assert_allclose(model.coef_, ridge.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(model.predict(X[TEST]), ridge.predict(table[TEST]), atol=1e-9)
+    assert not hasattr(model, "reservoir_")
+    assert model.state_.shape == (5 * X.shape[1],)
+    # sequences, and a run from a state of one's own
+    several = model.predict([X[TEST], X[:70]], initial_state="zeros")
+    np.testing.assert_array_equal(several[1], model.predict(X[:70], initial_state="zeros"))
+    rows, state = model.predict(X[450:500], return_state=True)
+    rest = model.predict(X[500:600], initial_state=state)
+    np.testing.assert_array_equal(np.concatenate([rows, rest]), model.predict(X[TEST]))
+    assert model.states(X[TEST]).shape == (150, 6 * X.shape[1])
+
+
+def test_what_has_no_closed_loop_says_so_by_name(toys):
+    series = np.sin(0.3 * np.arange(300))
+    model = LagRegressor(n_lags=3).fit(series[:-1, None], series[1:])
+    with pytest.raises(ValueError, match="LaggedInputs has no closed loop"):
+        model.forecast(5)
+    with pytest.raises(ValueError, match=r'washout="measured" .*LaggedInputs'):
+        LagRegressor(washout="measured").fit(X, Y)
+
+
+def test_the_rule_scores_with_akaikes_criterion(toys):
+    alphas = np.logspace(-6, 3, 8)
+    model = esn(alpha=alphas, alpha_selection="akaike").fit(X[TRAIN], Y[TRAIN])
+    H = np.hstack([esn().fit(X[TRAIN], Y[TRAIN]).states(X[TRAIN], initial_state="zeros"), X[TRAIN]])
+    H, y = H[45:], Y[45:450]
+    centred = H - H.mean(axis=0)
+    for alpha, score in zip(alphas, model.alpha_scores_[:, 0], strict=True):
+        residual = y - Ridge(alpha).fit(H, y).predict(H)
+        inverse = np.linalg.inv(centred.T @ centred + alpha * np.eye(H.shape[1]))
+        dof = 1 + np.trace(centred @ inverse @ centred.T)
+        expected = np.mean(residual**2) * np.exp(2 * dof / len(y))
+        assert score == pytest.approx(expected, rel=1e-6)
+    assert model.alpha_ == alphas[np.argmin(model.alpha_scores_)]
+    with pytest.raises(ValueError, match=r"alpha_selection='akaika'.*Did you mean 'akaike'"):
+        esn(alpha=alphas, alpha_selection="akaika").fit(X[TRAIN], Y[TRAIN])
+
+
+# ------------------------------------------------------------------------------- the registries
+
+
+def test_the_last_kind_that_takes_a_readout_is_used(toys):
+    assert kind_of(None) is RidgeReadout
+    assert kind_of(Ridge()) is StoredReadout
+    assert kind_of("nearest") is NearestReadout
+    assert kind_of("farthest") is None
+    with pytest.raises(TypeError, match="readout must be"):
+        esn(readout="farthest").fit(X, Y)
+
+
+def test_a_new_fit_forgets_what_another_readout_left(toys):
+    model = esn(readout="nearest").fit(X[TRAIN], Y[TRAIN])
+    model.set_params(readout=None).fit(X[TRAIN], Y[TRAIN])
+    assert not hasattr(model, "rows_")
+    np.testing.assert_array_equal(
+        model.predict(X[TEST]), esn().fit(X[TRAIN], Y[TRAIN]).predict(X[TEST])
+    )
+    model.set_params(readout="nearest").fit(X[TRAIN], Y[TRAIN])
+    assert not hasattr(model, "coef_")
+
+
+def test_a_readout_serves_a_classifier(toys):
+    signal, labels = sine_square(600, random_state=0)
+
+    class Nearest(ESNClassifier):
+        def _check_readout(self):
+            """Any name may stand for a classifier here."""
+
+    model = Nearest(20, readout="nearest", random_state=0).fit(signal[:400], labels[:400])
+    assert set(model.predict(signal[400:])) <= set(labels)
+    assert model.score(signal[400:], labels[400:]) > 0.8
