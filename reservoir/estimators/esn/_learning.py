@@ -209,6 +209,7 @@ def learn_all(
     """
     several = len(jobs) > 1
     batches = _batches(jobs)
+    # in workers, or one after the other as they are asked for: never all in memory
     results: Iterable[Learned]
     if effective_n_jobs(n_jobs) > 1 and len(batches) > 1:
         results = Parallel(n_jobs=n_jobs)(
@@ -219,6 +220,7 @@ def learn_all(
         results = (
             learn(source, batch, readout, limit_threads=several, **options) for batch in batches
         )
+    # merged in the order of the data, whoever came first
     total: Learned | None = None
     for result in progress(results, len(batches), verbose):
         if total is None:

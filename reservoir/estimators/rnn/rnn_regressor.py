@@ -294,6 +294,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         raise ValueError(
             f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
         )
+    # the same cell and parameters, training from the fitted weights
     network = network_of(esn)
     cell: SimpleCell = network.cell  # type: ignore[assignment]
     leaky = cell.leaks() is not None
@@ -312,6 +313,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         random_state=esn.random_state,
     )
     rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
+    # where the network stands in its data goes with it
     for name in ("n_features_in_", "feature_names_in_", "state_", "washout_"):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
