@@ -237,7 +237,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 noise=self.noise,
-                n_steps=self._n_trained,
+                engine=self._engine,
             )
             readout = learned.readout
             if isinstance(self._readout, type(readout)):

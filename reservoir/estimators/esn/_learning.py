@@ -61,12 +61,12 @@ def learn(
     readout: Readout,
     *,
     noise: float,
-    n_steps: int,
+    engine: str,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run jobs and hand their rows to a readout; `n_steps` of the whole choose the engine."""
+    """Run jobs and hand their rows to a readout."""
     gathered = readout.begin(source.width, jobs[0].Y.shape[1])
-    activity, engine = source.activity(), source.engine_for(n_steps)
+    activity = source.activity()
     before = [job.state for job in jobs]
     together = len(jobs) > 1 and noise == 0 and not readout.ordered
     rows = _Gathering(gathered, source, jobs[0]) if together else _Passing(gathered)

@@ -15,7 +15,7 @@ from reservoir.estimators._base import NetworkForecaster
 from reservoir.estimators._parameters import documented, parameter
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.forecasting.forecast import forecast_network
-from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 from reservoir.estimators.rnn._starting_weights import network_of, weights_of
 from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn._trained_network import BaseRNN
@@ -285,7 +285,9 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         return tags
 
 
-forecaster_of.register(RNNRegressor)(NetworkForecaster)
+@forecaster_of.register
+def _(model: RNNRegressor) -> Forecaster:
+    return NetworkForecaster(model)
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:
