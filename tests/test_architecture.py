@@ -90,3 +90,9 @@ def test_the_table_of_rooms_has_every_package_high_to_low():
     assert sorted(named) == sorted(name for layer in layers() for name in layer)
     rank = {name: k for k, layer in enumerate(layers()) for name in layer}
     assert [rank[name] for name in named] == sorted(rank[name] for name in named)
+
+
+def test_the_figure_shows_the_layers_that_are_enforced():
+    """Else draw it again: python docs/_static/architecture.py."""
+    drawn = text_of(ROOT / "docs" / "_static" / "architecture.svg")
+    assert "; ".join(map(" | ".join, layers())) in drawn
