@@ -1,4 +1,4 @@
-"""What a readout, a source of features and a selection rule must be: toys, put to use.
+"""What readouts, sources of features, rules, targets and forecasters must be: toys, put to use.
 
 The toys stand in `tests/toys`, one file each, as CONTRIBUTING.md says how; here they are registered
 as the package registers its own.
@@ -10,17 +10,20 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from toys.akaike_selection import Akaike
+from toys.drift import Drift
 from toys.lag_regressor import LagRegressor
 from toys.lagged_inputs import lagged_inputs
 from toys.nearest_readout import NearestReadout
+from toys.ordered_labels import OrderedRegressor
 
-from reservoir import ESNClassifier, ESNRegressor, load, save
+from reservoir import ESNClassifier, ESNRegressor, forecast, load, save
 from reservoir.datasets import narma, sine_square
 from reservoir.estimators.esn.sources import SOURCES
 from reservoir.readouts import READOUTS, kind_of
@@ -197,3 +200,38 @@ def test_a_readout_serves_a_classifier(toys):
     model = Nearest(20, readout="nearest", random_state=0).fit(signal[:400], labels[:400])
     assert set(model.predict(signal[400:])) <= set(labels)
     assert model.score(signal[400:], labels[400:]) > 0.8
+
+
+# ------------------------------------------------------------------------ targets and forecasts
+
+
+def test_targets_of_another_kind(tmp_path):
+    order = np.array(["low", "middle", "high"])
+    labels = order[np.digitize(Y, [0.3, 0.45])]
+    model = OrderedRegressor(40, random_state=0).fit(X[TRAIN], labels[TRAIN])
+    ranks = ESNRegressor(40, random_state=0).fit(X[TRAIN], np.digitize(Y[TRAIN], [0.3, 0.45]))
+    np.testing.assert_array_equal(model.coef_, np.atleast_2d(ranks.coef_))
+    predicted = order[np.clip(np.rint(ranks.predict(X[TEST])), 0, 2).astype(int)]
+    np.testing.assert_array_equal(model.predict(X[TEST]), predicted)
+    assert model.score(X[TEST], labels[TEST]) == np.mean(predicted == labels[TEST])
+    assert "From low to high." in OrderedRegressor.__doc__
+    save(model, tmp_path / "ordered.npz")
+    again = load(tmp_path / "ordered.npz")
+    np.testing.assert_array_equal(again.predict(X[TEST]), predicted)
+    assert again.get_params()["order"] == ("low", "middle", "high")
+
+
+def test_whatever_offers_the_forecasters_side_is_forecast_through_a_pipeline():
+    series = 3.0 + 0.5 * np.arange(100)
+    alone = Drift().fit(series[:-1, None], series[1:])
+    expected = series[-1] + 0.5 * np.arange(1, 11)
+    np.testing.assert_allclose(forecast(alone, 10), expected)
+    pipe = make_pipeline(StandardScaler(), Drift())
+    model = TransformedTargetRegressor(pipe, transformer=StandardScaler())
+    model.fit(series[:-1, None], series[1:])
+    np.testing.assert_allclose(forecast(model, 10), expected)
+    np.testing.assert_allclose(forecast(model, 10, context=series[:50, None]), series[50:60])
+    with pytest.raises(ValueError, match=r"needs y\[t\] == X\[t\+1\] in training"):
+        forecast(Drift().fit(series[:-1, None], series[:-1]), 10)
+    with pytest.raises(TypeError, match="got Ridge"):
+        forecast(Ridge().fit(series[:-1, None], series[1:]), 10)

@@ -255,6 +255,7 @@ class NetworkForecaster:
         self.progress = estimator._progress
         self.state = estimator.state_
         self.certificate = getattr(estimator, "certificate_", None)
+        self.id_column = self._find_ids()
         # the same data went through these in training
         self.refuse_loop = estimator._refuse_loop
         self.starts = estimator._start_states
@@ -266,9 +267,8 @@ class NetworkForecaster:
         """Return rows of input as the network takes them."""
         return self._estimator._read(X, reset=False)
 
-    @property
-    def id_column(self) -> int | None:
-        """Where the ids stand in X."""
+    def _find_ids(self) -> int | None:
+        """Return where the ids stand in X."""
         column = self._estimator._sequence_column
         if isinstance(column, str):
             return list(self._estimator.feature_names_in_).index(column)

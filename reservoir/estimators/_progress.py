@@ -124,6 +124,18 @@ class Progress:
         self.last_output = np.array(targets[-1][-1], dtype=np.float64)
         self.count(sequences, goes_on=goes_on)
 
+    def finish(
+        self, sequences: Sequences, targets: Sequence[Array] | None, *, washout: int
+    ) -> None:
+        """Remember all data of a fit; `targets` are None where there is one for each sequence."""
+        self.washout = washout
+        if targets is None:
+            self.count(sequences, goes_on=False)
+        else:
+            self.add(sequences, targets, goes_on=False)
+        self.end(sequences)
+        self.continues = len(sequences) == 1
+
     def count(self, sequences: Sequences, *, goes_on: bool) -> None:
         """Remember how far a chunk has come, whatever its targets."""
         self.n_steps = self.steps_before(sequences, goes_on)[-1] + sequences.lengths[-1]

@@ -68,6 +68,7 @@ def warn_of_leaving(
     diverged = n_sound < len(rows)
     if left is None and not diverged:
         return False
+    # one warning that says both, where both are true
     which = "" if sequence is None else f" of sequence {sequence}"
     text = []
     if diverged:

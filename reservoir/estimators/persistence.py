@@ -67,6 +67,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
             f"save takes {', '.join(known)}; got {name}. Use joblib.dump or "
             "skops.io.dump for pipelines and other estimators."
         )
+    # JSON that names the arrays beside it
     written = _Written({}, {})
     params, fitted = _halves(model)
     text = json.dumps(
@@ -118,6 +119,7 @@ def load(file: str | PathLike[str]) -> Any:
         raise ValueError(
             f"{file} was not written by reservoir.save: it is no .npz file, or cut off."
         )
+    # the header first: whether it can be read, and by whom
     with np.load(Path(file), allow_pickle=False) as arrays:
         header = _read_header(arrays)
         if header.get("format") != "reservoir":

@@ -428,6 +428,7 @@ class GramAccumulator:
         self, name: str, squares: Array, mean: Array, weight: float, sign: int
     ) -> None:
         """Refuse what would overflow, before anything is changed."""
+        # what the distance between the means will add to the squares
         after = self.weight + sign * weight
         apart = self.weight * (weight / after) if self.weight > 0 and after > 0 else 0.0
         with np.errstate(over="ignore", invalid="ignore"):

@@ -152,6 +152,7 @@ class RidgeReadout(Readout):
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         settings, rule = self.settings, self.rule
+        # all rows in one sum; the parts stay as they are for the rule
         total, *others = self.parts.values()
         for k, gram in enumerate(others):
             total = (total.copy() if k == 0 else total).merge(gram)
@@ -168,6 +169,7 @@ class RidgeReadout(Readout):
                 fit_intercept=settings.fit_intercept,
                 per_target=settings.alpha_per_target,
             )
+        # what is kept for more rows to come
         self.parts = {0: total}
         found = self._rounded(solution) | {"alpha_": solution.alpha}
         return found if rule is None else found | {"alpha_scores_": solution.scores}

@@ -54,12 +54,12 @@ class Data:
         return batch, None if self.starts is None else self.starts[index]
 
     def by_length(self, size: int) -> list[Array]:
-        """Return the indices in groups of a size and of like lengths: little is padded."""
+        """Return the indices in groups of `size` and of similar lengths: little is padded."""
         order = np.argsort([len(X) for X in self.inputs], kind="stable")
         return [order[i : i + size] for i in range(0, len(order), size)]
 
     def groups(self, size: int, generator: np.random.Generator) -> list[Array]:
-        """Return groups of a size and of like lengths, in an order that the generator draws."""
+        """Return groups of `size` and of similar lengths, in an order that the generator draws."""
         n = len(self)
         if n <= size:
             return [np.arange(n)]

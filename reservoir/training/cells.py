@@ -98,10 +98,11 @@ class Trace:
 class Cell(ABC):
     """A recurrent layer: anything that maps inputs and a start to states, and can be transposed.
 
-    A stack of cells is a cell, and so are two that run in opposite directions: whoever writes one
-    gives `width` (what the readout sees), `state_size` (what goes on from chunk to chunk),
-    `shapes`, `forward` and `backward`. The weights of its parts go by names such as "0.W" and
-    "1.W": what stands before the dot is drawn as one cell.
+    A class derived from it defines `shapes`, `forward` and `backward`, and where they are not
+    `n_units`, `width` (numbers per step that the readout sees) and `state_size` (numbers that are
+    carried from one chunk to the next). A stack of cells is a cell, and so are two that run in
+    opposite directions. The weights of its parts have names such as "0.W" and "1.W"; those that
+    share what stands before the dot are initialized together, as one cell.
 
     Examples
     --------

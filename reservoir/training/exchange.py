@@ -111,14 +111,14 @@ def from_torch(
     module : torch.nn.Module or pair of them
         What `to_torch` returned; or a pair (recurrent, readout); or a module that holds, at any
         depth, one torch.nn.RNN, LSTM or GRU of one layer in one direction, one torch.nn.Linear
-        registered behind it, and, if it likes, one Tanh, Sigmoid or Softmax(dim=-1) behind that,
-        which is the output function. Modules of one's own without weights are taken to pass the
-        states on; `forward` is not looked at. The readout reads the states, or, if it is wider by
+        registered after it, and optionally one Tanh, Sigmoid or Softmax(dim=-1) after that, which
+        is the output function. Custom modules without weights are assumed to pass the states on
+        unchanged; `forward` is not inspected. The readout reads the states, or, if it is wider by
         the number of features, [states, inputs].
     output : {"identity", "tanh", "logistic", "softmax"}, optional
         The output function where the module holds none.
     loss : str, default="auto"
-        For further training; "auto": that which `to_torch` kept, or the usual one for the output.
+        For further training; "auto": the one that `to_torch` stored, or the output's default.
 
     Returns
     -------

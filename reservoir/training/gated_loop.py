@@ -39,6 +39,7 @@ def run_gated_loop(
 
     else:
         say = readout
+    # what is fed back is held in its bounds, what is returned is not
     limit, width = loop_limit(dtype), network.cell.width
     output, state = np.asarray(initial_output, dtype=dtype), np.asarray(initial_state, dtype=dtype)
     outputs = np.empty((n_steps, output.size), dtype)
@@ -66,6 +67,7 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool 
     """
     if params is None:
         return np.zeros(cell.state_size, u.dtype)
+    # a hundred steps at a time, until a step more moves nothing
     tolerance = 50 * np.finfo(u.dtype).eps
     constant, state = np.tile(u, (100, 1, 1)), np.zeros((1, cell.state_size), u.dtype)
     for _ in range(_STEADY_STEPS // len(constant)):

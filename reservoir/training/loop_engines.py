@@ -1,4 +1,4 @@
-"""Who loops over time: NumPy, or compiled kernels."""
+"""Which loops over time a network runs on: those in NumPy, or compiled kernels."""
 
 from __future__ import annotations
 

@@ -81,6 +81,7 @@ def train_lbfgs(
     done = evaluator.begin(views)
     if max_iter == 0:
         return done
+    # the objective of scipy's solver: all batches, weighed by their rows
     batches = [data.batch(index) for index in data.by_length(batch_size)]
     weight = sum(batch.total_weight for batch, _ in batches)
 

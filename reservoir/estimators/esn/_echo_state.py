@@ -43,6 +43,9 @@ _Self = TypeVar("_Self", bound="BaseESN")
 class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
     """A source of features under a readout. Subclasses say what targets and outputs mean."""
 
+    _source_kind = "reservoir"  # an entry of SOURCES
+    _changed_in_place = ("_progress", "_noise_generator")
+
     # ------------------------------------------------------------------ learning
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
@@ -75,9 +78,6 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         """
         return self._learn_all(X, y, sample_weight)
 
-    _source_kind = "reservoir"  # an entry of SOURCES
-    _changed_in_place = ("_progress", "_noise_generator")
-
     def _check(self) -> None:
         """Refuse parameters that cannot be right, alone or together."""
         check_parameters(self)
@@ -104,8 +104,10 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         """Build the source of features and forget everything learned."""
         self._check()
         generator = as_generator(self.random_state)
+        # nothing of an earlier fit is left
         for name in ("state_", "certificate_", "reservoir_", *_fitted_by_readouts()):
             self.__dict__.pop(name, None)
+        # the source of features, with what is proved of it
         build = SOURCES[self._source_kind]
         fed_back = targets if self.feedback else None
         source, certificate = build(self, sequences.arrays, fed_back, generator)
@@ -133,7 +135,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
     def _fit(
         self, sequences: Sequences, targets: list[Array], weights: list[Array] | None, data: Any
     ) -> None:
-        # the washout is part of what is refused, and before anything is built
+        # how many rows are washout: known before anything is built, unless it is measured
         measured = is_measured(self.washout)
         skips = [0] if measured else resolve_washout(self.washout, sequences.lengths)
         self._start(sequences, targets)
@@ -141,12 +143,10 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         if measured:
             skips = measured_washouts(self._source, sequences.arrays, targets, starts)
         self.washout_ = np.array(skips)
+        # run, sum up, solve
         readout = self._new_readout()
         self._learn(readout, self._jobs(readout, sequences, targets, weights, skips, starts))
-        self._progress.washout = skips[0]
-        self._progress.add(sequences, targets, goes_on=False)
-        self._progress.end(sequences)
-        self._progress.continues = len(sequences) == 1
+        self._progress.finish(sequences, targets, washout=skips[0])
 
     def _partial_fit(
         self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
@@ -228,6 +228,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         """Run the jobs, solve for the readout, and keep where the run ended."""
         source, settings = self._source, empty.settings
         self._n_trained += sum(len(job.X) for job in jobs)
+        # what overflows is named by the user's column
         with naming_columns(source, self._sequence_column):
             learned = learn_all(
                 source,
@@ -236,20 +237,20 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 noise=self.noise,
-                n_steps=self._n_trained,
+                engine=self._engine,
             )
             readout = learned.readout
             if isinstance(self._readout, type(readout)):
                 readout = self._readout.renewed(settings)
                 readout.merge(learned.readout)
-        self._noise_generator = learned.generator
+        # the coefficients, or whatever else the readout makes of the rows
         self._watch_units(learned.activity)
         if readout.n_rows or not settings.partial:  # else all rows were washout
             for name, value in readout.solve().items():
                 setattr(self, name, value)
-        # made anew from the parameters in each call; what is kept can be saved
+        # settings are made anew from the parameters in each call; what is kept can be saved
         readout.settings = ReadoutSettings()
-        self._readout = readout
+        self._readout, self._noise_generator = readout, learned.generator
         state = learned.state
         if source.n_fed_back:
             state = np.concatenate([state, jobs[-1].Y[-1].astype(state.dtype)])

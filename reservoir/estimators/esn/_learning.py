@@ -61,12 +61,12 @@ def learn(
     readout: Readout,
     *,
     noise: float,
-    n_steps: int,
+    engine: str,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run jobs and hand their rows to a readout; `n_steps` of the whole choose the engine."""
+    """Run jobs and hand their rows to a readout."""
     gathered = readout.begin(source.width, jobs[0].Y.shape[1])
-    activity, engine = source.activity(), source.engine_for(n_steps)
+    activity = source.activity()
     before = [job.state for job in jobs]
     together = len(jobs) > 1 and noise == 0 and not readout.ordered
     rows = _Gathering(gathered, source, jobs[0]) if together else _Passing(gathered)
@@ -209,6 +209,7 @@ def learn_all(
     """
     several = len(jobs) > 1
     batches = _batches(jobs)
+    # in workers, or one after the other as they are asked for: never all in memory
     results: Iterable[Learned]
     if effective_n_jobs(n_jobs) > 1 and len(batches) > 1:
         results = Parallel(n_jobs=n_jobs)(
@@ -219,6 +220,7 @@ def learn_all(
         results = (
             learn(source, batch, readout, limit_threads=several, **options) for batch in batches
         )
+    # merged in the order of the data, whoever came first
     total: Learned | None = None
     for result in progress(results, len(batches), verbose):
         if total is None:

@@ -32,6 +32,7 @@ def measured_washouts(
         )
     washouts = []
     for i, (X, Y, start) in enumerate(zip(arrays, targets, starts, strict=True)):
+        # fed back is the target, one step late; before the first what the start says, or zeros
         feedback = None
         if reservoir.n_outputs:
             given = start[reservoir.n_units :]

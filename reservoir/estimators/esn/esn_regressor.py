@@ -17,7 +17,7 @@ from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.forecasting.forecast import forecast_network
-from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 from reservoir.estimators.rnn.rnn_regressor import RNNRegressor, rnn_from_esn
 
 __all__ = ["ESNRegressor"]
@@ -284,4 +284,6 @@ class ESNRegressor(RegressorMixin, BaseESN):
         return tags
 
 
-forecaster_of.register(ESNRegressor)(NetworkForecaster)
+@forecaster_of.register
+def _(model: ESNRegressor) -> Forecaster:
+    return NetworkForecaster(model)

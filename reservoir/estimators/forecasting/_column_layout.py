@@ -164,6 +164,7 @@ class Layout:
                     f"X has {self.n_exog} exogenous columns: give exog of shape {wanted}{why}."
                 )
             return np.zeros(wanted)
+        # columns of a frame are found by name, those of an array by position
         if self.names is not None and self.n_exog:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
             exog = in_order_of_fit("exog", exog, names)

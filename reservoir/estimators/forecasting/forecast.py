@@ -102,16 +102,19 @@ def _forecast(
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, Layout(chain)
     bounds = _bounds_of(network, clip)
+    # what can be refused, before anything runs
     if not network.feeds_back:
         layout.check_trained_for_loop()
     n_rows = n_steps if context is None else n_steps - 1
     exog = layout.read_exog(exog, n_rows, has_context=context is not None)
+    # where the loop begins: at the end of training, or behind the context
     if context is None:
         output, state = layout.end_of_training(exog, initial_state)
         head = np.zeros((0, layout.n_outputs))
     else:
         output, state = layout.listen(context, initial_state)
         head = output[None]
+    # the loop itself, in the network's units, and back
     rows, n_sound = np.zeros((0, layout.n_outputs)), 0
     if n_rows:
         close = _through_weights if network.feeds_back else _through_inputs
@@ -168,6 +171,7 @@ def _through_inputs(
     inputs_map = layout.inputs_map.columns(layout.columns)
     from_units = inputs_map.columns(slice(0, q))
     fed = from_units.after(layout.units_map)
+    # bounds in whatever units, as those of the inputs
     clip = None
     if bounds is not None:
         to_inputs = {"targets": fed, "units": from_units}.get(bounds.of)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from reservoir._validation import check_choice, check_count, check_number, check_switch
 from reservoir.estimators._parameters import natural_or_switch, parameter
 from reservoir.training.initializers import INITIALIZERS
-from reservoir.training.online import METHODS
+from reservoir.training.online import LEARNERS
 from reservoir.training.optimizers import OPTIMIZERS
 from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS
@@ -219,7 +219,7 @@ class NetworkParameters:
         rates are `learning_rate_init` there, constant, and `gradient_control` counts for "bptt"
         only. Gated cells learn better from a random `init`: the gates of a least-squares start
         hardly move.""",
-        partial(check_choice, known=METHODS),
+        partial(check_choice, known=LEARNERS),
     )
     online_window: int = parameter(
         300,

@@ -33,6 +33,7 @@ _STEPS = ("forward", "backward", "shapes")
 def check_together(estimator: Any) -> None:
     """Refuse parameters of a trained network that cannot be right, alone or together."""
     check_parameters(estimator)
+    # solvers that take all data at once refuse what is for steps or penalties
     if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(
             f"truncation={estimator.truncation}: solver={estimator.solver!r} needs the whole "
@@ -45,6 +46,7 @@ def check_together(estimator: Any) -> None:
                     f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
                     "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
                 )
+    # a washout must leave targets to learn from
     if isinstance(estimator.washout, str):
         if estimator.washout == "measured":
             raise ValueError(
@@ -245,6 +247,7 @@ def _weights_of(model: Any, network: Network) -> Params:
             f"init={type(model).__name__} is no fitted echo state or recurrent network with the "
             "built-in readout."
         )
+    # the same network in all but its weights
     for name in ("cell", "n_features", "n_outputs", "include_input"):
         ours, theirs = getattr(network, name), getattr(given, name)
         same = _same_cell(ours, theirs) if name == "cell" else ours == theirs

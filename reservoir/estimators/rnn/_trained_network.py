@@ -201,22 +201,12 @@ class BaseRNN(SequenceEstimator, NetworkParameters):
         self._keep(done)
         self.washout_ = np.array(skips)
         self._progress = fresh
-        self._count(sequences, targets, skips[0])
+        seen = None if self._targets.per_sequence else targets
+        fresh.finish(sequences, seen, washout=skips[0])
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
         warn_of_trouble(self, done)
-
-    def _count(self, sequences: Sequences, targets: list[Array], washout: int) -> None:
-        """Remember what a fit has seen."""
-        progress = self._progress
-        progress.washout = washout
-        if self._targets.per_sequence:
-            progress.count(sequences, goes_on=False)
-        else:
-            progress.add(sequences, targets, goes_on=False)
-        progress.end(sequences)
-        progress.continues = len(sequences) == 1
 
     def _first_weights(
         self,
@@ -283,6 +273,7 @@ class BaseRNN(SequenceEstimator, NetworkParameters):
         check_squares(sequences.arrays, targets)
         if self._online is None:
             self._online = self._new_learner()
+        # where the first sequence goes on, so do state and washout; the others start anew
         progress, online = self._progress, self._online
         starts = self._states_before(progress, self.network_, self.initial_state, sequences, None)
         goes_on = progress.enter(sequences, new_sequence)

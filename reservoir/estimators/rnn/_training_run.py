@@ -129,12 +129,14 @@ def run_training(
         "random_state": generator,
         "report": partial(_show, total=estimator.max_iter) if estimator.verbose else None,
     }
+    # solvers that take all data at once have no steps to size
     if estimator.solver == "lbfgs":
         return train_lbfgs(network, params, data, **options)
     if estimator.solver == "least_squares":
         for name in ("l1", "l2", "control", "refit", "random_state"):
             del options[name]
         return train_least_squares(network, params, data, **options)
+    # schedules count epochs, optimizers updates
     truncation = steps_of_update(estimator)
     n_updates = sum(
         -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
@@ -183,6 +185,7 @@ def _should_have_improved(estimator: Any, done: Training) -> bool:
 
 def warn_of_trouble(estimator: Any, done: Training) -> None:
     """Say what went wrong, if something did."""
+    # the worst first: at most one is said
     if done.trouble:
         text = (
             f"Training diverged: {done.trouble}. The weights of epoch {done.best_epoch} are "

@@ -15,7 +15,7 @@ from reservoir.estimators._base import NetworkForecaster
 from reservoir.estimators._parameters import documented, parameter
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.forecasting.forecast import forecast_network
-from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 from reservoir.estimators.rnn._starting_weights import network_of, weights_of
 from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn._trained_network import BaseRNN
@@ -285,7 +285,9 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         return tags
 
 
-forecaster_of.register(RNNRegressor)(NetworkForecaster)
+@forecaster_of.register
+def _(model: RNNRegressor) -> Forecaster:
+    return NetworkForecaster(model)
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:
@@ -294,6 +296,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         raise ValueError(
             f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
         )
+    # the same cell and parameters, training from the fitted weights
     network = network_of(esn)
     cell: SimpleCell = network.cell  # type: ignore[assignment]
     leaky = cell.leaks() is not None
@@ -312,6 +315,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         random_state=esn.random_state,
     )
     rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
+    # where the network stands in its data goes with it
     for name in ("n_features_in_", "feature_names_in_", "state_", "washout_"):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))

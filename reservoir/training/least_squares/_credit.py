@@ -43,7 +43,7 @@ _MAX_CUTS = 12
 
 
 class CreditSteps:
-    """Takes one step after another, and remembers how long the last one was."""
+    """Steps down the squared error, each of which begins with the length of the one before."""
 
     def __init__(self, task: Task, tau: float) -> None:
         self.task, self.tau = task, tau
@@ -52,7 +52,7 @@ class CreditSteps:
     def step(self, iterate: Iterate) -> Iterate | None:
         """Return the iterate after one step that lowers the error; None if none is found.
 
-        Uses up the trace of a gated cell.
+        The trace of a gated cell serves one backward pass: `iterate` cannot be stepped from again.
         """
         try:
             direction, move, slope = self._direction(iterate)
@@ -60,6 +60,7 @@ class CreditSteps:
             return None
         if not (np.isfinite(move) and move > 0 and slope < 0):
             return None
+        # try the last length, and shorter ones until the error falls
         if self.length is None:
             self.length = _FIRST_MOVE / move
         for cut in range(_MAX_CUTS):
@@ -76,10 +77,12 @@ class CreditSteps:
 
     def _direction(self, iterate: Iterate) -> tuple[Params, float, float]:
         """Return a step of length 1, how far it moves pre-activations, and the error's slope."""
+        # the direction: the gradient, divided by second moments
         task = self.task
         grads, D = self._gradient(iterate)
         gram = _regressors(task, iterate)
         out = _precondition(task, grads, D, gram)
+        # its root mean square effect on the pre-activations, and the error's derivative along it
         W = np.hstack([out["W_in"] * task.input_scale, out["W"]])
         mean_move = W @ gram.mean_h + out["bias"] + _second_bias(task.cell, out)
         squares = np.einsum("ij,ij->i", W @ gram.gram, W) / gram.weight + mean_move**2
@@ -126,6 +129,7 @@ def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
 
 def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) -> Params:
     """Divide the gradient by the second moments on both sides, gate by gate."""
+    # on the right: the regressors' moments, ridge-penalised, in centred coordinates
     p, n = task.network.n_features, task.cell.n_units
     matrix = gram.gram
     matrix[np.diag_indices(len(matrix))] += _PENALTY * np.trace(matrix) / len(matrix) + 1e-300
@@ -143,6 +147,7 @@ def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) ->
     )
     coef = linalg.cho_solve(factor, cross.T, check_finite=False).T
     both = np.hstack([coef, sums[:, None] / gram.weight])
+    # on the left: the slopes' moments, one gate at a time
     for first in range(0, len(both), n):
         rows = slice(first, first + n)
         S = D[:, rows].T.astype(np.float64) @ D[:, rows]
@@ -151,6 +156,7 @@ def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) ->
             S /= mean
             S[np.diag_indices(n)] += _SLOPE_PENALTY
             both[rows] = linalg.solve(S, both[rows], assume_a="pos", check_finite=False)
+    # back to weights, and to inputs in their own units
     coef, shift = both[:, :-1], both[:, -1]
     out = {
         "W_in": -coef[:, :p] / task.input_scale,

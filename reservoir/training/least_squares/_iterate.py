@@ -1,4 +1,4 @@
-"""One set of weights and what it does on a task: readout, error, echo gap."""
+"""An iterate of a least-squares fit: weights, their run over the task, error and echo gap."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GAP_STEPS = 100  # inputs after which start states should be forgotten, at leas
 _GAP_STATES = 7  # random ones, against the start from zeros
 _GAP_PLACES = 3
 _TOO_LARGE = 1e100  # sum of squared states
-_GAP_FLOOR = 1e-10  # a gap that no error is worth looking at
+_GAP_FLOOR = 1e-10  # smaller gaps are accepted whatever the error
 
 
 class LeastSquaresResult(NamedTuple):
@@ -70,7 +70,7 @@ class Iterate:
 
 
 def simulate(task: Task, params: Params) -> Trace | None:
-    """Run; None if the states leave the numbers whose squares can be added up."""
+    """Run over the task; None if the sum of the squared states overflows or comes near it."""
     with np.errstate(over="ignore", invalid="ignore"):
         trace = task.cell.forward(params, task.batch.inputs, task.start, task.batch.lengths)
         return trace if float(np.vdot(trace.states, trace.states)) < _TOO_LARGE else None
@@ -152,11 +152,12 @@ def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
 def echo_gap(task: Task, iterate: Iterate) -> float:
     """Mean squared gap between the scores of runs from different states, after many inputs.
 
-    From zeros and seven random states, over ``max(washout, 100)`` inputs at three places of the
-    longest sequence. A network that has not forgotten its start by then answers by where it came
-    from; its spectral radius does not tell (measured: good ones have up to 1.8). Sequences that
-    are shorter, of which there are several, each start at the same state: nothing to ask.
+    The runs start from zeros and from seven random states, over ``max(washout, 100)`` inputs at
+    three places of the longest sequence. Outputs of a network that has not forgotten its start by
+    then depend on it; the spectral radius does not tell (measured: good networks have up to 1.8).
+    The gap is 0 where there are several sequences, all shorter: each starts at the same state.
     """
+    # three pieces of the longest sequence
     inputs, lengths = task.batch.inputs, task.batch.lengths
     longest = int(lengths.argmax())
     n_steps = max(task.washout, _GAP_STEPS)
@@ -167,6 +168,7 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
     last = int(lengths[longest]) - n_steps
     places = sorted({round(k * last / (_GAP_PLACES - 1)) for k in range(_GAP_PLACES)})
     pieces = np.stack([inputs[a : a + n_steps, longest] for a in places], axis=1)
+    # each piece from all start states, side by side; then scores against those from zeros
     params, starts = iterate.params, _start_states(task, iterate.trace)
     with np.errstate(over="ignore", invalid="ignore"):
         end = task.cell.forward(
@@ -192,14 +194,14 @@ def begin(task: Task, params: Params, tau: float) -> Iterate:
 def conclude(
     task: Task, given: Params, best: Iterate, errors: list[float], tau: float
 ) -> LeastSquaresResult:
-    """Return the last of states that got better, unless the given weights are better still."""
+    """Return the result: the last iterate, or the given weights where their error is smaller."""
     history = np.array(errors)
     if given["coef"].any():
         own = measure(task, given, simulate(task, given))
         if own is not None and own.mse < best.mse:
             return LeastSquaresResult(given, np.array([own.mse]), 0)
     params = best.params
-    if task.fit is not task.scored:  # what was held out has done its work
+    if task.fit is not task.scored:  # the readout is fitted to the rows held out as well
         every = replace(task, fit=np.arange(len(task.batch.targets)))
         refitted = with_readout(every, params, tau)
         params = params if refitted is None else refitted.params

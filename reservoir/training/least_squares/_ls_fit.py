@@ -57,16 +57,21 @@ def layer_step(
 def mixed_fit(
     task: Task, params: Params, *, n_iter: int, tau: float, delta: float, credit: bool
 ) -> LeastSquaresResult:
-    """Iterate on a task; weights and rows are known to be sound."""
+    """Take layer-wise steps while they gain 15 %, then, with `credit`, credit steps.
+
+    Weights and rows have been checked before.
+    """
     layer = layer_of(task.cell)
     iterate = begin(task, params if layer is None else open_gates(task.cell, params), tau)
     errors = [iterate.mse]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
+        # a layer-wise step, the last one if it gains little
         by_layer = layer is not None
         new = None if layer is None else layer_step(task, layer, iterate, tau=tau, delta=delta)
         if credit and (new is None or new.error > (1 - _WORTH) * iterate.error):
             layer = None
+        # else a credit step
         if new is None and credit:
             new, by_layer = credit_steps.step(iterate), False
         if new is None:

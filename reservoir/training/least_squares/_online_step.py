@@ -122,6 +122,7 @@ def ls_online_step(
         random_state=random_state,
         start=state,
     )
+    # the weights as they are, and with the readout refitted
     given = measure(task, weights, simulate(task, weights))
     if given is None:
         raise ValueError("The states that params produce on X diverge. Scale X or W down.")
@@ -129,6 +130,7 @@ def ls_online_step(
     best, kept = given, "none"
     if refitted is not None and refitted.mse < best.mse:
         best, kept = refitted, "readout"
+    # a layer-wise and a credit step, each kept if it lowers the error
     layer = layer_of(task.cell)
     if layer is not None and gates_stand_open(task.cell, weights):
         lengths = (step, step / 2, step / 4)
