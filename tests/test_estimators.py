@@ -611,6 +611,18 @@ def test_set_params_waits_for_the_next_fit(change):
     assert np.array_equal(esn.forecast(5), loop)
 
 
+def test_partial_fit_checks_parameters_of_the_reservoir_once():
+    X, y = series()
+    esn = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])
+    # what no later chunk depends on may wait for the next fit
+    esn.set_params(feedback=True, missing_targets="skip", alpha_selection="none")
+    esn.partial_fit(X[200:], y[200:])
+    plain = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])
+    assert np.array_equal(esn.coef_, plain.partial_fit(X[200:], y[200:]).coef_)
+    with pytest.raises(ValueError, match="cannot go with feedback"):
+        esn.fit(X, y)
+
+
 def test_scores_of_sequences_are_those_of_their_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(4, 60, 2))

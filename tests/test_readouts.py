@@ -14,6 +14,8 @@ from reservoir.building import build_reservoir
 from reservoir.datasets import mackey_glass
 from reservoir.dynamics import run
 from reservoir.readouts import GramAccumulator, RidgeSolution, ridge_path
+from reservoir.readouts.contract import ReadoutSettings
+from reservoir.readouts.ridge import RidgeReadout
 
 pytestmark = pytest.mark.one_engine
 
@@ -674,3 +676,20 @@ def test_a_series_that_jumps_costs_no_more_digits_than_its_range(jump, weighted)
     exact = ((w[:, None] * centred).T @ centred).astype(np.float64)
     np.testing.assert_allclose(gram.gram, exact, rtol=0, atol=1e-14 * np.abs(exact).max())
     np.testing.assert_allclose(gram.cross, exact[:, :1], rtol=0, atol=1e-14 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("selection", ["blocked", "holdout"])
+def test_parts_may_come_in_any_order(selection):
+    """Rows of short sequences are gathered, and their parts begin in another order."""
+    H, Y = rows(n_samples=97)
+    parts = np.array_split(np.arange(97), 5 if selection == "blocked" else 2)
+    found = []
+    for order in (range(len(parts)), reversed(range(len(parts)))):
+        settings = ReadoutSettings(alpha=ALPHAS, selection=selection)
+        readout = RidgeReadout(settings).begin(H.shape[1], Y.shape[1])
+        for part in order:
+            readout.update(H[parts[part]].copy(), Y[parts[part]], part=part)
+        found.append(readout.solve())
+    assert found[0].keys() == found[1].keys()
+    for name, value in found[0].items():
+        assert np.array_equal(value, found[1][name]), name

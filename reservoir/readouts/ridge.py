@@ -126,6 +126,8 @@ class RidgeReadout(Readout):
 
     def check_partial(self) -> None:
         """Refuse a selection that needs more than one sum over all rows."""
+        if np.ndim(self.settings.alpha) > 0:
+            check_choice("alpha_selection", self.settings.selection, SELECTIONS)
         if self.rule is not None and self.rule.fewest:
             raise ValueError(
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}: "
@@ -145,14 +147,15 @@ class RidgeReadout(Readout):
         """Add what another one has seen; its sums may become this one's."""
         for part, gram in other.parts.items():
             self.parts[part] = self.parts[part].merge(gram) if part in self.parts else gram
-        self.parts = dict(sorted(self.parts.items()))
 
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; the parts become one sum."""
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         settings, rule = self.settings, self.rule
-        # all rows in one sum; the parts stay as they are for the rule
+        # all rows in one sum; the parts stay as they are for the rule. Short sequences are gathered,
+        # so that parts need not have begun in the order of the data
+        self.parts = dict(sorted(self.parts.items()))
         total, *others = self.parts.values()
         for k, gram in enumerate(others):
             total = (total.copy() if k == 0 else total).merge(gram)

@@ -91,10 +91,16 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
                 "alpha is an array, but readout= replaces the ridge that would choose from "
                 "it. Give a number, or search over the readout's own parameters."
             )
-        if kind_of(self.readout) is None:
+        self._readout_kind()
+
+    def _readout_kind(self) -> type[Readout]:
+        """Return what kind of readout the parameters ask for."""
+        kind = kind_of(self.readout)
+        if kind is None:
             raise TypeError(
                 f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
             )
+        return kind
 
     @property
     def _missing_targets(self) -> str:
@@ -205,10 +211,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
 
     def _new_readout(self, *, partial: bool = False) -> Readout:
         """Return an empty readout of the kind that the parameters ask for."""
-        self._check()
-        kind = kind_of(self.readout)
-        assert kind is not None
-        return kind(
+        return self._readout_kind()(
             ReadoutSettings(
                 estimator=self.readout,
                 alpha=self.alpha,

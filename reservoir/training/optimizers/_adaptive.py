@@ -59,9 +59,7 @@ def adagrad(learning_rate: LearningRate = 1e-2, epsilon: float = 1e-10) -> Optim
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from reservoir.training.optimizers import adagrad
     >>> optimizer, weights = adagrad(0.5), {"bias": np.array([1.0])}
     >>> optimizer.update(weights, {"bias": np.array([8.0])}, optimizer.init(weights))[0]
@@ -111,9 +109,7 @@ def adadelta(
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from reservoir.training.optimizers import adadelta
     >>> optimizer, weights = adadelta(), {"bias": np.array([1.0])}
     >>> weights, _ = optimizer.update(weights, {"bias": np.array([8.0])}, optimizer.init(weights))
@@ -157,9 +153,7 @@ def rmsprop(
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from reservoir.training.optimizers import rmsprop
     >>> optimizer, weights = rmsprop(0.01), {"bias": np.array([1.0])}
     >>> weights, _ = optimizer.update(weights, {"bias": np.array([8.0])}, optimizer.init(weights))
@@ -217,9 +211,7 @@ def adam(
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from reservoir.training.optimizers import adam
     >>> weights = {"bias": np.array([1.0, 1.0])}
     >>> for warmup in (0, 9):
@@ -300,9 +292,7 @@ def nadam(
 
     Examples
     --------
-    >>> from typing import Any
-
-    import numpy as np
+    >>> import numpy as np
     >>> from reservoir.training.optimizers import nadam
     >>> optimizer, weights = nadam(0.1), {"bias": np.array([1.0])}
     >>> weights, _ = optimizer.update(weights, {"bias": np.array([8.0])}, optimizer.init(weights))
