@@ -122,7 +122,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
             self.reservoir_: Reservoir = source.reservoir
         if certificate is not None:
             self.certificate_ = certificate
-        self.n_outputs_ = targets[0].shape[1]
+        self.n_outputs_ = targets[0].shape[-1]
         # what later calls rely on, whatever set_params makes of the constructor's parameters
         self._sequence_column = self.sequence_column
         # a number, not a generator: older NumPy forgets on copying what a generator would spawn
