@@ -615,11 +615,11 @@ def test_partial_fit_checks_parameters_of_the_reservoir_once():
     X, y = series()
     esn = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])
     # what no later chunk depends on may wait for the next fit
-    esn.set_params(feedback=True, missing_targets="skip", alpha_selection="none")
+    esn.set_params(feedback=True, missing_targets="skip", alpha_per_target=2)
     esn.partial_fit(X[200:], y[200:])
     plain = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])
     assert np.array_equal(esn.coef_, plain.partial_fit(X[200:], y[200:]).coef_)
-    with pytest.raises(ValueError, match="cannot go with feedback"):
+    with pytest.raises(TypeError, match="alpha_per_target"):
         esn.fit(X, y)
 
 

@@ -153,8 +153,8 @@ class RidgeReadout(Readout):
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
         settings, rule = self.settings, self.rule
-        # all rows in one sum; the parts stay as they are for the rule. Short sequences are gathered,
-        # so that parts need not have begun in the order of the data
+        # all rows in one sum; the parts stay as they are for the rule. They are put in order first:
+        # rows of short sequences are gathered, so that a later part may have come before
         self.parts = dict(sorted(self.parts.items()))
         total, *others = self.parts.values()
         for k, gram in enumerate(others):
