@@ -251,6 +251,14 @@ def test_labels_that_are_refused():
 
 
 class TestPartialFit:
+    def test_a_warm_start_is_a_matter_of_fit(self):
+        X = np.random.default_rng(0).normal(size=(40, 2))
+        y = X[:, 0] > 0
+        rnn = RNNClassifier(4, random_state=0).partial_fit(X[:20], y[:20], classes=[False, True])
+        rnn.set_params(warm_start="yes").partial_fit(X[20:], y[20:])
+        with pytest.raises(TypeError, match="warm_start must be True or False; got 'yes'"):
+            rnn.fit(X, y)
+
     def test_classes_are_named_once(self):
         X, y = per_step()
         few = y != "flat"

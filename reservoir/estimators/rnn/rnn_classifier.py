@@ -101,8 +101,10 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
     def _read_targets(
         self, y: Any, sequences: Sequences, *, first: bool, **known: Any
     ) -> list[Array]:
-        check_switch("warm_start", self.warm_start)
-        before = getattr(self, "classes_", None) if first and self.warm_start else None
+        before = None
+        if first:
+            check_switch("warm_start", self.warm_start)
+            before = getattr(self, "classes_", None) if self.warm_start else None
         targets = super()._read_targets(y, sequences, first=first, **known)
         self.classes_: Array = self._targets.classes  # type: ignore[assignment]
         if before is not None and not np.array_equal(before, self.classes_):
