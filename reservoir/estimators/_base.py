@@ -22,7 +22,7 @@ from reservoir._validation import (
     refuse_one_row,
     resolve_washout,
 )
-from reservoir.estimators._parameters import SequenceParameters
+from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.stream import Stream
@@ -30,7 +30,7 @@ from reservoir.estimators.stream import Stream
 _Self = TypeVar("_Self", bound="SequenceEstimator")
 
 
-class SequenceEstimator(SequenceParameters, BaseEstimator):
+class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
     """An estimator whose rows are time steps.
 
     The order of things in a fit, the reading of containers, targets and weights, where runs start

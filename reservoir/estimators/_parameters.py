@@ -1,8 +1,9 @@
 """Parameters of estimators, each written once: its default, its documentation, its check.
 
 An estimator is a dataclass, and its parameters are fields that it inherits: `ReservoirParameters`
-for what describes a reservoir, `SequenceParameters` for what every estimator of sequences has, and
-its own. `documented` puts the descriptions into the docstring, `check_parameters` runs the checks.
+for what describes a reservoir, `SequenceParameters` for what every estimator of sequences has,
+`LearnerParameters` and `LabelParameters` for those that learn outputs and labels, and its own.
+`documented` puts the descriptions into the docstring, `check_parameters` runs the checks.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from reservoir._validation import check_choice, check_count
+from reservoir._validation import check_choice, check_count, check_switch
 
 _T = TypeVar("_T", bound=type)
 Check = Callable[[str, Any], Any]
@@ -204,4 +205,31 @@ class SequenceParameters:
         None,
         "int, Generator, RandomState or None",
         """Seed of all weights, and of whatever else is drawn.""",
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LearnerParameters:
+    """What every estimator has that learns outputs."""
+
+    include_input: bool = parameter(
+        True,
+        "bool",
+        """Whether the readout sees the input beside the states.""",
+        check_switch,
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        """1 shows a progress line.""",
+        natural_or_switch,
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LabelParameters:
+    """What every classifier has."""
+
+    class_weight: Any = parameter(
+        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
     )

@@ -15,7 +15,7 @@ from reservoir._validation import (
     check_penalties,
     check_switch,
 )
-from reservoir.estimators._parameters import natural_or_switch, parameter
+from reservoir.estimators._parameters import parameter
 from reservoir.readouts.selection import SELECTIONS
 
 
@@ -63,12 +63,6 @@ class ReadoutParameters:
         """The intercept is not penalised.""",
         check_switch,
     )
-    include_input: bool = parameter(
-        True,
-        "bool",
-        """Whether the readout sees the input beside the states.""",
-        check_switch,
-    )
     washout: Any = parameter(
         "auto",
         'int, "auto" or "measured"',
@@ -101,10 +95,4 @@ class ReadoutParameters:
         "int",
         """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
         lambda name, value: check_n_jobs(value),
-    )
-    verbose: int = parameter(
-        0,
-        "int",
-        """1 shows a progress line.""",
-        natural_or_switch,
     )

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences
-from reservoir.estimators._parameters import changed, documented, parameter
+from reservoir.estimators._parameters import LabelParameters, changed, documented
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
@@ -30,7 +30,7 @@ def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
 @saved
 @documented(FITTED=FITTED)
 @dataclass(eq=False, repr=False, kw_only=True)
-class ESNClassifier(ClassifierMixin, BaseESN):
+class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     """Echo state network that gives one label per time step.
 
     A ridge readout on labels coded as -1 and +1, one column per class, as scikit-learn's
@@ -67,9 +67,6 @@ class ESNClassifier(ClassifierMixin, BaseESN):
         default=1e-2,
         more="""More than the regressor's: labels are coarse, and a readout that interpolates them
         does not heed class weights.""",
-    )
-    class_weight: Any = parameter(
-        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
     )
 
     def partial_fit(

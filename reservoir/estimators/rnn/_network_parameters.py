@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
-from reservoir.estimators._parameters import natural_or_switch, parameter
+from reservoir.estimators._parameters import parameter
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import LEARNERS
 from reservoir.training.optimizers import OPTIMIZERS
@@ -172,12 +172,6 @@ class NetworkParameters:
         so that gradients neither vanish nor explode; `reservoir.training.gradient_control`.
         Cells "rnn" and "leaky" only.""",
     )
-    include_input: bool = parameter(
-        False,
-        "bool",
-        """Whether the readout sees the input beside the states.""",
-        check_switch,
-    )
     target: str = parameter(
         "step",
         '{"step", "last"}',
@@ -240,11 +234,4 @@ class NetworkParameters:
         "bool",
         """Whether `fit` goes on from the weights of the fit before.""",
         check_switch,
-    )
-    verbose: int = parameter(
-        0,
-        "int",
-        """1 reports a line per epoch to the logger "reservoir", on standard error unless logging is
-        set up otherwise.""",
-        natural_or_switch,
     )

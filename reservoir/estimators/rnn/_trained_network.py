@@ -17,7 +17,7 @@ from reservoir._validation import (
 )
 from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.estimators._base import SequenceEstimator
-from reservoir.estimators._parameters import SequenceParameters, changed
+from reservoir.estimators._parameters import LearnerParameters, SequenceParameters, changed
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._network_parameters import WHOLE, NetworkParameters
@@ -58,6 +58,13 @@ _Self = TypeVar("_Self", bound="BaseRNN")
 class BaseRNN(SequenceEstimator, NetworkParameters):
     """A recurrent network whose weights are all trained. Subclasses say what targets mean."""
 
+    include_input: bool = changed(LearnerParameters, "include_input", default=False)
+    verbose: int = changed(
+        LearnerParameters,
+        "verbose",
+        text="""1 reports a line per epoch to the logger "reservoir", on standard error unless
+        logging is set up otherwise.""",
+    )
     initial_state: Any = changed(
         SequenceParameters,
         "initial_state",

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, check_choice, check_switch
-from reservoir.estimators._parameters import changed, documented, parameter
+from reservoir.estimators._parameters import LabelParameters, changed, documented
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._trained_attributes import FITTED
@@ -30,7 +30,7 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
 @saved
 @documented(FITTED=FITTED)
 @dataclass(eq=False, repr=False, kw_only=True)
-class RNNClassifier(ClassifierMixin, BaseRNN):
+class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
     """Recurrent network with every weight trained, for labels.
 
     One label per time step or, with ``target="last"``, one per sequence. The network, its start and
@@ -66,9 +66,6 @@ class RNNClassifier(ClassifierMixin, BaseRNN):
         kind='{"auto", "cross_entropy", "hinge"}',
         text="""What training lowers. "auto" is the cross-entropy of the softmax; the hinge takes
         each class against the rest.""",
-    )
-    class_weight: Any = parameter(
-        None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
     )
 
     def _output_and_loss(self) -> tuple[str, str]:
