@@ -611,6 +611,42 @@ def test_set_params_waits_for_the_next_fit(change):
     assert np.array_equal(esn.forecast(5), loop)
 
 
+def test_partial_fit_goes_on_with_the_readout_it_began_with():
+    X, y = series()
+    for first, second in ((None, SGDRegressor()), (SGDRegressor(random_state=0), None)):
+        esn = ESNRegressor(20, readout=first, random_state=0).partial_fit(X[:200], y[:200])
+        before = esn.predict(X[200:])
+        with pytest.raises(ValueError, match="is of another kind than that of earlier calls"):
+            esn.set_params(readout=second).partial_fit(X[200:], y[200:])
+        assert np.array_equal(esn.predict(X[200:]), before)
+        assert np.isfinite(esn.fit(X, y).predict(X)).all()
+
+
+class Falling(SGDRegressor):
+    """Changes itself before it fails on targets that are too large."""
+
+    def partial_fit(self, X, y, sample_weight=None):
+        super().partial_fit(X, y, sample_weight)
+        if np.abs(y).max() > 100:
+            raise ArithmeticError("too large")
+        return self
+
+
+def test_a_readout_that_fails_half_way_leaves_no_trace():
+    X, y = series()
+    readout = Falling(random_state=0)
+    esn = ESNRegressor(20, readout=readout, random_state=0).partial_fit(X[:200], y[:200])
+    before, held = esn.predict(X[200:]), esn.readout_
+    with pytest.raises(ArithmeticError):
+        esn.partial_fit(X[200:], 1e3 * y[200:])
+    assert esn.readout_ is held
+    assert np.array_equal(esn.predict(X[200:]), before)
+    again = ESNRegressor(20, readout=readout, random_state=0).partial_fit(X[:200], y[:200])
+    again.partial_fit(X[200:], y[200:])
+    esn.partial_fit(X[200:], y[200:])
+    assert np.array_equal(esn.readout_.coef_, again.readout_.coef_)
+
+
 def test_partial_fit_checks_parameters_of_the_reservoir_once():
     X, y = series()
     esn = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])

@@ -204,7 +204,8 @@ class SequenceParameters:
     random_state: Any = parameter(
         None,
         "int, Generator, RandomState or None",
-        """Seed of all weights, and of whatever else is drawn.""",
+        """Seed of all weights, and of what else is drawn: noise, the order of sequences, what is
+        held out.""",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from typing import Any
 
@@ -32,6 +33,12 @@ class StoredReadout(Readout):
     def n_rows(self) -> int:
         """Rows that wait for `solve`."""
         return sum(len(features) for features, _, _ in self.rows)
+
+    def renewed(self, settings: ReadoutSettings) -> StoredReadout:
+        """Return an independent copy: a chunk that fails must not have changed the estimator."""
+        one = super().renewed(settings)
+        one.learned = copy.deepcopy(self.learned)
+        return one
 
     def check_partial(self) -> None:
         """Refuse an estimator that cannot go on learning."""

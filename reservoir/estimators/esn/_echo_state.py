@@ -165,6 +165,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
             self._progress.washout = self._first_washout(sequences, targets)
             self.washout_ = np.array([self._progress.washout])
         else:
+            self._refuse_other_readout(readout)
             self._warn_of_range(sequences)
         self._refuse_other_outputs(targets)
         progress = self._progress
@@ -179,6 +180,15 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
         self._learn(readout, jobs)
         progress.add(sequences, targets, goes_on=goes_on)
         progress.continues = True
+
+    def _refuse_other_readout(self, readout: Readout) -> None:
+        """Refuse a readout that cannot go on from what another kind has learned."""
+        if type(readout) is not type(self._readout):
+            raise ValueError(
+                f"readout={self.readout!r} is of another kind than that of earlier calls, and "
+                "would know their rows no more. Use fit, or the readout that partial_fit began "
+                "with."
+            )
 
     def _jobs(
         self,
@@ -243,7 +253,7 @@ class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
                 engine=self._engine,
             )
             readout = learned.readout
-            if isinstance(self._readout, type(readout)):
+            if self._readout is not None:
                 readout = self._readout.renewed(settings)
                 readout.merge(learned.readout)
         # the coefficients, or whatever else the readout makes of the rows

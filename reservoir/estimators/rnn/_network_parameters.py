@@ -110,7 +110,8 @@ class NetworkParameters:
         """"sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" or "nadam"; or
         one that takes all data and the whole gradient at once: "lbfgs", or "least_squares",
         whose steps are preconditioned by second moments and followed by an exact readout
-        (squared errors only, no penalties; `reservoir.training.least_squares.credit_fit`).""",
+        (squared errors only, so not for labels; no penalties;
+        `reservoir.training.least_squares.credit_fit`).""",
         partial(check_choice, known=SOLVERS),
     )
     learning_rate_init: float = parameter(
