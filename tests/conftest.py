@@ -134,6 +134,7 @@ class EngineMarks:
         """Fail the session if a whole file was run whose marks are idle."""
         options = self.config.option
         in_part = options.keyword or any("::" in arg for arg in self.config.args)
+        in_part = in_part or options.markexpr not in ("", "not slow")
         if in_part or hasattr(self.config, "workerinput"):
             self.marked.clear()
         self.idle = sorted(f for f, n in self.marked.items() if not n and f not in self.not_judged)
