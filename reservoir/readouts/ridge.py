@@ -116,7 +116,8 @@ class RidgeReadout(Readout):
 
     def edges(self, lengths: list[int], skips: list[int]) -> Edges:
         """Return where the parts of each sequence end, as the selection wants them."""
-        return (self.rule or SelectionRule()).edges(lengths, skips)
+        rule = self.rule
+        return super().edges(lengths, skips) if rule is None else rule.edges(lengths, skips)
 
     def renewed(self, settings: ReadoutSettings) -> RidgeReadout:
         """Return an independent copy under settings that may be others."""

@@ -5,6 +5,7 @@ A rule is an entry of `SELECTIONS`; estimators and `ridge_path` know it by its n
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,10 +20,10 @@ _HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
 Edges = list[tuple[int, ...]]
 
 
-class SelectionRule:
+class SelectionRule(ABC):
     """How a penalty is chosen from a path: the least score wins, of equal ones the larger penalty.
 
-    This one needs all rows in one sum. Subclasses score, and may ask for parts of the rows.
+    A rule gets all rows in one sum, unless it asks for parts of them.
 
     Attributes
     ----------
@@ -53,9 +54,12 @@ class SelectionRule:
         """Return the parts that are scored on."""
         return []
 
-    def check(self, name: str, blocks: Sequence[GramAccumulator] | None) -> None:
+    def check(  # noqa: B027 (most rules have nothing to refuse)
+        self, name: str, blocks: Sequence[GramAccumulator] | None
+    ) -> None:
         """Refuse blocks that the rule, known as `name`, cannot score on."""
 
+    @abstractmethod
     def scores(
         self,
         gram: GramAccumulator,
@@ -77,7 +81,6 @@ class SelectionRule:
             Sums over parts of the rows.
         fit_intercept : bool
         """
-        raise NotImplementedError
 
 
 class _GeneralisedCrossValidation(SelectionRule):
