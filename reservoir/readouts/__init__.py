@@ -13,10 +13,11 @@ from typing import Any
 
 from reservoir.readouts.contract import Readout
 from reservoir.readouts.gram import GramAccumulator, RidgeSolution
+from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge import RidgeReadout, ridge_path
 from reservoir.readouts.stored import StoredReadout
 
-__all__ = ["GramAccumulator", "RidgeSolution", "ridge_path"]
+__all__ = ["GramAccumulator", "QRAccumulator", "RidgeSolution", "ridge_path"]
 
 #: Kinds of readouts, by name. The last one that takes an estimator's parameter `readout` is used.
 READOUTS: dict[str, type[Readout]] = {"stored": StoredReadout, "ridge": RidgeReadout}

@@ -318,7 +318,7 @@ class GramAccumulator:
         sign: int,
         overwrite: bool = False,
     ) -> GramAccumulator:
-        H, Y, weights = self._check_rows(H, Y, sample_weight)
+        H, Y, weights = read_rows(H, Y, sample_weight, self.n_features, self.n_outputs)
         check_choice("missing", missing, ("raise", "skip"))
         keep = np.ones(len(H), bool) if weights is None else weights > 0
         if missing == "skip":
@@ -339,27 +339,6 @@ class GramAccumulator:
                 h, y = np.ascontiguousarray(h), np.ascontiguousarray(y, dtype=np.float64)
                 self._add_block(h, y, w, sign, h if room is None else room[: len(h)])
         return self
-
-    def _check_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
-        H, Y = np.asarray(H), np.asarray(Y)
-        if Y.ndim == 1 and self.n_outputs == 1:
-            Y = Y[:, None]
-        if H.ndim != 2 or H.shape[1] != self.n_features:
-            raise ValueError(f"H must have shape (n_samples, {self.n_features}); got {H.shape}.")
-        if Y.shape != (len(H), self.n_outputs):
-            raise ValueError(f"Y must have shape ({len(H)}, {self.n_outputs}); got {Y.shape}.")
-        if sample_weight is None:
-            return H, Y, None
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (len(H),):
-            raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(weights.sum())
-        if not (weights >= 0).all() or not finite:
-            raise ValueError(
-                "sample_weight must be finite and at least 0 in every row, and have a finite sum."
-            )
-        return H, Y, weights
 
     def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
         """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows."""
@@ -466,3 +445,28 @@ class GramAccumulator:
         self.mean_y += step * delta_y
         self._add_outer(before * step, delta_h, delta_y)
         self.weight = after
+
+
+def read_rows(
+    H: Any, Y: Any, sample_weight: Any, n_features: int, n_outputs: int
+) -> tuple[Array, Array, Array | None]:
+    """Return features, targets and weights of rows as arrays whose shapes agree."""
+    H, Y = np.asarray(H), np.asarray(Y)
+    if Y.ndim == 1 and n_outputs == 1:
+        Y = Y[:, None]
+    if H.ndim != 2 or H.shape[1] != n_features:
+        raise ValueError(f"H must have shape (n_samples, {n_features}); got {H.shape}.")
+    if Y.shape != (len(H), n_outputs):
+        raise ValueError(f"Y must have shape ({len(H)}, {n_outputs}); got {Y.shape}.")
+    if sample_weight is None:
+        return H, Y, None
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (len(H),):
+        raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(weights.sum())
+    if not (weights >= 0).all() or not finite:
+        raise ValueError(
+            "sample_weight must be finite and at least 0 in every row, and have a finite sum."
+        )
+    return H, Y, weights
