@@ -1,0 +1,64 @@
+"""What a network of a bank is made by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir.building import build_reservoir
+from reservoir.dynamics.features import DrivenReservoir, FeatureSource
+from reservoir.dynamics.lagged import LaggedSource
+
+_IN_DEGREE = 10
+_FEW_INPUTS = 3  # beyond so many, each input enters with less, so that their sum stays as it is
+
+
+@saved
+@dataclass(frozen=True)
+class NetworkPlan:
+    """A reservoir on standardised rows, with the inputs beside its states.
+
+    Attributes
+    ----------
+    n_units : int
+    spectral_radius : float
+        0 for units without connections.
+    input_scaling : float
+        Of standardised inputs.
+    leak_rate : float
+    bias_scaling : float
+    augment : str or None
+        As in ESNRegressor.
+    n_lags, skip : int
+        Rows that the network sees at once, and the steps between them.
+    """
+
+    n_units: int
+    spectral_radius: float
+    input_scaling: float
+    bias_scaling: float = 1.0
+    leak_rate: float = 1.0
+    augment: str | None = None
+    n_lags: int = 1
+    skip: int = 1
+
+    def build(self, n_inputs: int, seed: int) -> FeatureSource:
+        """Return the source of features for rows of so many columns."""
+        n_seen = n_inputs * self.n_lags
+        crowd = np.sqrt(max(n_inputs / _FEW_INPUTS, 1.0) * self.n_lags)
+        reservoir = build_reservoir(
+            self.n_units,
+            n_seen,
+            in_degree=min(_IN_DEGREE, self.n_units),
+            spectral_radius=self.spectral_radius,
+            input_scaling=self.input_scaling / crowd,
+            leak_rate=self.leak_rate,
+            bias_scaling=self.bias_scaling,
+            random_state=seed,
+        )
+        source = DrivenReservoir(reservoir, include_input=True, augment=self.augment)
+        if self.n_lags == 1:
+            return source
+        return LaggedSource(source, self.n_lags, self.skip)

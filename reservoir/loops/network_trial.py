@@ -1,0 +1,178 @@
+"""One network under a path of penalties: fitted on trajectories, and tried in closed loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.dynamics.features import FeatureSource
+from reservoir.loops.loop_design import LoopDesign, Place, Trajectories
+from reservoir.loops.network_plan import NetworkPlan
+from reservoir.loops.path_loops import log_errors, run_path_loops
+from reservoir.readouts import QRAccumulator
+
+Clip = tuple[Array, Array]
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A network with one readout, which says what is to be added to a level.
+
+    Attributes
+    ----------
+    source : FeatureSource
+    coef : array of shape (n_outputs, width)
+    intercept : array of shape (n_outputs,)
+    """
+
+    source: Any
+    coef: Array
+    intercept: Array
+
+
+class NetworkTrial:
+    """A network that is fitted on all rows, and on all but each block, under every penalty.
+
+    Parameters
+    ----------
+    plan : NetworkPlan
+    seed : int
+    data : Trajectories
+    design : LoopDesign
+    alphas : array of shape (n_alphas,)
+        Penalties, per row.
+    leave_out : bool
+        Whether the fits that leave a block out are made.
+
+    Attributes
+    ----------
+    source : FeatureSource
+    fits : list of (coefs, intercepts)
+        On all rows, then without each block; of shape (n_alphas, n_outputs, width) and (n_alphas,
+        n_outputs).
+    one_step : array of shape (n_alphas,)
+        Root mean squared error of one step in the blocks left out; NaN without `leave_out`.
+    """
+
+    def __init__(
+        self,
+        plan: NetworkPlan,
+        seed: int,
+        data: Trajectories,
+        design: LoopDesign,
+        alphas: Array,
+        *,
+        leave_out: bool,
+    ) -> None:
+        self.plan, self.seed, self.data, self.design = plan, seed, data, design
+        self.alphas = alphas
+        self.source = plan.build(data.n_inputs, seed)
+        sums = accumulate(self.source, data, design)
+        self.fits = [_path(merged(sums), alphas)]
+        self.one_step = np.full(len(alphas), np.nan)
+        if leave_out:
+            rests = [merged(sums[:k] + sums[k + 1 :]) for k in range(len(sums))]
+            self.fits += [_path(rest, alphas) for rest in rests]
+            self.one_step = self._one_step_errors(sums)
+
+    def _one_step_errors(self, sums: list[QRAccumulator]) -> Array:
+        squares = np.zeros(len(self.alphas))
+        for block, (coefs, intercepts) in zip(sums, self.fits[1:], strict=True):
+            for k, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
+                away = np.vstack([-intercept, -coef.T, np.eye(len(coef))])
+                squares[k] += np.sum((block.R @ away) ** 2)
+        n_values = sum(block.n_samples for block in sums) * self.data.n_outputs
+        return np.sqrt(squares / n_values)
+
+    def recycled_errors(self, clip: Clip) -> Array:
+        """Return log errors of loops within the training rows, (n_steps, n_alphas, n_starts)."""
+        return self._errors(0, self.design.recycled, self.design.n_steps, clip)
+
+    def left_out_errors(self, clip: Clip) -> list[Array]:
+        """Return the same for loops in each block by the fit without it."""
+        return [
+            self._errors(1 + k, places, self.design.n_steps_left_out(k), clip)
+            for k, places in enumerate(self.design.left_out)
+        ]
+
+    def _errors(self, which: int, places: list[Place], n_steps: int, clip: Clip) -> Array:
+        data, (coefs, intercepts) = self.data, self.fits[which]
+        rows = run_path_loops(
+            self.source,
+            coefs,
+            intercepts,
+            states_at(self.source, data, places),
+            data.input_at(places),
+            n_steps,
+            exog=(lambda k: data.known_after(places, k)) if data.exog[0].size else None,
+            clip=clip,
+            increments=True,
+        )
+        followed = data.followed(places, n_steps)[:, None]
+        return log_errors(rows, followed, np.ones(data.n_outputs))
+
+    def member(self, which: int) -> Member:
+        """Return the network with the readout of one penalty."""
+        coefs, intercepts = self.fits[0]
+        return Member(self.source, coefs[which], intercepts[which])
+
+
+def accumulate(
+    source: FeatureSource, data: Trajectories, design: LoopDesign
+) -> list[QRAccumulator]:
+    """Run over all trajectories; return the sums of each block. No states are stored."""
+    sums = [QRAccumulator(source.width, data.n_outputs) for _ in design.blocks]
+    for i, (rows, targets) in enumerate(zip(data.inputs, data.increments, strict=True)):
+        wanted = [
+            (block, low, high)
+            for block, pieces in zip(sums, design.blocks, strict=True)
+            for which, low, high in pieces
+            if which == i
+        ]
+        for start, features, _ in source.iter_features(rows, fresh_state(source, rows[0])):
+            for block, low, high in wanted:
+                first, last = max(low, start), min(high, start + len(features))
+                if first < last:
+                    block.update(features[first - start : last - start], targets[first:last])
+    return sums
+
+
+def fresh_state(source: FeatureSource, row: Array) -> Array:
+    """Return the state of a source that has seen nothing; its past repeats the first row."""
+    fresh = getattr(source, "fresh_state", None)
+    return np.zeros(source.state_size, source.dtype) if fresh is None else fresh(row)
+
+
+def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]) -> Array:
+    """Return the states before the rows at places, which are in order."""
+    states = np.empty((len(places), source.state_size), source.dtype)
+    before, at, state = -1, 0, np.zeros(0)
+    for k, (i, t) in enumerate(places):
+        if i != before:
+            before, at, state = i, 0, fresh_state(source, data.inputs[i][0])
+        if t > at:
+            for _, _, end in source.iter_features(data.inputs[i][at:t], state):
+                state = end
+            at = t
+        states[k] = state
+    return states
+
+
+def merged(sums: Sequence[QRAccumulator]) -> QRAccumulator:
+    """Return what several accumulators have seen, in one."""
+    total = sums[0].copy()
+    for one in sums[1:]:
+        total.merge(one)
+    return total
+
+
+def _path(sums: QRAccumulator, alphas: Array) -> tuple[Array, Array]:
+    """Return coefficients and intercepts for every penalty."""
+    solutions = [sums.solve(alpha * sums.n_samples) for alpha in alphas.tolist()]
+    return np.stack([s.coef for s in solutions]), np.stack([s.intercept for s in solutions])
