@@ -1,93 +1,186 @@
-"""Which networks, which penalties and which score, for the series at hand; and the choice."""
+"""Banks of networks: which ones are tried on a series, under which penalties, by which score.
+
+All of it was chosen by resampling: networks were tried on the systems of Gilpin (2021) in windows,
+lengths, sampling rates and noises of their own, and the banks grown one network at a time by what
+they add to the mean of log2(1 + valid Lyapunov times). `examples/benchmarks/chaos.py` measures
+what comes of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import Clip, Member, NetworkTrial
+from reservoir.loops.network_trial import Clip, NetworkTrial
 
-# (radius, input scaling, bias[, leak]): chosen greedily out of 25 networks ...
-CLEAN = [(.05,.3,1.),(0.,.1,.5),(0.,1.5,.5),(0.,.2,1.),(.05,.1,.5),(0.,.4,.5),(.8,.3,1.),(.4,.8,1.)]
-NOISY = [(r,s,b) for r in (.05,.4,.8) for s,b in ((.1,.5),(.3,1.),(.8,1.))]+[(.3,.3,1.,.5),(.8,.3,1.,.3),(.05,.3,2.)]
-FULL_PENALTIES = np.array([1e-3,1e-6,1e-9,1e-12,1e-16,1e-20,1e-25])
-PARTIAL_PENALTIES = np.array([1e-2,1e-4,1e-6,1e-8,1e-10,1e-12,1e-15,1e-18])
-NOISY_PENALTIES = np.array([1e-1,1e-2,1e-3,1e-4,1e-5,1e-6,1e-8,1e-10])
+_UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500
+_SHARE = 0.3  # units per row, at most
+_MEDIUM = 1500  # rows from which loops and the washout are longer
+_LONG = 3000  # rows from which the winner of a bank grows
+_N_STARTS, _N_BLOCKS, _STARTS_PER_BLOCK = 8, 4, 6
+_HIDDEN = 2.5  # times the error of a network with memory: what rows by themselves do not tell
+_NOISY = 5e-3  # error of a step, in standard deviations, from which loops are judged as noisy
 
-
-@dataclass
-class Recipe_:
-    plans: list
-    alphas: Array
-    low: float
-    left_out: bool
-    seeds: bool      # a committee of the winner's seeds; else of the best networks
-    n_units: int = 150
-    n_final: int | None = None
-
-
-def plans_of(specs, n_units, augment, **lags):
-    return [NetworkPlan(n_units, s[0], s[1], s[2], s[3] if len(s) > 3 else 1.0, augment, **lags) for s in specs]
-
-
-def recipe_for(T, D, kind):
-    short = T < 1500
-    N = 150 if short else 300
-    N = min(N, max(10, int(.3 * T)))
-    aug = "square" if short else None
-    if kind == "clean":
-        return Recipe_(plans_of(CLEAN, N, aug), FULL_PENALTIES, -9.0, False, True)
-    if kind == "noisy":
-        return Recipe_(plans_of(NOISY, N if short else 200, aug), NOISY_PENALTIES, -1.0, True, False)
-    M = [(.05,.3,1.),(.4,.6,1.),(.4,.3,1.),(.05,.8,1.)]
-    plans = plans_of(NOISY, N, aug) + plans_of(NOISY, 80, aug) + plans_of(M, N, aug, n_lags=2) + plans_of(M, N, aug, n_lags=3, skip=2)
-    return Recipe_(plans, PARTIAL_PENALTIES, -2.0, False, False)
-
-
-def design_for(data, recipe, n_starts=8):
-    T = data.n_rows
-    short = T < 1500
-    past = max((p.n_lags - 1) * p.skip for p in recipe.plans)
-    L = int(np.clip(T // 5, 5, 100 if short else 150))
-    return LoopDesign.of([len(x) for x in data.levels], washout=max(20 if short else 50, past), n_steps=L,
-        n_starts=n_starts, n_blocks=4 if recipe.left_out else 1, n_starts_per_block=6)
+# Networks: spectral radius, input scaling, bias and, if there is a leak, its rate.
+_CLEAN = (
+    (0.05, 0.3, 1.0),
+    (0.0, 1.5, 1.0),
+    (0.0, 0.2, 1.0),
+    (0.4, 0.3, 1.0),
+    (0.0, 0.4, 1.0),
+    (0.05, 0.1, 0.5),
+    (0.05, 0.8, 1.0),
+    (0.0, 0.05, 1.0),
+    (0.8, 0.8, 1.0),
+    (0.8, 0.3, 1.0, 0.3),
+)
+_NOISE = (
+    (0.05, 0.1, 0.5),
+    (0.05, 0.3, 1.0),
+    (0.05, 0.8, 1.0),
+    (0.4, 0.3, 1.0),
+    (0.8, 0.3, 1.0),
+    (0.3, 0.3, 1.0, 0.5),
+)
+_HIDDEN_LARGE = ((0.05, 0.8, 1.0), (0.8, 0.3, 1.0, 0.3), (0.4, 0.8, 1.0), (0.8, 0.8, 1.0))
+_HIDDEN_SMALL = ((0.8, 0.3, 1.0), (0.3, 0.3, 1.0, 0.5), (0.8, 0.3, 1.0, 0.3))
+_CLEAN_PENALTIES = (1e-3, 1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25)
+_LONG_PENALTIES = (1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25, 1e-30)
+_NOISE_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
+_HIDDEN_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-13, 1e-17)
+_PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 
 
-def score(trial, clip, recipe, low=None):
-    low = recipe.low if low is None else low
-    s = np.maximum(trial.recycled_errors(clip), low).mean((0, 2))
-    if recipe.left_out:
-        s = s + np.mean([np.maximum(e, low).mean((0, 2)) for e in trial.left_out_errors(clip)], axis=0)
-    return s
+class Diagnosis(NamedTuple):
+    """What networks have found out about a series.
+
+    Attributes
+    ----------
+    observed : {"all", "some"}
+        Whether a row tells the next one, or rows of the past are needed as well.
+    noise : float
+        Error of one step that the best of a few networks makes in rows that it has not seen, in
+        standard deviations: noise, and what networks of this size cannot tell.
+    """
+
+    observed: str
+    noise: float
 
 
-def limits(data):
-    every = np.concatenate(data.levels)
-    lo, hi = every.min(0), every.max(0)
-    return lo - (hi - lo), hi + (hi - lo)
+@dataclass(frozen=True)
+class Bank:
+    """Networks to be tried, and how one of them is chosen.
+
+    Attributes
+    ----------
+    plans : tuple of NetworkPlan
+    alphas : tuple of float
+        Penalties per row.
+    least_error : float
+        In standard deviations; smaller errors of a loop say no more.
+    leave_out : bool
+        Whether loops in blocks that the fit has not seen count as well.
+    seeds_of_best : bool
+        Whether the committee is the best network under several seeds; else the best networks.
+    """
+
+    plans: tuple[NetworkPlan, ...]
+    alphas: tuple[float, ...]
+    least_error: float
+    leave_out: bool
+    seeds_of_best: bool
 
 
-def search(data, recipe, seed=0, n_networks=3):
-    clip = limits(data)
-    design = design_for(data, recipe)
-    trials, scores = [], []
-    for k, plan in enumerate(recipe.plans):
-        t = NetworkTrial(plan, seed + k, data, design, recipe.alphas, leave_out=recipe.left_out)
-        trials.append(t); scores.append(score(t, clip, recipe))
-    S = np.array(scores)
-    order = np.argsort(S.min(1))
-    if recipe.seeds:
-        w = order[0]
-        members = [trials[w].member(int(S[w].argmin()))]
-        for j in range(1, n_networks):
-            t = NetworkTrial(recipe.plans[w], seed + 1000 * j + w, data, design, recipe.alphas, leave_out=recipe.left_out)
-            members.append(t.member(int(score(t, clip, recipe).argmin())))
-    else:
-        members = [trials[k].member(int(S[k].argmin())) for k in order[:n_networks]]
-    return members, S, trials
+def diagnose(data: Trajectories, seed: int) -> Diagnosis:
+    """Compare a network without memory with some that have one."""
+    n_units, augment = most_units(data.n_rows), "square"
+    memoryless = plans_of(((0.0, 0.3, 1.0),), n_units, augment)
+    others = plans_of(((0.05, 0.3, 1.0), (0.4, 0.3, 1.0)), n_units, augment)
+    others += plans_of(((0.0, 0.3, 1.0),), n_units, augment, n_lags=3, skip=2)
+    design = design_of(data, memoryless + others)
+    errors = [
+        NetworkTrial(plan, seed, data, design, np.array(_PROBE_PENALTIES), leave_out=True)
+        .one_step.min()
+        for plan in memoryless + others
+    ]
+    least = float(min(errors))
+    # errors of rounding are alike, whatever they are
+    hidden = errors[0] > _HIDDEN * max(least, 1e-9)
+    return Diagnosis("some" if hidden else "all", least)
+
+
+def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
+    """Return the bank for such data."""
+    n_units = most_units(data.n_rows)
+    if diagnosis.observed == "some":
+        plans = plans_of(_HIDDEN_LARGE, n_units, "square")
+        plans += plans_of(_HIDDEN_SMALL, min(_FEW_UNITS, n_units), "square")
+        plans += plans_of(((0.05, 0.3, 1.0),), n_units, "square", n_lags=2)
+        plans += plans_of(((0.4, 0.3, 1.0),), n_units, "square", n_lags=3, skip=2)
+        return Bank(plans, _HIDDEN_PENALTIES, 3e-3, leave_out=True, seeds_of_best=False)
+    if diagnosis.noise > _NOISY:
+        plans = plans_of(_NOISE, n_units, "square")
+        return Bank(plans, _NOISE_PENALTIES, 0.1, leave_out=True, seeds_of_best=False)
+    plans = plans_of(_CLEAN, n_units, "square")
+    return Bank(plans, _CLEAN_PENALTIES, 1e-9, leave_out=False, seeds_of_best=True)
+
+
+def grown(bank: Bank, plan: NetworkPlan, data: Trajectories) -> tuple[Bank, NetworkPlan]:
+    """Return the winner of a bank as large as the data can bear, and how it is judged."""
+    if data.n_rows < _LONG:
+        return bank, plan
+    plan = replace(plan, n_units=_MANY_UNITS, augment=None)
+    return replace(bank, alphas=_LONG_PENALTIES), plan
+
+
+def plans_of(
+    networks: Sequence[tuple[float, ...]], n_units: int, augment: str | None, **lags: int
+) -> tuple[NetworkPlan, ...]:
+    """Return plans for (radius, input scaling, bias[, leak rate]) and a size."""
+    plans = []
+    for radius, scaling, bias, *leak in networks:
+        plan = NetworkPlan(n_units, radius, scaling, bias, augment=augment, **lags)
+        plans.append(replace(plan, leak_rate=leak[0]) if leak else plan)
+    return tuple(plans)
+
+
+def most_units(n_rows: int) -> int:
+    """Return how many units so many rows can tell apart."""
+    return max(10, min(_UNITS, int(_SHARE * n_rows)))
+
+
+def design_of(
+    data: Trajectories, plans: Sequence[NetworkPlan], *, n_steps: int | None = None
+) -> LoopDesign:
+    """Return where loops begin, and how long they are."""
+    n_rows, longest = data.n_rows, max(map(len, data.levels))
+    past = max((plan.n_lags - 1) * plan.skip for plan in plans)
+    if n_steps is None:
+        n_steps = int(np.clip(longest // 5, 5, 100 if n_rows < _MEDIUM else 150))
+    return LoopDesign.of(
+        [len(levels) for levels in data.levels],
+        washout=max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past),
+        n_steps=n_steps,
+        n_starts=_N_STARTS,
+        n_blocks=_N_BLOCKS,
+        n_starts_per_block=_STARTS_PER_BLOCK,
+    )
+
+
+def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> Array:
+    """Return minus the mean log error of the loops under each penalty: greater is better."""
+    errors = np.maximum(trial.recycled_errors(clip), np.log10(bank.least_error))
+    scores = -errors.mean(axis=(0, 2))
+    if bank.leave_out:
+        left_out = [
+            np.maximum(block, np.log10(bank.least_error)).mean(axis=(0, 2))
+            for block in trial.left_out_errors(clip)
+        ]
+        scores = (scores - np.mean(left_out, axis=0)) / 2
+    return scores
