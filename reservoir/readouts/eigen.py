@@ -205,6 +205,7 @@ class SingularBasis(PenaltyPath):
         else:
             left, s, rows = linalg.svd(R, check_finite=False)
             right, of_method = rows.T, 2 * EPS * s[0]
+        right = np.where(R.any(axis=0)[:, None], right, 0.0)  # columns of zeros get zeros
         # a direction is rounding errors if they alone could have made it: columns cancel in it
         lengths = linalg.norm(size[:, None] * right, axis=0)
         self.seen = (s > np.maximum(noise * lengths, of_method))[::-1]
@@ -251,7 +252,10 @@ def _jacobi(R: Array) -> tuple[Array, Array, Array, float]:
     2008).
     """
     s, left, right, work, _, info = linalg.lapack.dgejsv(
-        np.asfortranarray(R), joba=0, jobu=0, jobv=0
+        np.asfortranarray(R),
+        joba=0,
+        jobu=0,
+        jobv=0,  # "C", "U", "V": all digits, both bases
     )
     if info != 0:
         raise linalg.LinAlgError(f"dgejsv did not converge: info={info}.")

@@ -88,7 +88,7 @@ class SelectionRule(ABC):
 
 
 class _GeneralisedCrossValidation(SelectionRule):
-    """Leave-one-out without leaving any out: all from one eigendecomposition."""
+    """Leave-one-out without leaving any out: all from one decomposition."""
 
     def scores(
         self,
