@@ -26,7 +26,7 @@ def kind_in(model):
 @pytest.fixture(scope="module")
 def flow():
     """Lorenz's rows, of deviation 1, and what is to be added to each for the next."""
-    series = lorenz(3000, random_state=0)
+    series = lorenz(3000, rtol=1e-13, atol=1e-13, random_state=0)
     series = (series - series.mean(axis=0)) / series.std(axis=0)
     return series[:-1], np.diff(series, axis=0)
 
@@ -208,6 +208,8 @@ def test_unknown_solvers_are_refused_and_readouts_of_ones_own_need_none(flow):
     X, y = flow
     with pytest.raises(ValueError, match=r"solver='cholesy' is not known.*Did you mean 'cholesky'"):
         esn(solver="cholesy").fit(X, y)
+    with pytest.raises(ValueError, match="alpha='small'"):
+        esn(alpha="small").partial_fit(X, y)
     own = esn(readout=Ridge(1e-3), solver="qr").fit(X[:300], y[:300])
     np.testing.assert_array_equal(
         own.predict(X[300:400]), esn(readout=Ridge(1e-3)).fit(X[:300], y[:300]).predict(X[300:400])

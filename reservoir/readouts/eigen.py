@@ -205,7 +205,7 @@ class SingularBasis(PenaltyPath):
         else:
             left, s, rows = linalg.svd(R, check_finite=False)
             right, of_method = rows.T, 2 * EPS * s[0]
-        right = np.where(R.any(axis=0)[:, None], right, 0.0)  # columns of zeros get zeros
+        right[np.flatnonzero(np.abs(R).max(axis=0) == 0)] = 0.0  # columns of zeros get zeros
         # a direction is rounding errors if they alone could have made it: columns cancel in it
         lengths = linalg.norm(size[:, None] * right, axis=0)
         self.seen = (s > np.maximum(noise * lengths, of_method))[::-1]

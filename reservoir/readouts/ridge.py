@@ -18,7 +18,7 @@ from reservoir.readouts.sums import RidgeSolution, RowSums
 
 
 def ridge_path(
-    sums: RowSums,
+    gram: RowSums,
     alphas: ArrayLike,
     *,
     selection: str = "gcv",
@@ -31,7 +31,7 @@ def ridge_path(
 
     Parameters
     ----------
-    sums : GramAccumulator or QRAccumulator
+    gram : GramAccumulator or QRAccumulator
         All rows.
     alphas : array of shape (n_alphas,), at least 0
     selection : {"gcv", "blocked", "holdout"}, default="gcv"
@@ -39,10 +39,10 @@ def ridge_path(
         block is scored by a fit on all other rows. "holdout": the same with one block, the rows
         held out.
     blocks : sequence of accumulators, optional
-        Parts of `sums`, each over consecutive rows. Needed by "blocked" (two or more) and
+        Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more) and
         "holdout" (one).
     rest : accumulator, optional
-        The rows of `sums` outside the blocks. A GramAccumulator subtracts and does not need it; a
+        The rows of `gram` outside the blocks. A GramAccumulator subtracts and does not need it; a
         QRAccumulator does, unless the blocks are all rows.
     fit_intercept : bool, default=True
     per_target : bool, default=False
@@ -82,17 +82,17 @@ def ridge_path(
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
-    path = sums.path(fit_intercept)
-    parts = folds(sums, blocks or (), () if rest is None else (rest,))
-    scores = rule.scores(sums, path, alphas, parts, fit_intercept)
+    path = gram.path(fit_intercept)
+    parts = folds(gram, blocks or (), () if rest is None else (rest,))
+    scores = rule.scores(gram, path, alphas, parts, fit_intercept)
     order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
     if per_target:
         best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
     else:
         best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
     # a path loses more to rounding; so the solution agrees with `solve` to the last bit
-    coef = sums._best_coef(best, fit_intercept, path)
-    return sums._solution(coef, best, fit_intercept, scores)
+    coef = gram._best_coef(best, fit_intercept, path)
+    return gram._solution(coef, best, fit_intercept, scores)
 
 
 #: What the parameter `solver` may name, beside "auto": the sums that are kept.
@@ -119,7 +119,7 @@ class RidgeReadout(Readout):
 
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
-        self.solver = solver_for(settings.solver, settings.alpha, settings.dtype)
+        self.solver: str | None = None  # until it begins, when parameters have been checked
         self.parts: dict[int, RowSums] = {}
 
     @classmethod
@@ -133,9 +133,9 @@ class RidgeReadout(Readout):
         return sum(sums.n_samples for sums in self.parts.values())
 
     def begin(self, width: int, n_outputs: int) -> RidgeReadout:
-        """Return an empty readout of the same settings and solver."""
-        empty = super().begin(width, n_outputs)
-        empty.solver = self.solver
+        """Return an empty readout of the same settings, with a solver decided on."""
+        empty, asked = super().begin(width, n_outputs), self.settings
+        empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
         return empty
 
     def go_on_from(self, earlier: RidgeReadout) -> None:
@@ -179,6 +179,7 @@ class RidgeReadout(Readout):
     ) -> None:
         """Add rows to the sums of a part; the memory of the features is used up."""
         if part not in self.parts:
+            assert self.solver is not None
             self.parts[part] = SOLVERS[self.solver](self.width, self.n_outputs)
         missing = "skip" if self.settings.skip_missing else "raise"
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
