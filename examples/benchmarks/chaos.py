@@ -157,13 +157,14 @@ def run_dysts(options: argparse.Namespace) -> None:
         raise SystemExit(
             f"--end {min(options.end)} leaves less than --context {options.context} rows before it"
         )
-    systems = load_systems(
+    loaded = load_systems(
         points_per_period=options.points_per_period,
         n_rows=n_rows,
         folder=options.data,
         every=options.systems,
         n_jobs=options.jobs,
     )
+    systems = [system for system in loaded if len(system.rows)]
     names = chosen(dysts_methods(options.points_per_period), options.only)
     seen = "the first coordinate" if options.one else "all coordinates"
     print(
@@ -197,7 +198,7 @@ def chosen(methods: Iterable[str], text: str) -> list[str]:
 def table(outcomes: list[Outcome]) -> None:
     """Print what the methods reached, one row for each, in the order of the first case."""
     print(f"{'valid time / Lyapunov time':44s}{'median':>8s}{'quartiles':>15s}", end="")
-    print(f"{'log2':>7s}{'diverged':>10s}{'s each':>8s}{'best in':>9s}")
+    print(f"{'log2':>7s}{'diverged':>10s}{'s each':>9s}{'best in':>9s}")
     best: dict[str, float] = {}
     for outcome in outcomes:
         best[outcome.case] = max(best.get(outcome.case, 0.0), outcome.lyapunov_times)
@@ -209,7 +210,7 @@ def table(outcomes: list[Outcome]) -> None:
         print(
             f"{method:44s}{median:8.2f}{low:7.2f} {high:7.2f}{np.log2(1 + times).mean():7.2f}"
             f"{np.mean([o.diverged for o in own]):9.0%} "
-            f"{np.median([o.seconds for o in own]):8.2f}{ahead:9.0%}",
+            f"{np.median([o.seconds for o in own]):9.3f}{ahead:9.0%}",
             flush=True,
         )
     print("log2: mean of log2(1 + valid time); s each: median processor time, one thread")
