@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import sys
 import tempfile
 import time
@@ -99,7 +100,9 @@ def _load(name: str, points_per_period: int, n_rows: int, folder: Path) -> Syste
             exponent, dt = float(kept["exponent"]), float(kept["dt"])
             return System(name, rows, exponent, dt, str(kept["method"]))
     system = integrate(name, points_per_period, n_rows)
-    np.savez(path, **{key: value for key, value in vars(system).items() if key != "name"})
+    part = path.with_suffix(f".{os.getpid()}.npz")  # another process may read or write the same
+    np.savez(part, **{key: value for key, value in vars(system).items() if key != "name"})
+    part.replace(path)
     return system
 
 

@@ -41,26 +41,29 @@ LORENZ_STEPS = 2500  # 45 Lyapunov times
 
 @dataclass(frozen=True)
 class Outcome:
-    """One forecast of one method."""
+    """One forecast of one method; `refusal` is the error of a method that gave none."""
 
     method: str
     case: str
     lyapunov_times: float
     diverged: bool
     seconds: float
+    refusal: str
 
 
-def forecast(method: Callable[..., Array], *args: Any) -> tuple[Array, float]:
-    """Return the forecast and its processor time; a method that raises gets NaN."""
+def forecast(method: Callable[..., Array], *args: Any) -> tuple[Array, float, str]:
+    """Return the forecast, its processor time, and an error if there was one: then it is NaN."""
     rows, n_steps = args[:2]
+    refusal = ""
     start = time.process_time()
     with threadpool_limits(1), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # of loops that diverge, of fits without digits
         try:
             found = np.asarray(method(*args), dtype=float).reshape(n_steps, rows.shape[1])
-        except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+        except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+            refusal = str(error).splitlines()[0]
             found = np.full((n_steps, rows.shape[1]), np.nan)
-    return found, time.process_time() - start
+    return found, time.process_time() - start, refusal
 
 
 def diverges(found: Array, seen: Array) -> bool:
@@ -77,7 +80,7 @@ def lorenz_start(seed: int, n_rows: int, names: Iterable[str]) -> list[Outcome]:
     seen, truth = orbit[:n_rows], orbit[n_rows:]
     outcomes = []
     for name in names:
-        found, seconds = forecast(LORENZ[name], seen, LORENZ_STEPS, seed)
+        found, seconds, refusal = forecast(LORENZ[name], seen, LORENZ_STEPS, seed)
         lyapunov_times = valid_time(
             truth,
             found,
@@ -86,7 +89,9 @@ def lorenz_start(seed: int, n_rows: int, names: Iterable[str]) -> list[Outcome]:
             lyapunov_time=1 / EXPONENT,
             scale=seen.std(axis=0),
         )
-        outcomes.append(Outcome(name, str(seed), lyapunov_times, diverges(found, seen), seconds))
+        outcomes.append(
+            Outcome(name, str(seed), lyapunov_times, diverges(found, seen), seconds, refusal)
+        )
     return outcomes
 
 
@@ -142,11 +147,11 @@ def dysts_system(
             system, end, options.context, options.horizon, noise=options.noise, one=options.one
         )
         for name in names:
-            found, seconds = forecast(methods[name], seen, options.horizon)
+            found, seconds, refusal = forecast(methods[name], seen, options.horizon)
             steps = symmetric_valid_steps(truth, found)
             times = steps * system.lyapunov_times_per_step
             case = f"{system.name} {end}"
-            outcomes.append(Outcome(name, case, times, diverges(found, seen), seconds))
+            outcomes.append(Outcome(name, case, times, diverges(found, seen), seconds, refusal))
     return outcomes
 
 
@@ -213,6 +218,9 @@ def table(outcomes: list[Outcome]) -> None:
             f"{np.median([o.seconds for o in own]):9.3f}{ahead:9.0%}",
             flush=True,
         )
+    for outcome in outcomes:
+        if outcome.refusal:
+            print(f"refused: {outcome.method}, {outcome.case}: {outcome.refusal}")
     print("log2: mean of log2(1 + valid time); s each: median processor time, one thread")
 
 
