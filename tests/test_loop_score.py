@@ -6,7 +6,7 @@ import pytest
 from reservoir import ESNRegressor
 from reservoir.datasets import mackey_glass
 from reservoir.dynamics import run_closed_loop, step
-from reservoir.metrics.loop_score import LoopScore, Yardstick, run_loops, score_loops
+from reservoir.loops.loop_score import LoopScore, Yardstick, run_loops, score_loops
 
 
 @pytest.mark.one_engine

@@ -18,6 +18,7 @@ from reservoir.dynamics._many import iter_many, run_many
 from reservoir.dynamics.closed_loop import run_closed_loop
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.open_loop import block_rows, iter_states
+from reservoir.dynamics.reference import step_many
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Activity
 
@@ -115,6 +116,32 @@ class FeatureSource(ABC):
             teacher = None if teachers is None else teachers[index]
             for block in self.iter_features(rows, state, teacher=teacher, engine=engine):
                 yield index, *block
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side.
+
+        Parameters
+        ----------
+        states : array of shape (n_runs, state_size)
+        inputs : array of shape (n_runs, n_features)
+        teachers : array of shape (n_runs, n_fed_back), optional
+            What each run receives of the outputs, where they are fed back.
+
+        Returns
+        -------
+        features : array of shape (n_runs, width)
+        states : array of shape (n_runs, state_size)
+            New arrays.
+        """
+        rows = np.empty((len(states), self.width), self.dtype)
+        after = np.empty((len(states), self.state_size), self.dtype)
+        for k, state in enumerate(states):
+            teacher = None if teachers is None else teachers[k : k + 1]
+            for _, features, end in self.iter_features(inputs[k : k + 1], state, teacher=teacher):
+                rows[k], after[k] = features[0], end
+        return rows, after
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the state that a constant input leads to from zero; zeros if there is none.
@@ -308,6 +335,14 @@ class DrivenReservoir(FeatureSource):
             if self.include_input:
                 features = np.hstack([block, series[index][start : start + len(block)]])
             yield index, start, features, block[-1].copy()
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side: one product with W for all of them."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            after = step_many(self.reservoir, states, inputs, teachers)
+        return np.hstack([after, inputs]) if self.include_input else after, after
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)

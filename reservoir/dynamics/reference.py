@@ -46,6 +46,31 @@ def advance(
     step_through(reservoir, state, block, kicks, recurrence(recurrent_matrix(reservoir)))
 
 
+def step_many(reservoir: Reservoir, states: Array, inputs: Array, feedback: Array | None) -> Array:
+    """Return the states of many runs after one step.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    states : array of shape (n_runs, n_units)
+    inputs : array of shape (n_runs, n_features)
+    feedback : array of shape (n_runs, n_outputs) or None
+        Row k is what run k receives of the outputs, if the reservoir has feedback weights.
+
+    Returns
+    -------
+    array of shape (n_runs, n_units)
+    """
+    z = np.empty((len(states), reservoir.n_units), reservoir.dtype)
+    project(reservoir, inputs, feedback, z)
+    z += (recurrent_matrix(reservoir) @ states.T).T
+    get_activation(reservoir.activation).function(z, out=z)
+    leak = reservoir.leak_rate
+    z *= leak
+    z += (1 - leak) * states
+    return z
+
+
 def recurrent_matrix(reservoir: Reservoir) -> Matrix:
     """Return W in the form for fast products: dense if more than half of its entries are stored."""
     return reservoir._product_W

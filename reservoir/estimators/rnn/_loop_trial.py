@@ -17,7 +17,7 @@ from sklearn.base import is_classifier
 from reservoir._typing import Array
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators.rnn._starting_weights import resolve_init
-from reservoir.metrics.loop_score import LoopScore, Yardstick, run_loops, score_loops
+from reservoir.loops.loop_score import LoopScore, Yardstick, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
 from reservoir.training.loop_engines import using
 from reservoir.training.params import Params

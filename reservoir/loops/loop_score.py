@@ -1,7 +1,4 @@
-"""How good a network is on its own outputs: loops from given states, compared with what followed.
-
-Below the estimators and below model selection, which both choose by it.
-"""
+"""How good a network is on its own outputs: loops from given states, and what followed."""
 
 from __future__ import annotations
 

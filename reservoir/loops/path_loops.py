@@ -1,0 +1,97 @@
+"""Closed loops of one source of features under many linear readouts, all advanced together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.dynamics.features import FeatureSource
+
+_HUGE = 1e30  # what is lost stays finite, in float32 too
+
+
+def run_path_loops(
+    source: FeatureSource,
+    coefs: Array,
+    intercepts: Array,
+    states: Array,
+    inputs: Array,
+    n_steps: int,
+    *,
+    exog: Callable[[int], Array] | None = None,
+    clip: tuple[Array, Array] | None = None,
+    increments: bool = False,
+) -> Array:
+    """Run a loop from each start under each readout.
+
+    Parameters
+    ----------
+    source : FeatureSource
+        Whose outputs are its next inputs.
+    coefs : array of shape (n_readouts, n_outputs, width)
+    intercepts : array of shape (n_readouts, n_outputs)
+    states : array of shape (n_starts, state_size)
+        The states before the first steps.
+    inputs : array of shape (n_starts, n_features)
+        Of the first steps: what is fed back comes first, exogenous columns behind it.
+    n_steps : int
+    exog : callable, optional
+        ``exog(k)``, of shape (n_starts, n_exog), are the exogenous columns of step k, from 1 on.
+    clip : (low, high), optional
+        Bounds of what is fed back.
+    increments : bool, default=False
+        Whether outputs are what is to be added to the input.
+
+    Returns
+    -------
+    array of shape (n_steps, n_readouts, n_starts, n_outputs)
+        What each step said; it may not be finite where what is fed back is clipped.
+    """
+    n_readouts, n_outputs, width = coefs.shape
+    n_starts = len(states)
+    turned = np.ascontiguousarray(coefs.transpose(0, 2, 1))
+    low, high = clip if clip is not None else (-_HUGE, _HUGE)
+    state = np.tile(states, (n_readouts, 1))
+    given = np.tile(np.asarray(inputs, source.dtype), (n_readouts, 1))
+    rows = np.empty((n_steps, n_readouts, n_starts, n_outputs))
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(n_steps):
+            features, state = source.advance(state, given)
+            out = np.matmul(features.reshape(n_readouts, n_starts, width), turned)
+            out += intercepts[:, None]
+            if increments:
+                out += given[:, :n_outputs].reshape(out.shape)
+            rows[k] = out
+            fed = np.clip(np.nan_to_num(out), low, high)
+            given[:, :n_outputs] = fed.reshape(-1, n_outputs)
+            if exog is not None and k + 1 < n_steps:
+                given[:, n_outputs:] = np.tile(exog(k + 1), (n_readouts, 1))
+    return rows
+
+
+def log_errors(
+    rows: Array, followed: Array, spread: Array, *, low: float = 1e-9, high: float = 1.0
+) -> Array:
+    """Return the decimal logarithm of the error at each step, cut off at both ends.
+
+    Errors of chaotic systems grow exponentially, so that their logarithm weighs all steps alike.
+
+    Parameters
+    ----------
+    rows : array of shape (n_steps, ..., n_outputs)
+    followed : array that broadcasts with `rows`
+    spread : array of shape (n_outputs,)
+        What errors are measured by: the standard deviation of the training targets.
+    low, high : float
+        Below `low` and above `high` an error says no more.
+
+    Returns
+    -------
+    array of shape (n_steps, ...)
+        Of the root mean square over outputs; `high` where a row is not finite.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        error = np.sqrt((((rows - followed) / spread) ** 2).mean(axis=-1))
+    return np.log10(np.clip(np.nan_to_num(error, nan=high, posinf=high), low, high))
