@@ -1,13 +1,15 @@
 """The triangular factor of features and targets: the ridge with all its digits."""
 
-import io
+import pickle
 
-import joblib
+import naive
 import numpy as np
 import pytest
 from scipy import linalg
 
-from reservoir.readouts import GramAccumulator, QRAccumulator
+from reservoir.readouts import GramAccumulator, QRAccumulator, ridge_path
+
+INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
 
 
 def rows(n_samples=700, n_features=12, n_outputs=2, seed=0):
@@ -16,14 +18,8 @@ def rows(n_samples=700, n_features=12, n_outputs=2, seed=0):
     return H, H @ rng.normal(size=(n_features, n_outputs)) + rng.normal(size=(n_samples, n_outputs))
 
 
-def ridge(H, Y, alpha, weights=None, fit_intercept=True):
-    """Ridge by least squares on stored rows: the slow, obvious one."""
-    w = np.ones(len(H)) if weights is None else weights
-    h, y = (np.average(M, axis=0, weights=w) if fit_intercept else 0.0 for M in (H, Y))
-    tall = np.vstack([np.sqrt(w)[:, None] * (H - h), np.sqrt(alpha) * np.eye(H.shape[1])])
-    right = np.vstack([np.sqrt(w)[:, None] * (Y - y), np.zeros((H.shape[1], Y.shape[1]))])
-    coef = linalg.lstsq(tall, right)[0].T
-    return coef, (y - coef @ h if fit_intercept else np.zeros(Y.shape[1]))
+def factor_of(H, Y, weights=None, **options):
+    return QRAccumulator(H.shape[1], Y.shape[1]).update(H, Y, weights, **options)
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -35,7 +31,7 @@ def test_equals_least_squares_on_stored_rows(fit_intercept, alpha, weighted, see
     weights = np.random.default_rng(seed).uniform(0, 2, len(H)) if weighted else None
     accumulator = QRAccumulator(12, 2).update(H, Y, weights)
     coef, intercept, used, _ = accumulator.solve(alpha, fit_intercept=fit_intercept)
-    expected = ridge(H, Y, alpha, weights, fit_intercept)
+    expected = naive.ridge(H, Y, alpha, weights=weights, fit_intercept=fit_intercept)
     np.testing.assert_allclose(coef, expected[0], rtol=0, atol=1e-11)
     np.testing.assert_allclose(intercept, expected[1], rtol=0, atol=1e-10)
     assert used == alpha
@@ -53,12 +49,33 @@ def test_holds_the_digits_that_a_gram_matrix_loses(condition, seed):
     V = linalg.qr(rng.normal(size=(30, 30)))[0]
     H = U * np.logspace(0, -np.log10(condition), 30) @ V
     Y = H @ rng.normal(size=(30, 1)) / np.sqrt(30)
-    residuals = []
-    for accumulator in (QRAccumulator(30, 1), GramAccumulator(30, 1)):
-        coef, intercept, _, _ = accumulator.update(H, Y).solve(1e-30)
-        residuals.append(np.abs(Y - H @ coef.T - intercept).max() / np.abs(Y).max())
-    assert residuals[0] < 1e-13
-    assert condition < 1e8 or residuals[1] > 1e3 * residuals[0]
+
+    def residual(coef, intercept):
+        return np.abs(Y - H @ coef.T - intercept).max() / np.abs(Y).max()
+
+    factor, gram = factor_of(H, Y), GramAccumulator(30, 1).update(H, Y)
+    path = factor.path()
+    found = [residual(*factor.solve(1e-30)[:2]), residual(*gram.solve(1e-30)[:2])]
+    assert found[0] < 1e-13
+    coef = path.coef(1e-30)
+    assert residual(coef, path.intercept(coef)) < 1e-13
+    assert condition < 1e8 or found[1] > 1e3 * found[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_units_of_the_columns_cost_no_digits(seed):
+    """Nor do they decide which directions are rounding errors."""
+    rng = np.random.default_rng(seed)
+    H = np.cos(rng.uniform(0, 2, (1, 40)) * np.linspace(0, 3, 900)[:, None])  # singular to rounding
+    Y = H @ rng.normal(size=(40, 1)) / 6
+    units = 10.0 ** rng.integers(-6, 7, 40)
+    factor = factor_of(H * units, Y)
+    path = factor.path()
+    for alpha in (0.0, 1e-40):
+        for coef in (factor.solve(alpha).coef, path.coef(alpha)):
+            terms = np.abs(coef * units).sum()  # least norm is that of coefficients in these units
+            assert np.abs(Y - H * units @ coef.T - path.intercept(coef)).max() < 1e-14 * terms
+            assert terms < 1e4
 
 
 def test_any_split_and_any_merge_give_one_sum():
@@ -102,24 +119,42 @@ def test_an_offset_costs_no_digits_of_what_moves():
     np.testing.assert_allclose(far.coef, plain.coef, rtol=0, atol=1e-8)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 1e-30, 1e-6])
-def test_constant_columns_and_equal_ones(alpha):
-    H, Y = rows()
-    H[:, 3], H[:, 5] = 0.1, H[:, 4]
-    coef, intercept, _, _ = QRAccumulator(12, 2).update(H, Y).solve(alpha)
-    assert np.isfinite(coef).all()
-    np.testing.assert_array_equal(coef[:, 3], 0.0)
-    np.testing.assert_allclose(coef[:, 4], coef[:, 5], rtol=0, atol=1e-5 if alpha else 1e-10)
+@pytest.mark.parametrize("alpha", [0.0, 1e-30, 1e-13, 1e-6])
+@pytest.mark.parametrize("n_samples", [700, 20_000])
+@pytest.mark.parametrize("unit", [1.0, 1e6])
+def test_dependent_columns_of_noisy_data_get_sensible_coefficients(alpha, n_samples, unit):
+    """Constant columns get zero, equal ones half of what one would, and no other is disturbed."""
+    H, Y = rows(n_samples)
+    H[:, 3], H[:, 5], H[:, 7] = 0.1, H[:, 4], unit * H[:, 7]
+    factor = factor_of(H, Y)
     rest = [0, 1, 2, 4, 6, 7, 8, 9, 10, 11]
-    expected, shift = ridge(H[:, rest], Y, 0.0)
-    found = H @ coef.T + intercept
-    np.testing.assert_allclose(found, H[:, rest] @ expected.T + shift, rtol=0, atol=1e-6)
+    expected, _ = naive.ridge(H[:, rest] / np.where(np.array(rest) == 7, unit, 1.0), Y, 0.0)
+    for coef in (factor.solve(alpha).coef, factor.path().coef(alpha)):
+        np.testing.assert_array_equal(coef[:, 3], 0.0)
+        np.testing.assert_allclose(coef[:, 4], coef[:, 5], rtol=0, atol=1e-6)
+        coef[:, 7] *= unit
+        coef[:, 4] += coef[:, 5]
+        np.testing.assert_allclose(coef[:, rest], expected, rtol=0, atol=1e-6)
+
+
+@INTERCEPT
+def test_many_dependent_columns_of_noisy_data(fit_intercept):
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(3000, 20)) @ rng.normal(size=(20, 60))
+    Y = rng.normal(size=(3000, 2))
+    expected = np.linalg.lstsq(H - fit_intercept * H.mean(0), Y - fit_intercept * Y.mean(0), 1e-10)
+    factor = factor_of(H, Y)
+    for alpha in (0.0, 1e-25):
+        coef = factor.solve(alpha, fit_intercept=fit_intercept).coef
+        np.testing.assert_allclose(coef, expected[0].T, rtol=0, atol=1e-13)
+        coef = factor.path(fit_intercept).coef(alpha)
+        np.testing.assert_allclose(coef, expected[0].T, rtol=0, atol=1e-13)
 
 
 def test_fewer_rows_than_columns_give_the_least_norm():
     H, Y = rows(8)
     coef, intercept, _, _ = QRAccumulator(12, 2).update(H, Y).solve(0.0)
-    expected, shift = ridge(H, Y, 0.0)
+    expected, shift = naive.ridge(H, Y, 0.0)
     np.testing.assert_allclose(coef, expected, rtol=0, atol=1e-10)
     np.testing.assert_allclose(intercept, shift, rtol=0, atol=1e-9)
 
@@ -139,7 +174,7 @@ def test_rows_of_any_layout(dtype):
     expected = QRAccumulator(12, 2).update(H.astype(float), Y.astype(float)).R
     for h, y in ((H, Y), (np.asfortranarray(H), np.asfortranarray(Y)), (H[::-1][::-1], Y)):
         before = h.copy()
-        np.testing.assert_array_equal(QRAccumulator(12, 2).update(h, y).R, expected)
+        np.testing.assert_array_equal(factor_of(h, y, overwrite_h=True).R, expected)
         np.testing.assert_array_equal(h, before)
 
 
@@ -155,10 +190,7 @@ def test_missing_targets_and_weights_of_zero_leave_rows_out():
 
 def test_it_is_pickled():
     H, Y = rows()
-    file = io.BytesIO()
-    joblib.dump(QRAccumulator(12, 2).update(H[:400], Y[:400]), file)
-    file.seek(0)
-    again = joblib.load(file).update(H[400:], Y[400:])
+    again = pickle.loads(pickle.dumps(factor_of(H[:400], Y[:400]))).update(H[400:], Y[400:])
     whole = QRAccumulator(12, 2).update(H[:400], Y[:400]).update(H[400:], Y[400:])
     np.testing.assert_array_equal(again.R, whole.R)
 
@@ -173,8 +205,8 @@ def test_bad_input_changes_nothing():
     bad = H.copy()
     bad[600, 7] = np.inf  # in the second block
     for args, message in (
-        ((bad, Y), r"H holds NaN or infinity in column 7.*sample_weight=0"),
-        ((H, np.where(Y > 2, np.nan, Y)), r"Y holds NaN .*missing='skip'"),
+        ((bad, Y), r"H holds NaN or infinity, or .* in column 7"),
+        ((H, np.where(Y > 2, np.nan, Y)), r"Y holds NaN or infinity, or .* in column [01]"),
         ((H[:, :3], Y), r"H must have shape \(n_samples, 12\)"),
         ((H, Y[:5]), r"Y must have shape \(700, 2\)"),
         ((H, Y, -np.ones(700)), "at least 0"),
@@ -182,7 +214,7 @@ def test_bad_input_changes_nothing():
         with pytest.raises(ValueError, match=message):
             accumulator.update(*args)
     for alpha in (-1.0, np.nan, [1.0, -1.0]):
-        with pytest.raises(ValueError, match="alpha=.* must be finite and at least 0"):
+        with pytest.raises(ValueError, match=r"alpha=.* must be finite and at least 0"):
             accumulator.solve(alpha)
     with pytest.raises(ValueError, match=r"shape \(n_outputs=2,\); got shape \(3,\)"):
         accumulator.solve([1.0, 1.0, 1.0])
@@ -190,3 +222,135 @@ def test_bad_input_changes_nothing():
         accumulator.merge(QRAccumulator(12, 1))
     np.testing.assert_array_equal(accumulator.R, before)
     assert accumulator.n_samples == 700
+
+
+def test_squares_that_overflow_are_refused_before_anything_is_changed():
+    H, Y = rows()
+    factor = factor_of(H, Y)
+    before = factor.R.copy()
+    for args, message in (
+        ((np.where(H > 5, 1e200, H), Y), "H holds NaN or infinity, or values whose squares"),
+        ((H, np.where(Y > 5, -1e170, Y)), "Y holds NaN or infinity, or values whose squares"),
+        ((1e3 * H, Y, np.full(700, 1e305)), "H holds NaN or infinity, or values whose squares"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            factor.update(*args)
+    huge = factor_of(np.full((10, 12), 3e153), Y[:10])
+    with pytest.raises(ValueError, match="H holds NaN or infinity, or values whose squares"):
+        huge.merge(huge.copy())
+    np.testing.assert_array_equal(factor.R, before)
+
+
+# --- choosing the penalty ----------------------------------------------------------------------
+
+ALPHAS = [1e-14, 1e-6, 1e-1, 1.0, 1e2, 1e4]
+
+
+@INTERCEPT
+@pytest.mark.parametrize("n_samples", [80, 13, 9])  # 12 features: more rows than these, and fewer
+@pytest.mark.parametrize("weighted", [False, True])
+def test_gcv_equals_the_hat_matrix(fit_intercept, n_samples, weighted):
+    H, Y = rows(n_samples)
+    weights = np.random.default_rng(1).uniform(0.2, 3, n_samples) if weighted else None
+    alphas = [1e-2, 1.0, 1e2]
+    solution = ridge_path(factor_of(H, Y, weights), alphas, fit_intercept=fit_intercept)
+    expected = [naive.gcv(H, Y, a, weights=weights, fit_intercept=fit_intercept) for a in alphas]
+    np.testing.assert_allclose(solution.scores, expected, rtol=1e-8)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("selection", ["blocked", "holdout"])
+def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
+    H, Y = rows(90)
+    weights = np.random.default_rng(1).uniform(0.2, 3, 90) if weighted else np.ones(90)
+    parts = np.array_split(np.arange(90), 4)
+    if selection == "holdout":
+        parts = [np.arange(70, 90)]
+    outside = np.setdiff1d(np.arange(90), np.concatenate(parts))
+    factor = factor_of(H, Y, weights)
+    before = factor.R.copy()
+    solution = ridge_path(
+        factor,
+        ALPHAS,
+        selection=selection,
+        blocks=[factor_of(H[p], Y[p], weights[p]) for p in parts],
+        rest=factor_of(H[outside], Y[outside], weights[outside]),
+        fit_intercept=fit_intercept,
+    )
+    expected = naive.block_scores(H, Y, ALPHAS, parts, weights=weights, fit_intercept=fit_intercept)
+    np.testing.assert_allclose(solution.scores, expected, rtol=1e-9)
+    assert solution.alpha == ALPHAS[int(np.argmin(expected.sum(axis=1)))]
+    refit = factor.solve(solution.alpha, fit_intercept=fit_intercept)
+    np.testing.assert_array_equal(solution.coef, refit.coef)
+    np.testing.assert_array_equal(factor.R, before)
+
+
+def test_rows_outside_the_blocks_must_be_given():
+    H, Y = rows(90)
+    block = factor_of(H[60:], Y[60:])
+    with pytest.raises(ValueError, match=r"The blocks hold 30 of 90 rows.*\(rest=\)"):
+        ridge_path(factor_of(H, Y), ALPHAS, selection="holdout", blocks=[block])
+
+
+def test_without_noise_the_score_tells_penalties_apart_that_a_gram_matrix_cannot():
+    """The residual squares are a sum, not a difference: they may be 1e-30 of the targets'."""
+    t = np.linspace(0, 1, 2000)[:, None]
+    H = t ** np.arange(1, 13)
+    Y = np.cos(5 * t)
+    alphas = [1e-18, 1e-16, 1e-14, 1e-12]
+    factor = factor_of(H, Y)
+    solution = ridge_path(factor, alphas)
+    assert solution.alpha == 1e-18
+    assert (np.diff(solution.scores[:, 0]) > 0).all()
+    for alpha, score in zip(alphas, solution.scores[:, 0], strict=True):
+        coef, intercept, _, _ = factor.solve(alpha)
+        assert score == pytest.approx(np.mean((Y - H @ coef.T - intercept) ** 2), rel=0.02)
+    gram = ridge_path(GramAccumulator(12, 1).update(H, Y), alphas)
+    assert np.ptp(gram.scores[:3]) < 1e-6 * gram.scores[0]
+
+
+def test_a_perfect_fit_prefers_the_larger_penalty():
+    H, _ = rows(200)
+    solution = ridge_path(factor_of(H, H @ np.ones((12, 1))), [1e-40, 1e-36, 1e-3])
+    assert solution.alpha == 1e-36  # both are exact to rounding
+    np.testing.assert_allclose(solution.coef, 1.0, rtol=1e-10)
+
+
+def test_a_penalty_is_chosen_for_each_target():
+    rng = np.random.default_rng(0)
+    H = rng.normal(size=(60, 20))
+    Y = np.column_stack([H[:, 0], 0.05 * H[:, 1] + rng.normal(size=60)])
+    factor = factor_of(H, Y)
+    solution = ridge_path(factor, ALPHAS, per_target=True)
+    assert solution.alpha[0] < solution.alpha[1]
+    np.testing.assert_array_equal(solution.coef, factor.solve(solution.alpha).coef)
+    for k in (0, 1):
+        alone = ridge_path(factor_of(H, Y[:, [k]]), ALPHAS)
+        assert alone.alpha == solution.alpha[k]
+        np.testing.assert_allclose(solution.scores[:, [k]], alone.scores, rtol=1e-9, atol=1e-28)
+
+
+@pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])
+def test_both_kinds_give_a_path_and_the_errors_on_their_rows(kind):
+    """What a search over penalties takes from the sums of one fit."""
+    H, Y = rows()
+    sums = kind(12, 2).update(H, Y)
+    path = sums.path()
+    for alpha in (1e-2, np.array([1.0, 50.0])):
+        coef = path.coef(alpha)
+        np.testing.assert_allclose(coef, sums.solve(alpha).coef, rtol=1e-7)
+        np.testing.assert_allclose(path.intercept(coef), sums.solve(alpha).intercept, rtol=1e-7)
+        error = sums.squared_errors(coef[None], path.intercept(coef)[None])
+        residual = Y - H @ coef.T - path.intercept(coef)
+        np.testing.assert_allclose(error, (residual**2).sum(axis=0)[None], rtol=1e-9)
+        pooled = path.pooled()
+        if np.ndim(alpha) == 0:
+            assert pooled.gcv(alpha)[0] == pytest.approx(path.gcv(alpha).sum())
+            centred = H - H.mean(axis=0)
+            inverse = np.linalg.inv(centred.T @ centred + alpha * np.eye(12))
+            assert path.freedom(alpha) == pytest.approx(np.trace(centred @ inverse @ centred.T))
+    part, others = kind(12, 2).update(H[:99], Y[:99]), kind(12, 2).update(H[99:], Y[99:])
+    rest = sums.without(part, [others])
+    assert (sums.n_samples, part.n_samples, rest.n_samples) == (700, 99, 601)
+    np.testing.assert_allclose(rest.solve(1.0).coef, others.solve(1.0).coef, rtol=1e-8)
