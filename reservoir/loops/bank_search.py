@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from reservoir._typing import Array
 from reservoir.loops.loop_design import LoopDesign, Trajectories
@@ -24,19 +24,32 @@ from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Clip, Member, NetworkTrial
 
 Report = Callable[[Iterable[Any], int], Iterable[Any]]
+Key = tuple[NetworkPlan, int]
 _STRETCH = 2000  # rows that a bank is tried on
+_JUDGED_TWICE = 4  # networks that are fitted without each block, too
 
 
 class Tried(NamedTuple):
-    """What came of one network: its readout under the best penalty, and the scores of all."""
+    """What came of one network.
+
+    Attributes
+    ----------
+    member : Member
+        With the readout under the best penalty.
+    recycled : array of shape (n_alphas,)
+        Scores of loops within the rows that were fitted.
+    left_out : array of shape (n_alphas,)
+        Scores of loops in blocks that the fit has not seen; NaN where these were not run.
+    """
 
     member: Member
-    scores: Array
+    recycled: Array
+    left_out: Array
 
     @property
-    def best(self) -> int:
-        """Which penalty won."""
-        return int(np.argmax(self.scores))
+    def scores(self) -> Array:
+        """What penalties are chosen by."""
+        return _scores(self.recycled, self.left_out)
 
 
 class Choice(NamedTuple):
@@ -108,72 +121,65 @@ class Search:
 
     def run(self) -> Choice:
         """Try the bank; return the committee that came of it."""
-        design = design_of(self.stretch, self.bank.plans, n_steps=self.n_steps)
-        first = [(plan, self.seed) for plan in self.bank.plans]
-        tried = self._try(first, self.stretch, design, self.bank)
-        order = np.argsort([-one.scores.max() for one in tried], kind="stable")
-        best = int(order[0])
-        final, chosen = self._finalists(tried, order)
-        # what has not been fitted like that yet
-        design = design_of(self.data, [plan for plan, _ in chosen], n_steps=self.n_steps)
-        if self.stretch is self.data and final is self.bank:
-            known = {key: one for key, one in zip(first, tried, strict=True)}
-        else:
-            known = {}
+        keys = [(plan, self.seed) for plan in self.bank.plans]
+        alone = replace(self.bank, leave_out=False)
+        tried = dict(zip(keys, self._try(keys, self.stretch, alone), strict=True))
+        best = sorted(keys, key=lambda key: -tried[key].scores.max())
+        # loops in blocks that were left out cost more: of the best ones only
+        if self.bank.leave_out:
+            best = best[: max(_JUDGED_TWICE, self.n_members)]
+            tried |= zip(best, self._try(best, self.stretch, self.bank), strict=True)
+            best = sorted(best, key=lambda key: -tried[key].scores.max())
+        table = self._table([tried[key] for key in keys])
+        # who sits in the committee, fitted on everything
+        bank, chosen = self.bank, best[: self.n_members]
+        if bank.seeds_of_best:
+            bank, plan = grown(bank, best[0][0], self.data)
+            chosen = [(plan, self.seed + k) for k in range(self.n_members)]
+        known = tried if self.stretch is self.data and bank is self.bank else {}
         wanted = [key for key in chosen if key not in known]
-        known |= dict(zip(wanted, self._try(wanted, self.data, design, final), strict=True))
+        known = known | dict(zip(wanted, self._try(wanted, self.data, bank), strict=True))
         return Choice(
             [known[key].member for key in chosen],
             chosen[0][0],
             float(known[chosen[0]].scores.max()),
-            self._table(tried, best),
+            table,
             self.diagnosis,
-            design.washout,
+            self._design(self.data, bank).washout,
         )
 
-    def _finalists(
-        self, tried: list[Tried], order: Array
-    ) -> tuple[Bank, list[tuple[NetworkPlan, int]]]:
-        """Return which networks, by plan and seed, make the committee, and how they are judged."""
-        if self.bank.seeds_of_best:
-            final, plan = grown(self.bank, self.bank.plans[order[0]], self.data)
-            return final, [(plan, self.seed + k) for k in range(self.n_members)]
-        picked = order[: self.n_members].tolist()
-        return self.bank, [(self.bank.plans[k], self.seed) for k in picked]
+    def _design(self, data: Trajectories, bank: Bank) -> LoopDesign:
+        return design_of(data, bank.plans, leave_out=bank.leave_out, n_steps=self.n_steps)
 
-    def _try(
-        self,
-        wanted: list[tuple[NetworkPlan, int]],
-        data: Trajectories,
-        design: LoopDesign,
-        bank: Bank,
-    ) -> list[Tried]:
+    def _try(self, keys: list[Key], data: Trajectories, bank: Bank) -> list[Tried]:
         """Fit and try networks; the result does not depend on the number of workers."""
-        jobs = (delayed(_try_one)(*key, data, design, bank, self.clip) for key in wanted)
-        if self.n_jobs in (None, 1) or len(wanted) < 2:
-            results: Iterable[Tried] = (run(*args) for run, args, _ in jobs)
+        design = self._design(data, bank)
+        results: Iterable[Tried]
+        if effective_n_jobs(self.n_jobs) > 1 and len(keys) > 1:
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(_try_one)(*key, data, design, bank, self.clip) for key in keys
+            )
         else:
-            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-        return list(self.report(results, len(wanted)))
+            results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
+        return list(self.report(results, len(keys)))
 
-    def _table(self, tried: list[Tried], best: int) -> dict[str, Any]:
+    def _table(self, tried: list[Tried]) -> dict[str, Any]:
         """Return a row for each network and penalty that was tried."""
-        n_alphas = len(self.bank.alphas)
-        plans = [asdict(plan) for plan in self.bank.plans]
+        plans, n_alphas = self.bank.plans, len(self.bank.alphas)
         table: dict[str, Any] = {
-            each.name: np.repeat(np.array([p[each.name] for p in plans], object), n_alphas)
+            each.name: np.repeat([getattr(plan, each.name) for plan in plans], n_alphas)
             for each in fields(NetworkPlan)
         }
-        for name, column in table.items():
-            if name != "augment":
-                table[name] = column.astype(type(plans[0][name]))
         table["alpha"] = np.tile(self.bank.alphas, len(plans))
-        scores = np.concatenate([one.scores for one in tried])
-        table["score"] = scores
-        table["rank"] = 1 + np.argsort(np.argsort(-scores, kind="stable"), kind="stable")
-        table["observed"] = self.diagnosis.observed
-        table["noise"] = self.diagnosis.noise
-        return table
+        table["score"] = np.concatenate([one.recycled for one in tried])
+        table["score_left_out"] = np.concatenate([one.left_out for one in tried])
+        # those that were judged twice come before the others
+        total = np.concatenate([one.scores for one in tried])
+        once = np.isnan(table["score_left_out"]) & self.bank.leave_out
+        order = np.lexsort((-total, once))
+        table["rank"] = np.empty(len(order), int)
+        table["rank"][order] = np.arange(1, len(order) + 1)
+        return table | self.diagnosis._asdict()
 
 
 def _try_one(
@@ -184,8 +190,14 @@ def _try_one(
     bank: Bank,
     clip: Clip,
 ) -> Tried:
-    trial = NetworkTrial(
-        plan, seed, data, design, np.array(bank.alphas), leave_out=bank.leave_out
-    )
-    scores = scores_of(trial, bank, clip)
-    return Tried(trial.member(int(np.argmax(scores))), scores)
+    alphas = np.array(bank.alphas)
+    trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
+    recycled, left_out = scores_of(trial, bank, clip)
+    if left_out is None:
+        left_out = np.full(len(alphas), np.nan)
+    best = int(np.argmax(_scores(recycled, left_out)))
+    return Tried(trial.member(best), recycled, left_out)
+
+
+def _scores(recycled: Array, left_out: Array) -> Array:
+    return np.where(np.isnan(left_out), recycled, (recycled + left_out) / 2)

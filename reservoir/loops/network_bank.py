@@ -41,15 +41,20 @@ _CLEAN = (
     (0.8, 0.3, 1.0, 0.3),
 )
 _NOISE = (
-    (0.05, 0.1, 0.5),
-    (0.05, 0.3, 1.0),
-    (0.05, 0.8, 1.0),
-    (0.4, 0.3, 1.0),
-    (0.8, 0.3, 1.0),
     (0.3, 0.3, 1.0, 0.5),
+    (0.8, 0.3, 1.0, 0.3),
+    (0.8, 0.3, 1.0),
+    (0.0, 0.3, 1.0),
+    (0.4, 0.3, 1.0),
 )
-_HIDDEN_LARGE = ((0.05, 0.8, 1.0), (0.8, 0.3, 1.0, 0.3), (0.4, 0.8, 1.0), (0.8, 0.8, 1.0))
-_HIDDEN_SMALL = ((0.8, 0.3, 1.0), (0.3, 0.3, 1.0, 0.5), (0.8, 0.3, 1.0, 0.3))
+_NOISE_FEW = ((0.05, 0.8, 1.0), (0.0, 0.1, 0.5))
+_MEMORY = (
+    (0.05, 0.8, 1.0),
+    (0.3, 0.3, 1.0, 0.5),
+    (0.8, 0.3, 1.0, 0.3),
+    (0.8, 0.8, 1.0),
+    (0.4, 0.8, 1.0),
+)
 _CLEAN_PENALTIES = (1e-3, 1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25)
 _LONG_PENALTIES = (1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25, 1e-30)
 _NOISE_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
@@ -99,14 +104,15 @@ class Bank:
 
 def diagnose(data: Trajectories, seed: int) -> Diagnosis:
     """Compare a network without memory with some that have one."""
-    n_units, augment = most_units(data.n_rows), "square"
+    n_units, augment = min(_FEW_UNITS, most_units(data.n_rows)), "square"
     memoryless = plans_of(((0.0, 0.3, 1.0),), n_units, augment)
     others = plans_of(((0.05, 0.3, 1.0), (0.4, 0.3, 1.0)), n_units, augment)
     others += plans_of(((0.0, 0.3, 1.0),), n_units, augment, n_lags=3, skip=2)
-    design = design_of(data, memoryless + others)
+    design = design_of(data, memoryless + others, leave_out=True)
     errors = [
-        NetworkTrial(plan, seed, data, design, np.array(_PROBE_PENALTIES), leave_out=True)
-        .one_step.min()
+        NetworkTrial(
+            plan, seed, data, design, np.array(_PROBE_PENALTIES), leave_out=True
+        ).one_step.min()
         for plan in memoryless + others
     ]
     least = float(min(errors))
@@ -119,14 +125,16 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
     """Return the bank for such data."""
     n_units = most_units(data.n_rows)
     if diagnosis.observed == "some":
-        plans = plans_of(_HIDDEN_LARGE, n_units, "square")
-        plans += plans_of(_HIDDEN_SMALL, min(_FEW_UNITS, n_units), "square")
-        plans += plans_of(((0.05, 0.3, 1.0),), n_units, "square", n_lags=2)
-        plans += plans_of(((0.4, 0.3, 1.0),), n_units, "square", n_lags=3, skip=2)
-        return Bank(plans, _HIDDEN_PENALTIES, 3e-3, leave_out=True, seeds_of_best=False)
+        plans = plans_of(_MEMORY, n_units, "square")
+        plans += plans_of(((0.8, 0.3, 1.0),), min(_FEW_UNITS, n_units), "square")
+        plans += plans_of(((0.05, 0.8, 1.0),), n_units, "square", n_lags=2)
+        plans += plans_of(((0.05, 0.3, 1.0),), n_units, "square", n_lags=3)
+        plans += plans_of(((0.05, 0.8, 1.0), (0.4, 0.3, 1.0)), n_units, "square", n_lags=3, skip=2)
+        return Bank(plans, _HIDDEN_PENALTIES, 1e-2, leave_out=True, seeds_of_best=False)
     if diagnosis.noise > _NOISY:
         plans = plans_of(_NOISE, n_units, "square")
-        return Bank(plans, _NOISE_PENALTIES, 0.1, leave_out=True, seeds_of_best=False)
+        plans += plans_of(_NOISE_FEW, min(_FEW_UNITS, n_units), "square")
+        return Bank(plans, _NOISE_PENALTIES, 1e-2, leave_out=True, seeds_of_best=False)
     plans = plans_of(_CLEAN, n_units, "square")
     return Bank(plans, _CLEAN_PENALTIES, 1e-9, leave_out=False, seeds_of_best=True)
 
@@ -156,7 +164,11 @@ def most_units(n_rows: int) -> int:
 
 
 def design_of(
-    data: Trajectories, plans: Sequence[NetworkPlan], *, n_steps: int | None = None
+    data: Trajectories,
+    plans: Sequence[NetworkPlan],
+    *,
+    leave_out: bool,
+    n_steps: int | None = None,
 ) -> LoopDesign:
     """Return where loops begin, and how long they are."""
     n_rows, longest = data.n_rows, max(map(len, data.levels))
@@ -168,19 +180,19 @@ def design_of(
         washout=max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past),
         n_steps=n_steps,
         n_starts=_N_STARTS,
-        n_blocks=_N_BLOCKS,
+        n_blocks=_N_BLOCKS if leave_out else 1,
         n_starts_per_block=_STARTS_PER_BLOCK,
     )
 
 
-def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> Array:
-    """Return minus the mean log error of the loops under each penalty: greater is better."""
-    errors = np.maximum(trial.recycled_errors(clip), np.log10(bank.least_error))
-    scores = -errors.mean(axis=(0, 2))
-    if bank.leave_out:
-        left_out = [
-            np.maximum(block, np.log10(bank.least_error)).mean(axis=(0, 2))
-            for block in trial.left_out_errors(clip)
-        ]
-        scores = (scores - np.mean(left_out, axis=0)) / 2
-    return scores
+def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> tuple[Array, Array | None]:
+    """Return minus the mean log error of loops under each penalty: greater is better.
+
+    The first is of loops within the rows that were fitted, the second of loops in blocks left out.
+    """
+    low = np.log10(bank.least_error)
+    recycled = -np.maximum(trial.recycled_errors(clip), low).mean(axis=(0, 2))
+    if not bank.leave_out:
+        return recycled, None
+    blocks = [np.maximum(block, low).mean(axis=(0, 2)) for block in trial.left_out_errors(clip)]
+    return recycled, -np.mean(blocks, axis=0)

@@ -14,9 +14,11 @@ from reservoir.dynamics.features import FeatureSource
 from reservoir.loops.loop_design import LoopDesign, Place, Trajectories
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.path_loops import log_errors, run_path_loops
-from reservoir.readouts import QRAccumulator
+from reservoir.readouts import GramAccumulator, QRAccumulator
+from reservoir.readouts.sums import RowSums
 
 Clip = tuple[Array, Array]
+_HELD_BY_GRAM = 1e-11  # per row: the least penalty that a Gram matrix has digits for
 
 
 @saved
@@ -73,22 +75,22 @@ class NetworkTrial:
         self.plan, self.seed, self.data, self.design = plan, seed, data, design
         self.alphas = alphas
         self.source = plan.build(data.n_inputs, seed)
-        sums = accumulate(self.source, data, design)
-        self.fits = [_path(merged(sums), alphas)]
+        sums = accumulate(self.source, data, design, all_digits=min(alphas) < _HELD_BY_GRAM)
+        total = merged(sums)
+        self.fits = [_path(total, alphas)]
         self.one_step = np.full(len(alphas), np.nan)
         if leave_out:
-            rests = [merged(sums[:k] + sums[k + 1 :]) for k in range(len(sums))]
+            rests = [total.without(part, sums[:k] + sums[k + 1 :]) for k, part in enumerate(sums)]
             self.fits += [_path(rest, alphas) for rest in rests]
             self.one_step = self._one_step_errors(sums)
 
-    def _one_step_errors(self, sums: list[QRAccumulator]) -> Array:
-        squares = np.zeros(len(self.alphas))
-        for block, (coefs, intercepts) in zip(sums, self.fits[1:], strict=True):
-            for k, (coef, intercept) in enumerate(zip(coefs, intercepts, strict=True)):
-                away = np.vstack([-intercept, -coef.T, np.eye(len(coef))])
-                squares[k] += np.sum((block.R @ away) ** 2)
+    def _one_step_errors(self, sums: list[RowSums]) -> Array:
+        squares = [
+            block.squared_errors(*fit).sum(axis=1)
+            for block, fit in zip(sums, self.fits[1:], strict=True)
+        ]
         n_values = sum(block.n_samples for block in sums) * self.data.n_outputs
-        return np.sqrt(squares / n_values)
+        return np.sqrt(np.sum(squares, axis=0) / n_values)
 
     def recycled_errors(self, clip: Clip) -> Array:
         """Return log errors of loops within the training rows, (n_steps, n_alphas, n_starts)."""
@@ -124,10 +126,11 @@ class NetworkTrial:
 
 
 def accumulate(
-    source: FeatureSource, data: Trajectories, design: LoopDesign
-) -> list[QRAccumulator]:
+    source: FeatureSource, data: Trajectories, design: LoopDesign, *, all_digits: bool
+) -> list[RowSums]:
     """Run over all trajectories; return the sums of each block. No states are stored."""
-    sums = [QRAccumulator(source.width, data.n_outputs) for _ in design.blocks]
+    kind = QRAccumulator if all_digits else GramAccumulator
+    sums: list[RowSums] = [kind(source.width, data.n_outputs) for _ in design.blocks]
     for i, (rows, targets) in enumerate(zip(data.inputs, data.increments, strict=True)):
         wanted = [
             (block, low, high)
@@ -164,7 +167,7 @@ def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]
     return states
 
 
-def merged(sums: Sequence[QRAccumulator]) -> QRAccumulator:
+def merged(sums: Sequence[RowSums]) -> RowSums:
     """Return what several accumulators have seen, in one."""
     total = sums[0].copy()
     for one in sums[1:]:
@@ -172,7 +175,8 @@ def merged(sums: Sequence[QRAccumulator]) -> QRAccumulator:
     return total
 
 
-def _path(sums: QRAccumulator, alphas: Array) -> tuple[Array, Array]:
+def _path(sums: RowSums, alphas: Array) -> tuple[Array, Array]:
     """Return coefficients and intercepts for every penalty."""
-    solutions = [sums.solve(alpha * sums.n_samples) for alpha in alphas.tolist()]
-    return np.stack([s.coef for s in solutions]), np.stack([s.intercept for s in solutions])
+    path = sums.path()
+    coefs = [path.coef(alpha * sums.n_samples) for alpha in alphas.tolist()]
+    return np.stack(coefs), np.stack([path.intercept(coef) for coef in coefs])

@@ -242,7 +242,7 @@ class SingularBasis(PenaltyPath):
         return self._score(np.maximum(rss, self.least_rss), residual)
 
 
-_ALIKE = 100.0  # lengths of columns within this factor: bidiagonalisation costs no digits of them
+_ALIKE = 1e4  # lengths of columns within this factor: bidiagonalisation is exact enough for a path
 
 
 def _jacobi(R: Array) -> tuple[Array, Array, Array, float]:
