@@ -212,3 +212,12 @@ class RidgeReadout(Readout):
         """Return the function from features to outputs."""
         coef, intercept = cls.linear(model)
         return lambda features: features @ coef.T + intercept
+
+    def linear_path(
+        self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
+    ) -> list[Any] | None:
+        """Return coefficients and intercept under each penalty."""
+        total = self.parts[0]  # `solve` has made one sum of all
+        solutions = [total.solve(alpha, fit_intercept=fit_intercept) for alpha in alphas]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return [(one.coef.astype(dtype), one.intercept.astype(dtype)) for one in solutions]
