@@ -27,6 +27,7 @@ from reservoir.estimators.forecasting.loop_trials import run_trials
 from reservoir.model_selection import (
     ClosedLoopSearchCV,
     ContextSplit,
+    PerStep,
     forecast_scorer,
     make_forecast_pairs,
     stack_sequences,
@@ -209,7 +210,9 @@ def test_feedback_weights_hear_the_targets_before_a_loop():
     "model",
     [
         RNNRegressor(8, max_iter=3, random_state=0, initial_state="zeros"),
-        RNNRegressor(6, cell="gru", max_iter=1, random_state=0, initial_state="zeros"),
+        RNNRegressor(
+            6, cell="gru", init="orthogonal", max_iter=1, random_state=0, initial_state="zeros"
+        ),
         esn(readout=Ridge(1e-4)),
         make_pipeline(StandardScaler(), PowerTransformer(), esn(alpha=1e-3)),
     ],
@@ -222,6 +225,46 @@ def test_what_has_no_path_is_run_loop_by_loop(model):
     search = ClosedLoopSearchCV(model, {}, horizon=10, n_starts=2).fit(X, Y)
     expected = naive_scores(model, [{}], "recycle", X, Y, 10, 2)
     np.testing.assert_allclose(splits_of(search), expected, rtol=0, atol=1e-6)
+
+
+def test_penalties_that_need_fits_of_their_own_get_them():
+    X, Y = make_forecast_pairs(SERIES[:200])
+    model = RNNRegressor(5, init="orthogonal", max_iter=2, random_state=0, initial_state="zeros")
+    grid = {"alpha": [1e-2, 1e-6]}
+    search = ClosedLoopSearchCV(model, grid, horizon=10, n_starts=2, strategy="rolling").fit(X, Y)
+    candidates = [{"alpha": 1e-2}, {"alpha": 1e-6}]
+    expected = naive_scores(model, candidates, "rolling", X, Y, 10, 2)
+    np.testing.assert_allclose(splits_of(search), expected, rtol=0, atol=1e-6)
+
+
+def test_lists_go_through_a_pipeline():
+    Xs, ys = make_forecast_pairs([SERIES[:300], SERIES[300:500]])
+    pipe = make_pipeline(PerStep(StandardScaler()), esn(alpha=1e-4))
+    search = ClosedLoopSearchCV(pipe, {}, horizon=20, n_starts=2).fit(Xs, ys)
+    model = clone(pipe).fit(Xs, ys)
+    spread = np.concatenate(ys).std()
+    expected = [
+        log_score(model, Xs[0], ys[0], [29], 20, spread)[0],
+        log_score(model, Xs[1], ys[1], [179], 20, spread)[0],
+    ]
+    np.testing.assert_allclose(splits_of(search)[0], expected, rtol=0, atol=1e-6)
+
+
+def test_frames_with_dates_and_names():
+    pd = pytest.importorskip("pandas")
+    dates = pd.date_range("2020-01-01", periods=300, freq="D")
+    X = pd.DataFrame({"a": SERIES[:300], "b": np.sin(np.arange(300))}, index=dates)
+    y = pd.Series(SERIES[1:301], index=dates)
+    scaler = StandardScaler().set_output(transform="pandas")
+    pipe = make_pipeline(scaler, ESNRegressor(30, random_state=0))
+    grid = {"esnregressor__alpha": [1e-6, 1e-3]}
+    for strategy in ("recycle", "holdout", "rolling"):
+        options = {"horizon": 20, "n_starts": 2, "strategy": strategy}
+        named = ClosedLoopSearchCV(pipe, grid, **options).fit(X, y)
+        plain = ClosedLoopSearchCV(make_pipeline(StandardScaler(), pipe[-1]), grid, **options)
+        plain.fit(X.to_numpy(), y.to_numpy())
+        np.testing.assert_allclose(splits_of(named), splits_of(plain), rtol=0, atol=1e-9)
+        assert named.feature_names_in_.tolist() == ["a", "b"]
 
 
 def test_a_forecaster_of_ones_own_is_searched():
@@ -331,19 +374,26 @@ def test_scores_by_name_and_by_function():
     assert found[1, 0] == pytest.approx(-np.abs(said - Y[69 : 69 + HORIZON]).mean(), rel=1e-9)
 
 
-def test_a_loop_that_diverges_is_the_worst():
-    X, y = make_forecast_pairs(np.sin(0.3 * np.arange(400)))
-    # an unbounded network that runs away as soon as it is not held
-    model = ESNRegressor(
-        30, activation="identity", spectral_radius=1.05, random_state=0, alpha=1e3, washout=0
-    )
-    lists = [{"spectral_radius": 1.05}, {"spectral_radius": 0.5, "alpha": 1e-8}]
-    search = ClosedLoopSearchCV(model, lists, horizon=250, n_starts=3, error_score=-9.0).fit(X, y)
-    worst, best = search.cv_results_["mean_test_score"]
-    assert best > 3
-    assert 0 <= worst < best
-    away = run_trials(model.fit(X, y), X, y, [(0, 50)], 250)
-    assert away.shape == (250, 1, 1, 1)
+@pytest.mark.parametrize("kind", ["network", "pipeline", "function", "rnn"])
+def test_a_loop_that_diverges_has_the_worst_score_and_says_nothing(kind):
+    """Weights far too large: outputs overflow, in a loop of any kind."""
+    X, Y = make_forecast_pairs(SERIES[:200])
+    if kind == "rnn":
+        model = RNNRegressor(6, init="orthogonal", max_iter=1, random_state=0).fit(X, Y)
+        model.params_["coef"] = model.params_["coef"] * 1e9
+    else:
+        model = {"pipeline": clone(PIPE), "function": esn(readout=Ridge())}.get(kind, esn())
+        model.fit(X, Y)
+        network = model[-1] if kind == "pipeline" else model
+        fitted = network.readout_ if kind == "function" else network
+        fitted.coef_ = fitted.coef_ * 1e9
+    rows = run_trials(model, X, Y, [(0, 20), (0, 100)], 60)
+    assert rows.shape == (60, 1, 2, 1)
+    assert (np.abs(rows[-1]) > 1e8).all() or not np.isfinite(rows[-1]).any()
+    scorer = forecast_scorer(60, n_starts=2, washout=20)
+    assert scorer(model, X, Y) == 0.0
+    scorer = forecast_scorer(60, n_starts=2, washout=20, scoring="neg_mean_absolute_error")
+    assert -np.inf < scorer(model, X, Y) < -1e9
 
 
 def test_clip_holds_what_is_fed_back():

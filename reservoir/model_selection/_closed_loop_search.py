@@ -125,7 +125,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     References
     ----------
     .. [1] A. Racca and L. Magri, "Robust optimization and validation of echo state networks for
-       learning chaotic dynamics", Neural Networks 142, 2021, section 4.
+       learning chaotic dynamics", Neural Networks 142, 2021, pp. 252-268.
 
     Examples
     --------

@@ -216,8 +216,9 @@ class RidgeReadout(Readout):
     def linear_path(
         self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
     ) -> list[Any] | None:
-        """Return coefficients and intercept under each penalty."""
+        """Return coefficients and intercept under each penalty, from one decomposition."""
         total = self.parts[0]  # `solve` has made one sum of all
-        solutions = [total.solve(alpha, fit_intercept=fit_intercept) for alpha in alphas]
+        path = total.eigenbasis(fit_intercept)
+        each = [total._solution(path.coef(alpha), alpha, fit_intercept) for alpha in alphas]
         with np.errstate(over="ignore", invalid="ignore"):
-            return [(one.coef.astype(dtype), one.intercept.astype(dtype)) for one in solutions]
+            return [(one.coef.astype(dtype), one.intercept.astype(dtype)) for one in each]

@@ -77,20 +77,25 @@ def run_trials(
     targets = layout.read_targets(y, sequences) if network.feeds_back else None
     states = network.states_at(places, sequences, targets, anew=anew)
     windows = np.stack([sequences.arrays[i][t : t + n_steps] for i, t in places])
-    if targets is not None:
-        before = np.stack([targets[i][t - 1] for i, t in places])
-        rows = _through_weights(layout, readouts, states, before, windows, bounds)
-    elif layout.fed_back() is not None:
-        rows = _through_affine(layout, readouts, states, windows, bounds)
-    else:
-        exog = _exogenous(layout, X, sequences, places, n_steps)
-        rows = _one_by_one(layout, readouts, states, windows, exog, bounds)
-    flat = rows.reshape(-1, layout.n_outputs)
     with np.errstate(over="ignore", invalid="ignore"):
-        sound = np.isfinite(flat).all(axis=1)
-        units = np.full_like(flat, np.nan)
-        if sound.any():
-            units[sound] = layout.to_units(flat[sound])
+        if targets is not None:
+            before = np.stack([targets[i][t - 1] for i, t in places])
+            rows = _through_weights(layout, readouts, states, before, windows, bounds)
+        elif layout.fed_back() is not None:
+            rows = _through_affine(layout, readouts, states, windows, bounds)
+        else:
+            exog = _exogenous(layout, X, sequences, places, n_steps)
+            rows = _one_by_one(layout, readouts, states, windows, exog, bounds)
+        return _to_units(layout, rows)
+
+
+def _to_units(layout: Layout, rows: Array) -> Array:
+    """Return outputs in the units of the outermost y; NaN where one of a row is not finite."""
+    flat = rows.reshape(-1, layout.n_outputs)
+    units = np.full(flat.shape, np.nan)
+    sound = np.isfinite(flat).all(axis=1)
+    if sound.any():
+        units[sound] = layout.to_units(flat[sound])
     return units.reshape(rows.shape)
 
 
