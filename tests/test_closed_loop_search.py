@@ -103,6 +103,7 @@ LOGS = TransformedTargetRegressor(
 CASES = {
     "network": (esn(), "", X, Y),
     "float32": (esn(dtype="float32"), "", X, Y),
+    "steady": (esn(initial_state="steady"), "", X, Y),
     "two outputs": (esn(), "", TWO[:-1], TWO[1:]),
     "exog": (esn(), "", WITH_EXOG, Y),
     "pipeline": (PIPE, "esnregressor__", X, Y),
@@ -340,6 +341,20 @@ def test_weights_are_cut_with_the_rows():
     model = clone(PIPE).fit(X[:size], Y[:size], **{name: weight[:size]})
     expected = log_score(model, X, Y, places, HORIZON, Y[:size].std())
     np.testing.assert_allclose(splits_of(search)[0], expected, rtol=0, atol=1e-6)
+
+
+def test_weights_of_a_list_are_cut_with_its_items():
+    Xs, ys = make_forecast_pairs([SERIES[:300], SERIES[300:500]])
+    weights = [np.linspace(0, 1, len(part)) for part in Xs]
+    search = ClosedLoopSearchCV(esn(), {}, horizon=20, n_starts=1, strategy="rolling")
+    search.fit(Xs, ys, sample_weight=weights)
+    sizes = [279, 179]
+    model = esn().fit(
+        *([part[:n] for part, n in zip(parts, sizes, strict=True)] for parts in (Xs, ys, weights))
+    )
+    spread = np.concatenate([ys[0][:279], ys[1][:179]]).std()
+    both = [log_score(model, Xs[i], ys[i], [n], 20, spread) for i, n in enumerate(sizes)]
+    assert splits_of(search).item() == pytest.approx(np.mean(both), abs=1e-6)
 
 
 def test_missing_targets_are_left_out_of_the_score():
@@ -597,3 +612,36 @@ def test_the_scorer_refuses_bad_parameters(params, error, match):
 def test_the_scorer_refuses_short_test_sets():
     with pytest.raises(ValueError, match=r"horizon=50 .*the test set holds 0 .*n_samples=40"):
         forecast_scorer(50)(esn().fit(X, Y), X[:40], Y[:40])
+
+
+# ---------------------------------------------------------------------------------- what it is for
+
+
+@pytest.mark.slow
+def test_a_choice_in_closed_loop_is_valid_for_longer_than_one_by_the_next_step():
+    """On Mackey-Glass the median valid time over seeds is half as long again, or more."""
+    grid = {
+        "leak_rate": [0.3, 1.0],
+        "spectral_radius": [0.5, 0.9, 1.2],
+        "alpha": [1e-8, 1e-6, 1e-4],
+    }
+    times = []
+    for seed in range(5):
+        series = mackey_glass(4000, random_state=seed)
+        series = (series - series.mean()) / series.std()
+        X, y = make_forecast_pairs(series[:2000])
+        model = ESNRegressor(150, input_scaling=0.3, random_state=seed)
+        by_loops = ClosedLoopSearchCV(model, grid, horizon=200, clip=True)
+        by_steps = GridSearchCV(
+            model, grid, cv=TimeSeriesSplit(3), scoring="neg_mean_squared_error"
+        )
+        for search in (by_loops, by_steps):
+            best = search.fit(X, y).best_estimator_
+            valid = []
+            for t in range(2200, 3000, 80):
+                said = forecast(best, 1000, context=series[t - 200 : t], clip=True)
+                errors = np.abs(said - series[t : t + 1000]).ravel()
+                valid.append(np.argmax(np.append(errors, 9) > 0.4))
+            times.append(np.median(valid))
+    loops, steps = np.median(np.reshape(times, (5, 2)), axis=0)
+    assert loops >= 1.5 * steps

@@ -78,7 +78,7 @@ class Trial:
 
     def _run(self, model: Any, k: int, others: tuple[str, list[float]] | None) -> Array:
         """Return the scores, (n_values, n_starts), of the `others` or of the model alone."""
-        data, (sizes, places) = self.data, self.rounds[k]
+        data, (sizes, places, pooled) = self.data, self.rounds[k]
         followed = data.followed(places, self.horizon)
         given = (model, data.X, data.y, places, self.horizon)
         rows = None if others is None else run_trials(*given, clip=self.clip, others=others)
@@ -86,5 +86,4 @@ class Trial:
             rows = run_trials(*given, clip=self.clip)
         assert rows is not None
         scores = self.score(rows, followed, data.spread(sizes))
-        several = len(self.rounds) > 1
-        return scores.mean(axis=1, keepdims=True) if several else scores
+        return scores.mean(axis=1, keepdims=True) if pooled else scores

@@ -26,10 +26,13 @@ class Round(NamedTuple):
         How many rows of each sequence are learned from; None for all.
     places : list of (index, row)
         Which sequence, and which row of it, is the first input of a loop.
+    pooled : bool
+        Whether the loops make one score, their mean.
     """
 
     sizes: list[int] | None
     places: Places
+    pooled: bool = False
 
 
 class LoopData:
@@ -198,7 +201,7 @@ def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> l
             for n, room, less in zip(lengths, rooms, back, strict=True)
         ]
         places = [(i, size) for i, size in enumerate(sizes) if rooms[i] > 0]
-        rounds.append(Round(sizes, places))
+        rounds.append(Round(sizes, places, pooled=True))
     return rounds
 
 
