@@ -515,6 +515,7 @@ def test_what_fails_ranks_last_and_says_so():
         ({"scoring": "no such"}, ValueError, "scoring='no such'"),
         ({"scoring": lambda loops: 0}, TypeError, r"scoring\(y_true, y_pred\)"),
         ({"scoring": 3}, TypeError, "scoring=3"),
+        ({"scoring": lambda true, said: np.nan}, ValueError, "None of the 1 candidates has a"),
         ({"clip": (1, 0)}, ValueError, "low <= high"),
         ({"estimator": Ridge()}, ValueError, "All 1 trials failed.*got Ridge"),
     ],

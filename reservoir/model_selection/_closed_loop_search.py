@@ -219,10 +219,15 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         outcomes = self._try_all(trial, models, candidates)
         self.n_splits_ = self.n_starts
         self.cv_results_ = _results(candidates, outcomes, self._failed(outcomes))
-        ranks = self.cv_results_["rank_test_score"]
-        self.best_index_ = int(np.argmin(ranks))
+        scores = self.cv_results_["mean_test_score"]
+        if np.isnan(scores).all():
+            raise ValueError(
+                f"None of the {len(scores)} candidates has a score: each failed somewhere, or "
+                f"scoring={self.scoring!r} returned NaN. Use other candidates or another scoring."
+            )
+        self.best_index_ = int(np.nanargmax(scores))
         self.best_params_ = candidates[self.best_index_]
-        self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
+        self.best_score_ = float(scores[self.best_index_])
         self.__dict__.pop("best_estimator_", None)
         if self.refit:
             start = time.perf_counter()
