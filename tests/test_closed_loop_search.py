@@ -314,6 +314,21 @@ def test_penalties_share_one_fit(monkeypatch):
     assert [alpha for _, alpha in fitted] == [[1e-6, 1e-2], [1e-5, 1e-4], 1e-3]
 
 
+def test_the_smallest_penalty_keeps_the_digits_of_all():
+    X, y = make_forecast_pairs(lorenz(1500, dt=0.02, random_state=0) / 8)
+    model = ESNRegressor(
+        150, spectral_radius=0.05, input_scaling=0.3, bias_scaling=1.0, random_state=0
+    )
+    alphas = [1e-4, 1e-9, 1e-18]
+    options = {"horizon": 100, "n_starts": 4, "refit": False}
+    found = ClosedLoopSearchCV(model, {"alpha": alphas}, **options).fit(X, y)
+    found = found.cv_results_["mean_test_score"]
+    for alpha, score in zip(alphas, found, strict=True):
+        alone = ClosedLoopSearchCV(model.set_params(solver="qr"), {"alpha": [alpha]}, **options)
+        assert score == pytest.approx(alone.fit(X, y).best_score_, abs=0.02)
+    assert found[2] > found[1] + 1 > found[0] + 2
+
+
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_results_do_not_depend_on_n_jobs(backend):
     data = lorenz(400, dt=0.05, random_state=0)

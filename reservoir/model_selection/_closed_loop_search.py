@@ -117,8 +117,8 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     -----
     Candidates that differ in the ridge penalty alone (`alpha`, also inside a pipeline) share one
     fit, with the smallest of their penalties: its sums over rows give the coefficients for all, and
-    the loops of all of them are advanced together. What a fit decides by the penalty, such as how
-    exact its sums must be, is thus decided by the smallest. The best is fitted with its own.
+    the loops of all of them are advanced together. With ``solver="auto"`` the smallest penalty thus
+    decides for all of them whether the sums keep all digits. The best is fitted with its own.
 
     Give the estimator a `random_state`: without one, what is fitted at the end is another network
     than the one that was chosen.
