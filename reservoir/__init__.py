@@ -5,6 +5,7 @@ The distribution is called ``reservoir-esn``, the import ``reservoir``.
 
 from reservoir.estimators import (
     ESNClassifier,
+    ESNForecaster,
     ESNRegressor,
     ReservoirTransformer,
     RNNClassifier,
@@ -18,6 +19,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "ESNClassifier",
+    "ESNForecaster",
     "ESNRegressor",
     "RNNClassifier",
     "RNNRegressor",

@@ -262,7 +262,6 @@ class DrivenReservoir(FeatureSource):
 
     reservoir: Reservoir
     include_input: bool = False
-    augment: Any = None
 
     @property
     def n_features(self) -> int:
@@ -272,8 +271,7 @@ class DrivenReservoir(FeatureSource):
     @property
     def width(self) -> int:
         """Columns of the features."""
-        n = self.reservoir.n_units * (2 if self.augment else 1)
-        return n + (self.n_features if self.include_input else 0)
+        return self.reservoir.n_units + (self.n_features if self.include_input else 0)
 
     @property
     def state_size(self) -> int:
@@ -314,10 +312,7 @@ class DrivenReservoir(FeatureSource):
             engine=engine,
         ):
             features = buffer[: len(states)]
-            if self.augment:
-                features = np.hstack([states, states**2, rows[start : start + len(states)]])
-            else:
-                features[:, n_units:] = rows[start : start + len(states), : self.width - n_units]
+            features[:, n_units:] = rows[start : start + len(states), : self.width - n_units]
             yield start, features, states[-1].copy()
 
     def iter_many_features(
@@ -347,8 +342,6 @@ class DrivenReservoir(FeatureSource):
         """Take one step of many runs side by side: one product with W for all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
-        if self.augment:
-            return np.hstack([after, after**2, inputs]), after
         return np.hstack([after, inputs]) if self.include_input else after, after
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:

@@ -1,6 +1,7 @@
 """Estimators with scikit-learn's interface: thin shells over functions on arrays.
 
-`esn` and `rnn` hold the two families, `forecasting` what runs them on their own outputs. What both
+`esn` and `rnn` hold the two families, `forecasting` what runs them on their own outputs, `series`
+forecasters that find their networks by themselves. What both
 share is beside: `_parameters` (each written once), `_progress` (where an estimator stands in its
 data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and predict).
 """
@@ -9,10 +10,12 @@ from reservoir.estimators.esn import ESNClassifier, ESNRegressor, ReservoirTrans
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
 from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
+from reservoir.estimators.series import ESNForecaster
 from reservoir.estimators.stream import Stream
 
 __all__ = [
     "ESNClassifier",
+    "ESNForecaster",
     "ESNRegressor",
     "RNNClassifier",
     "RNNRegressor",

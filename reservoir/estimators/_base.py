@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +22,7 @@ from reservoir._validation import (
 )
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
 from reservoir.estimators._progress import Progress
+from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.stream import Stream
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
@@ -96,7 +95,7 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
 
     def _learn_all(self: _Self, X: Any, y: Any, sample_weight: Any) -> _Self:
         """Read the data and learn from all of it, or leave everything as it was."""
-        with self._all_or_nothing():
+        with leaving_no_trace(self, self._changed_in_place):
             sequences = self._read(X, y, reset=True)
             refuse_one_row(self, sequences)
             targets = self._read_targets(y, sequences, first=True)
@@ -112,7 +111,7 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
                 f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "  # type: ignore[attr-defined]
                 "one chunk at a time. Use fit, or class_weight=None."
             )
-        with self._all_or_nothing():
+        with leaving_no_trace(self, self._changed_in_place):
             sequences = self._read(X, y, reset=self._is_new)
             targets = self._read_targets(y, sequences, first=self._is_new, **known)
             self._partial_fit(sequences, targets, (X, y), new_sequence=new_sequence)
@@ -138,20 +137,6 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
         if first:
             self._targets = self._coding()
         return self._targets.read(self, y, sequences, first=first, **known)
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Leave no trace of a fit that fails: what it changes in place is copied before."""
-        before = dict(vars(self))
-        try:
-            for name in self._changed_in_place:
-                if name in before:
-                    setattr(self, name, copy.deepcopy(before[name]))
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _washout_of_chunks(self, n_samples: int) -> int:
         """Return the washout that the first chunk decides for all that follow."""

@@ -1,12 +1,35 @@
-"""Progress of long fits: a bar where tqdm is installed, lines to the logger "reservoir" else."""
+"""What a fit says while it runs, and what it leaves behind when it fails.
+
+Progress is a bar where tqdm is installed, and lines to the logger "reservoir" else.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 _LOGGER = logging.getLogger("reservoir")
+
+
+@contextlib.contextmanager
+def leaving_no_trace(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
+    """Restore an estimator where what follows fails.
+
+    Attributes named in `changed_in_place` are replaced by copies, which may be changed.
+    """
+    before = dict(vars(estimator))
+    try:
+        for name in changed_in_place:
+            if name in before:
+                setattr(estimator, name, copy.deepcopy(before[name]))
+        yield
+    except BaseException:
+        estimator.__dict__.clear()
+        estimator.__dict__.update(before)
+        raise
 
 
 def say(text: str) -> None:

@@ -22,6 +22,7 @@ from reservoir.loops.network_bank import (
 )
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Clip, Member, NetworkTrial
+from reservoir.loops.path_loops import log_errors
 
 Report = Callable[[Iterable[Any], int], Iterable[Any]]
 Key = tuple[NetworkPlan, int]
@@ -62,6 +63,8 @@ class Choice(NamedTuple):
         Of the best network.
     score : float
         Its score.
+    score_of_mean : float
+        What the mean of the data would have in its place.
     results : dict of arrays
         A row for each network and penalty.
     diagnosis : Diagnosis
@@ -72,6 +75,7 @@ class Choice(NamedTuple):
     members: list[Member]
     plan: NetworkPlan
     score: float
+    score_of_mean: float
     results: dict[str, Any]
     diagnosis: Diagnosis
     washout: int
@@ -143,10 +147,18 @@ class Search:
             [known[key].member for key in chosen],
             chosen[0][0],
             float(known[chosen[0]].scores.max()),
+            self._score_of_mean(bank),
             table,
             self.diagnosis,
             self._design(self.data, bank).washout,
         )
+
+    def _score_of_mean(self, bank: Bank) -> float:
+        """Return what a forecast of zeros, the mean of standardised rows, scores."""
+        design, data = self._design(self.data, bank), self.data
+        followed = data.followed(design.recycled, design.n_steps)
+        errors = log_errors(np.zeros_like(followed), followed, np.ones(data.n_outputs))
+        return float(-np.maximum(errors, np.log10(bank.least_error)).mean())
 
     def _design(self, data: Trajectories, bank: Bank) -> LoopDesign:
         return design_of(data, bank.plans, leave_out=bank.leave_out, n_steps=self.n_steps)

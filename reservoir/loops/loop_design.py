@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -91,7 +92,8 @@ class LoopDesign:
     blocks : list of lists of (trajectory, low, high)
         The rows that are learned from, in consecutive blocks of about the same size.
     recycled : list of places
-        Starts of loops that are compared with what the network was fitted on (Racca and Magri 2021).
+        Starts of loops that are compared with the rows that were fitted (Racca and Magri
+        2021).
     left_out : list of lists of places
         For each block, starts of loops that end in it: for a network fitted on the others.
     """
@@ -117,7 +119,7 @@ class LoopDesign:
         whole = [(i, washout, n - 1) for i, n in enumerate(lengths) if n - 1 > washout]
         n_rows = sum(high - low for _, low, high in whole)
         edges = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)
-        blocks = [_between(whole, *pair) for pair in zip(edges[:-1], edges[1:], strict=True)]
+        blocks = [_between(whole, *pair) for pair in pairwise(edges.tolist())]
         recycled = _spread(whole, n_starts, n_steps)
         left_out = []
         for block in blocks:

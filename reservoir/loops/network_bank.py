@@ -42,12 +42,13 @@ _CLEAN = (
 )
 _NOISE = (
     (0.3, 0.3, 1.0, 0.5),
+    (0.8, 0.8, 1.0),
     (0.8, 0.3, 1.0, 0.3),
-    (0.8, 0.3, 1.0),
-    (0.0, 0.3, 1.0),
     (0.4, 0.3, 1.0),
+    (0.4, 0.8, 1.0),
+    (0.0, 0.8, 1.0),
 )
-_NOISE_FEW = ((0.05, 0.8, 1.0), (0.0, 0.1, 0.5))
+_NOISE_FEW = ((0.8, 0.1, 0.5), (0.4, 0.3, 1.0))
 _MEMORY = (
     (0.05, 0.8, 1.0),
     (0.3, 0.3, 1.0, 0.5),
@@ -134,7 +135,7 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
     if diagnosis.noise > _NOISY:
         plans = plans_of(_NOISE, n_units, "square")
         plans += plans_of(_NOISE_FEW, min(_FEW_UNITS, n_units), "square")
-        return Bank(plans, _NOISE_PENALTIES, 1e-2, leave_out=True, seeds_of_best=False)
+        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True, seeds_of_best=False)
     plans = plans_of(_CLEAN, n_units, "square")
     return Bank(plans, _CLEAN_PENALTIES, 1e-9, leave_out=False, seeds_of_best=True)
 
