@@ -15,14 +15,16 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.dynamics._many import iter_many, run_many
+from reservoir.dynamics.augment import augmented_width, check_augment, write_augmented
 from reservoir.dynamics.closed_loop import run_closed_loop
 from reservoir.dynamics.engines import engine_for
-from reservoir.dynamics.open_loop import block_rows, iter_states
+from reservoir.dynamics.open_loop import block_rows, iter_states, run
 from reservoir.dynamics.reference import step_many
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Activity
 
 _STEADY_STEPS = 10_000
+_TRIED = 10  # rows of input on which a function of states is tried
 
 
 class FeatureSource(ABC):
@@ -63,6 +65,8 @@ class FeatureSource(ABC):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block.
 
@@ -77,6 +81,10 @@ class FeatureSource(ABC):
             Standard deviation of Gaussian noise on the state, from `generator`.
         generator : numpy.random.Generator, optional
         engine : {"auto", "numpy", "numba"}, default="auto"
+        activity : Activity, optional
+            A record, made by `activity`, to which is added what units do from row `skip` on. A
+            source without such a record need not take these two.
+        skip : int, default=0
 
         Yields
         ------
@@ -95,6 +103,8 @@ class FeatureSource(ABC):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences; the blocks of one come in order.
 
@@ -104,6 +114,10 @@ class FeatureSource(ABC):
         states : sequence of arrays of shape (state_size,)
         teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
         engine : str, default="auto"
+        activity : Activity, optional
+            As in `iter_features`.
+        skips : sequence of int, optional
+            As `skip` in `iter_features`, one for each sequence.
 
         Yields
         ------
@@ -113,8 +127,12 @@ class FeatureSource(ABC):
             As `iter_features`.
         """
         for index, (rows, state) in enumerate(zip(series, states, strict=True)):
-            teacher = None if teachers is None else teachers[index]
-            for block in self.iter_features(rows, state, teacher=teacher, engine=engine):
+            options: dict[str, Any] = {"engine": engine}
+            if teachers is not None:
+                options["teacher"] = teachers[index]
+            if activity is not None:
+                options |= {"activity": activity, "skip": 0 if skips is None else skips[index]}
+            for block in self.iter_features(rows, state, **options):
                 yield index, *block
 
     def advance(
@@ -236,6 +254,11 @@ class FeatureSource(ABC):
         """Return which column of the input a column of the features is; None if it is none."""
         return None
 
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of features, no inputs, that overflow in a column; and a remedy."""
+        what = f"The squares of the features overflow, first those of column {column}"
+        return what, "Scale X (StandardScaler)."
+
     def engine_for(self, n_steps: int) -> str:
         """Return what is to step a source that so many rows are for."""
         return "auto"
@@ -243,9 +266,6 @@ class FeatureSource(ABC):
     def activity(self) -> Activity | None:
         """Return an empty record of what units do, where they have bounds to stand still at."""
         return None
-
-    def watch(self, activity: Activity, skip: int, features: Array, before: Array) -> None:  # noqa: B027
-        """Add a block of features from row `skip` on, and the state before it, to the record."""
 
 
 @saved
@@ -258,10 +278,37 @@ class DrivenReservoir(FeatureSource):
     reservoir : Reservoir
     include_input : bool, default=False
         Whether the features hold the input behind the state.
+    augment : {"square", "even_square"} or callable, optional
+        What the features hold in the place of states: an entry of `AUGMENTS`, or a function.
+    n_augmented : int, optional
+        How many columns that is, where it is not as many as there are units.
     """
 
     reservoir: Reservoir
     include_input: bool = False
+    augment: Any = None
+    n_augmented: int | None = None
+
+    @classmethod
+    def seen_through(
+        cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool
+    ) -> DrivenReservoir:
+        """Return the source whose states are seen through `augment`, tried on rows of input.
+
+        Parameters
+        ----------
+        augment : None, str or callable
+        reservoir : Reservoir
+        rows : array of shape (n_samples, n_features)
+        include_input : bool
+        """
+        check_augment(augment)
+        if augment is None:
+            return cls(reservoir, include_input)
+        rows = rows[:_TRIED]
+        received = np.zeros((len(rows), reservoir.n_outputs)) if reservoir.n_outputs else None
+        states = run(reservoir, rows, feedback=received, engine="numpy")
+        return cls(reservoir, include_input, augment, augmented_width(augment, states))
 
     @property
     def n_features(self) -> int:
@@ -271,7 +318,12 @@ class DrivenReservoir(FeatureSource):
     @property
     def width(self) -> int:
         """Columns of the features."""
-        return self.reservoir.n_units + (self.n_features if self.include_input else 0)
+        return self._n_seen + (self.n_features if self.include_input else 0)
+
+    @property
+    def _n_seen(self) -> int:
+        """Columns of the features that come of states; the inputs stand behind them."""
+        return self.reservoir.n_units if self.n_augmented is None else self.n_augmented
 
     @property
     def state_size(self) -> int:
@@ -297,10 +349,16 @@ class DrivenReservoir(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        n_units = self.reservoir.n_units
-        buffer = np.empty((block_rows(n_units, len(rows)), self.width), self.dtype)
+        n_units, n_seen = self.reservoir.n_units, self._n_seen
+        plain = self.augment is None
+        n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
+        # states are written where the readout sees them, or on their way there
+        buffer = np.empty((n_rows, self.width), self.dtype)
+        before = state
         for start, states in iter_states(
             self.reservoir,
             rows,
@@ -308,12 +366,18 @@ class DrivenReservoir(FeatureSource):
             feedback=teacher,
             noise=noise,
             generator=generator,
-            buffer=buffer,
+            buffer=buffer if plain else np.empty((n_rows, n_units), self.dtype),
             engine=engine,
         ):
+            after = states[-1].copy()
+            if activity is not None:
+                self.watch(activity, skip - start, states, before)
+                before = after
             features = buffer[: len(states)]
-            features[:, n_units:] = rows[start : start + len(states), : self.width - n_units]
-            yield start, features, states[-1].copy()
+            if not plain:
+                write_augmented(self.augment, states, features[:, :n_seen])
+            features[:, n_seen:] = rows[start : start + len(states), : self.width - n_seen]
+            yield start, features, after
 
     def iter_many_features(
         self,
@@ -322,8 +386,11 @@ class DrivenReservoir(FeatureSource):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side: W is read once for all of them."""
+        before = list(states)
         for index, start, block in iter_many(
             self.reservoir,
             series,
@@ -331,10 +398,21 @@ class DrivenReservoir(FeatureSource):
             feedback=teachers,
             engine=engine,
         ):
-            features = block
-            if self.include_input:
-                features = np.hstack([block, series[index][start : start + len(block)]])
-            yield index, start, features, block[-1].copy()
+            after = block[-1].copy()
+            if activity is not None:
+                skip = 0 if skips is None else skips[index]
+                self.watch(activity, skip - start, block, before[index])
+                before[index] = after
+            yield index, start, self._seen(block, series[index][start : start + len(block)]), after
+
+    def _seen(self, states: Array, inputs: Array, *, check: bool = True) -> Array:
+        """Return the features of rows of states, in new memory unless they are the states."""
+        if self.augment is None:
+            return np.hstack([states, inputs]) if self.include_input else states
+        features = np.empty((len(states), self.width), self.dtype)
+        write_augmented(self.augment, states, features[:, : self._n_seen], check=check)
+        features[:, self._n_seen :] = inputs[:, : self.width - self._n_seen]
+        return features
 
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
@@ -342,7 +420,7 @@ class DrivenReservoir(FeatureSource):
         """Take one step of many runs side by side: one product with W for all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
-        return np.hstack([after, inputs]) if self.include_input else after, after
+        return self._seen(after, inputs, check=False), after
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)
@@ -369,6 +447,7 @@ class DrivenReservoir(FeatureSource):
             initial_output=initial_output,
             exog=exog,
             include_input=self.include_input,
+            augment=self.augment,
             clip=clip,
             return_steps=True,
             engine=engine,
@@ -393,7 +472,16 @@ class DrivenReservoir(FeatureSource):
 
     def input_column(self, column: int) -> int | None:
         """Return which column of the input stands behind the states there."""
-        return column - self.reservoir.n_units if column >= self.reservoir.n_units else None
+        return column - self._n_seen if column >= self._n_seen else None
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
+        if callable(self.augment):
+            what = f"what augment makes of the states overflow, first those of column {column}"
+        else:
+            what = f"the states overflow, first those of unit {column % self.state_size}"
+        return f"The squares of {what}", remedy
 
     def engine_for(self, n_steps: int) -> str:
         """Return who steps: compiled kernels where they are worth it."""
@@ -403,7 +491,6 @@ class DrivenReservoir(FeatureSource):
         """Return an empty record of what the units do."""
         return Activity.of_nothing(self.reservoir.n_units)
 
-    def watch(self, activity: Activity, skip: int, features: Array, before: Array) -> None:
-        """Add the states of a block to the record."""
-        states = features[:, : self.reservoir.n_units]
+    def watch(self, activity: Activity, skip: int, states: Array, before: Array) -> None:
+        """Add a block of states from row `skip` on, and the state before it, to the record."""
         activity.add_behind(skip, states, before, self.reservoir.leak_rate)

@@ -31,7 +31,7 @@ from reservoir.estimators.esn._learning import (
     open_loop_outputs,
 )
 from reservoir.estimators.esn._measured_washout import is_measured, measured_washouts
-from reservoir.estimators.esn._readout_parameters import ReadoutParameters
+from reservoir.estimators.esn._readout_parameters import DrivenParameters, ReadoutParameters
 from reservoir.estimators.esn.sources import SOURCES
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
@@ -40,7 +40,7 @@ _Self = TypeVar("_Self", bound="BaseESN")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseESN(SequenceEstimator, ReadoutParameters, ReservoirParameters):
+class BaseESN(SequenceEstimator, DrivenParameters, ReadoutParameters, ReservoirParameters):
     """A source of features under a readout. Subclasses say what targets and outputs mean."""
 
     _source_kind = "reservoir"  # an entry of SOURCES

@@ -229,7 +229,7 @@ class ESNRegressor(RegressorMixin, BaseESN):
         Raises
         ------
         ValueError
-            With ``feedback=True``, or a `readout` of its own.
+            With ``feedback=True``, an `augment`, or a `readout` of its own.
 
         Examples
         --------

@@ -72,7 +72,12 @@ def reservoir_source(
     repeatable = isinstance(estimator.random_state, Integral)
     n_features = rows[0].shape[1]
     built = recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
-    source = DrivenReservoir(built, bool(getattr(estimator, "include_input", False)))
+    source = DrivenReservoir.seen_through(
+        getattr(estimator, "augment", None),
+        built,
+        rows[0],
+        include_input=bool(getattr(estimator, "include_input", False)),
+    )
     return source, None if ranges is None else ranges.certify(built)
 
 
