@@ -6,6 +6,7 @@ The distribution is called ``reservoir-esn``, the import ``reservoir``.
 from reservoir.estimators import (
     ESNClassifier,
     ESNRegressor,
+    NVARRegressor,
     ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
@@ -19,6 +20,7 @@ __version__ = "0.1.0.dev0"
 __all__ = [
     "ESNClassifier",
     "ESNRegressor",
+    "NVARRegressor",
     "RNNClassifier",
     "RNNRegressor",
     "ReservoirTransformer",

@@ -5,7 +5,12 @@ share is beside: `_parameters` (each written once), `_progress` (where an estima
 data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and predict).
 """
 
-from reservoir.estimators.esn import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir.estimators.esn import (
+    ESNClassifier,
+    ESNRegressor,
+    NVARRegressor,
+    ReservoirTransformer,
+)
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
 from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
@@ -14,6 +19,7 @@ from reservoir.estimators.stream import Stream
 __all__ = [
     "ESNClassifier",
     "ESNRegressor",
+    "NVARRegressor",
     "RNNClassifier",
     "RNNRegressor",
     "ReservoirTransformer",

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
 from reservoir._validation import SumError
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Activity
 from reservoir.estimators._reporting import progress
 from reservoir.readouts.contract import Outputs, Readout

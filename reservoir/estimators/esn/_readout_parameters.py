@@ -56,7 +56,7 @@ class ReadoutParameters:
     readout: Any = parameter(
         None,
         "scikit-learn estimator",
-        """Replaces the built-in ridge; `alpha` is then unused and the states are stored.""",
+        """Replaces the built-in ridge; `alpha` is then unused and the features are stored.""",
     )
     fit_intercept: bool = parameter(
         True,
