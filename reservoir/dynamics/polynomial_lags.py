@@ -102,8 +102,7 @@ class LaggedPolynomials(FeatureSource):
     basis : {"monomial", "chebyshev"}
         Powers, or Chebyshev polynomials in their place.
     centre, width_of_input : arrays of shape (n_features,)
-        Inputs are taken as ``(u - centre) / width_of_input``.
-    dtype : numpy.dtype
+        Inputs are taken as ``(u - centre) / width_of_input``; their dtype is that of the features.
     """
 
     n_features: int
@@ -113,7 +112,6 @@ class LaggedPolynomials(FeatureSource):
     basis: str
     centre: Array
     width_of_input: Array
-    dtype: Any
 
     @classmethod
     def for_inputs(
@@ -143,8 +141,13 @@ class LaggedPolynomials(FeatureSource):
             rounding = _CONSTANT * np.finfo(dtype).eps * np.maximum(np.abs(low), np.abs(high))
             centre, half = low / 2 + high / 2, high / 2 - low / 2
             width = np.where(half > rounding, half, 1.0)
-        made = centre.astype(dtype), width.astype(dtype)
-        return cls(n_features, n_lags, skip, degree, basis, *made, dtype)
+        scaling = centre.astype(dtype), width.astype(dtype)
+        return cls(n_features, n_lags, skip, degree, basis, *scaling)
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and states."""
+        return self.centre.dtype
 
     @property
     def n_past(self) -> int:
