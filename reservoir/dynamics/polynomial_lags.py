@@ -71,10 +71,9 @@ def plan_of(n_variables: int, degree: int) -> Plan:
     return Plan(tuple(levels), np.array(order), tuple(terms[i] for i in order))
 
 
-def _place(term: Factors) -> tuple[int, tuple[int, ...]]:
-    """Return what columns are ordered by: the degree, then the variables, as often as they come."""
-    variables = tuple(j for j, power in term for _ in range(power))
-    return len(variables), variables
+def _place(term: Factors) -> tuple[int, Factors]:
+    """Return what columns are ordered by: the degree, then high powers of early variables first."""
+    return sum(power for _, power in term), tuple((j, -power) for j, power in term)
 
 
 def count_terms(n_variables: int, degree: int) -> int:
