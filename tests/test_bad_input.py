@@ -58,6 +58,8 @@ PARAMETERS = [
     ({"alpha": []}, ValueError, "alpha must be a number or have shape (n_alphas,)"),
     ({"alpha": [1.0, -1.0]}, ValueError, "at least 0"),
     ({"alpha_selection": "loo"}, ValueError, "alpha_selection='loo' is not known"),
+    ({"solver": "svd"}, ValueError, "solver='svd' is not known"),
+    ({"solver": None}, ValueError, "solver=None is not known"),
     ({"washout": -1}, ValueError, "washout=-1 must be at least 0"),
     ({"washout": 2.5}, TypeError, "washout must be an integer"),
     ({"washout": "mesured"}, ValueError, 'Give an integer, "auto" or "measured"'),

@@ -63,6 +63,7 @@ MODELS = {
     "readout": lambda: esn(readout="nearest"),
     "source": lambda: LagRegressor(n_lags=12, random_state=0),
     "rule": lambda: esn(alpha=np.logspace(-8, 2, 6), alpha_selection="akaike"),
+    "rule, all digits": lambda: esn(alpha=[1e-18, 1e-3], alpha_selection="akaike"),
     "all": lambda: LagRegressor(readout="nearest", n_lags=4, random_state=0),
 }
 
@@ -150,9 +151,10 @@ def test_what_has_no_closed_loop_says_so_by_name(toys):
         LagRegressor(washout="measured").fit(X, Y)
 
 
-def test_the_rule_scores_with_akaikes_criterion(toys):
+@pytest.mark.parametrize("solver", ["cholesky", "qr"])
+def test_the_rule_scores_with_akaikes_criterion(toys, solver):
     alphas = np.logspace(-6, 3, 8)
-    model = esn(alpha=alphas, alpha_selection="akaike").fit(X[TRAIN], Y[TRAIN])
+    model = esn(alpha=alphas, alpha_selection="akaike", solver=solver).fit(X[TRAIN], Y[TRAIN])
     H = np.hstack([esn().fit(X[TRAIN], Y[TRAIN]).states(X[TRAIN], initial_state="zeros"), X[TRAIN]])
     H, y = H[45:], Y[45:450]
     centred = H - H.mean(axis=0)

@@ -353,6 +353,23 @@ def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
     assert (far[:150] < 0.3).all()  # a Lyapunov time is 55 steps
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_all_digits_of_a_flow_without_noise(seed):
+    series = lorenz(3500, random_state=seed)
+    inputs, targets = make_forecast_pairs(series[:2501])
+    errors = {}
+    for solver, alpha in (("cholesky", 1e-9), ("auto", 1e-27 * 2500)):
+        model = NVARRegressor(1, degree=10, basis="chebyshev", solver=solver, alpha=alpha)
+        model.fit(inputs, targets)
+        assert model.coef_.shape == (3, 285)
+        errors[solver] = np.median(np.abs(model.predict(series[2500:-1]) - series[2501:]))
+    rows = model.forecast(900, clip=True)
+    far = np.sqrt((((rows - series[2501:3401]) / series.std(axis=0)) ** 2).mean(axis=1))
+    assert errors["auto"] < 1e-2 * errors["cholesky"]
+    assert errors["auto"] < 1e-9  # of which the series itself, as it is integrated, has 2e-10
+    assert (far[:800] < 0.3).all()  # 14 Lyapunov times and more
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 

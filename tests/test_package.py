@@ -158,6 +158,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
     for model in (
         reservoir.ESNRegressor(10).fit(X, y),
+        reservoir.ESNRegressor(10, solver="qr").fit(X, y),
         trained.fit(X, y).partial_fit(X, y),
         reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
         reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),

@@ -58,6 +58,7 @@ MODELS = {
     "generator": lambda: regressor(noise=0.01, random_state=np.random.default_rng(3)),
     "path": lambda: regressor(alpha=np.logspace(-4, 0, 3), alpha_per_target=True),
     "list of penalties": lambda: regressor(alpha=[1e-3, 1e-1]),
+    "triangular factor": lambda: regressor(solver="qr"),
     "leaks": lambda: regressor(leak_rate=np.linspace(0.1, 1, 25)),
     "own W": lambda: regressor(topology=np.eye(25), spectral_radius=None),
     "activation": lambda: regressor(activation=ACTIVATIONS["logistic"]),

@@ -24,7 +24,7 @@ class ReadoutSettings:
     ----------
     estimator : object
         The parameter `readout`: None, or what the user wants instead of the ridge.
-    alpha, selection, alpha_per_target, fit_intercept
+    solver, alpha, selection, alpha_per_target, fit_intercept
         The ridge's parameters.
     skip_missing : bool
         Whether rows with a target that is NaN are left out; else they are refused.
@@ -41,6 +41,7 @@ class ReadoutSettings:
     """
 
     estimator: Any = None
+    solver: str = "auto"
     alpha: Any = 1e-6
     selection: str = "gcv"
     alpha_per_target: bool = False
@@ -109,6 +110,9 @@ class Readout(ABC):
     @abstractmethod
     def check_partial(self) -> None:
         """Refuse settings that partial_fit cannot serve."""
+
+    def go_on_from(self: _Self, earlier: _Self) -> None:  # noqa: B027 (most have no say in it)
+        """Prepare to be merged into what an earlier chunk has left, of the same kind; or refuse."""
 
     @abstractmethod
     def update(

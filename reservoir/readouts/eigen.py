@@ -1,8 +1,9 @@
-"""Ridge solutions for any penalty from one eigendecomposition."""
+"""Ridge solutions for any penalty from one decomposition of the features."""
 
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy import linalg
@@ -15,8 +16,89 @@ EPS = np.finfo(np.float64).eps
 NOISE = 8 * EPS
 
 
-class Eigenbasis:
-    """The eigenbasis of a Gram matrix: ridge solutions for any penalty at little cost.
+class PenaltyPath(ABC):
+    """Ridge solutions for any penalty at little cost, and what chooses among them.
+
+    Attributes
+    ----------
+    values : array of shape (n_features,)
+        Squared singular values of the features (about their means, with an intercept), ascending.
+    vectors : array of shape (n_features, n_features)
+        The right singular vectors, as columns.
+    projected : array of shape (n_features, n_outputs)
+        Products of features and targets, in the basis of the vectors.
+    mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
+        Weighted means of features and targets; zeros without an intercept.
+    n_samples : int
+        Rows behind the decomposition.
+    n_free : int
+        Directions of that many rows that are left to features: one fewer with an intercept.
+    """
+
+    values: Array
+    vectors: Array
+    projected: Array
+    mean_h: Array
+    mean_y: Array
+    n_samples: int
+    n_free: int
+
+    @abstractmethod
+    def _gain(self, alpha: ArrayLike) -> Array:
+        """1 / (value + alpha), or 0 for directions that are rounding errors."""
+
+    @abstractmethod
+    def pooled(self) -> PenaltyPath:
+        """Return the path with all outputs in one, whose score is the sum of theirs.
+
+        The score is linear in squares, so these may be summed before it is computed.
+        """
+
+    @abstractmethod
+    def gcv(self, alpha: float) -> Array:
+        """Generalised cross-validation score, shape (n_outputs,).
+
+        ``(RSS / n) / (1 - dof / n)^2`` with dof the trace of the hat matrix, the intercept
+        included (Golub, Heath and Wahba 1979, eq. (1.4)).
+        """
+
+    def coef(self, alpha: ArrayLike) -> Array:
+        """Return the coefficients under a penalty.
+
+        Parameters
+        ----------
+        alpha : float or array of shape (n_outputs,)
+
+        Returns
+        -------
+        array of shape (n_outputs, n_features)
+        """
+        gain = self._gain(alpha)
+        gain = gain if gain.ndim == 2 else gain[:, None]
+        return (self.vectors @ (self.projected * gain)).T
+
+    def intercept(self, coef: Array) -> Array:
+        """Return the intercept that goes with coefficients, shape (n_outputs,)."""
+        return self.mean_y - coef @ self.mean_h
+
+    def freedom(self, alphas: ArrayLike) -> Array:
+        """Return the effective degrees of freedom under each penalty, the intercept's aside."""
+        return self.values @ self._gain(alphas)
+
+    def _score(self, rss: Array, residual: Array) -> Array:
+        """Return the score of residual squares; `residual` is 1 - value * gain of each direction.
+
+        At most n_free directions carry data: the rest are rounding errors of zero.
+        """
+        n, d = self.n_samples, len(self.values)
+        free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
+        if free <= d * EPS * n:
+            return np.full_like(rss, np.inf)
+        return n * rss / free**2
+
+
+class Eigenbasis(PenaltyPath):
+    """The eigenbasis of a Gram matrix.
 
     Parameters
     ----------
@@ -26,14 +108,20 @@ class Eigenbasis:
         Products of features and targets.
     sum_y2 : array of shape (n_outputs,)
         Sums of the squared targets.
-    n_samples : int
-        Rows that the sums are over.
-    n_free : int
-        Directions of that many rows that are left to features: one fewer with an intercept.
+    mean_h, mean_y, n_samples, n_free
+        As in `PenaltyPath`.
     """
 
     def __init__(
-        self, matrix: Array, cross: Array, sum_y2: Array, *, n_samples: int, n_free: int
+        self,
+        matrix: Array,
+        cross: Array,
+        sum_y2: Array,
+        *,
+        mean_h: Array,
+        mean_y: Array,
+        n_samples: int,
+        n_free: int,
     ) -> None:
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
@@ -43,20 +131,14 @@ class Eigenbasis:
         self.noise = NOISE * self.values[-1]
         self.projected = self.vectors.T @ cross
         self.sum_y2, self.n_samples, self.n_free = sum_y2, n_samples, n_free
+        self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> Eigenbasis:
-        """Return the basis with all outputs in one, whose score is the sum of theirs.
-
-        The score is linear in squares, so these may be summed before it is computed.
-        """
+        """Return the path with all outputs in one."""
         one = copy.copy(self)
         one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
         one.sum_y2 = self.sum_y2.sum(keepdims=True)
         return one
-
-    def freedom(self, alphas: ArrayLike) -> Array:
-        """Return the effective degrees of freedom under each penalty, the intercept's aside."""
-        return self.values @ self._gain(alphas)
 
     def _gain(self, alpha: ArrayLike) -> Array:
         """1 / (eigenvalue + alpha), or 0 where neither is above the rounding errors."""
@@ -65,29 +147,116 @@ class Eigenbasis:
         seen &= total > np.finfo(np.float64).tiny
         return np.where(seen, 1.0, 0.0) / np.where(seen, total, 1.0)
 
-    def coef(self, alpha: ArrayLike) -> Array:
-        """Coefficients for one penalty, or for one penalty per output."""
-        gain = self._gain(alpha)
-        gain = gain if gain.ndim == 2 else gain[:, None]
-        return (self.vectors @ (self.projected * gain)).T
-
     def gcv(self, alpha: float) -> Array:
         """Generalised cross-validation score, shape (n_outputs,).
 
-        ``(RSS / n) / (1 - dof / n)^2`` with dof the trace of the hat matrix, the intercept
-        included (Golub, Heath and Wahba 1979, eq. (1.4)). RSS is a difference of sums of squares,
-        in error by up to 140 eps of them (measured: 100 to 1000 columns, 1000 to 20,000 rows):
-        below that floor it is set to the floor, which then prefers the larger penalty. The floor
-        need not depend on the penalty: what a small one would blow up, `_gain` has cut off.
+        RSS is a difference of sums of squares, in error by up to 140 eps of them (measured: 100 to
+        1000 columns, 1000 to 20,000 rows): below that floor it is set to the floor, which then
+        prefers the larger penalty. The floor need not depend on the penalty: what a small one
+        would blow up, `_gain` has cut off.
         """
         gain = self._gain(alpha)
         residual = 1.0 - gain * self.values
         fitted = self.projected**2 * (gain * (1.0 + residual))[:, None]
         floor = 16 * np.sqrt(len(self.values)) * EPS * self.sum_y2
         rss = np.maximum(self.sum_y2 - fitted.sum(axis=0), floor)
-        n, d = self.n_samples, len(self.values)
-        # at most n_free directions carry data: the rest are rounding errors of zero
-        free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
-        if free <= d * EPS * n:
-            return np.full_like(rss, np.inf)
-        return n * rss / free**2
+        return self._score(rss, residual)
+
+
+class SingularBasis(PenaltyPath):
+    """The singular value decomposition of a triangular factor.
+
+    Parameters
+    ----------
+    R : array of shape (n_features, n_features)
+        The factor of the features.
+    targets : array of shape (n_features, n_outputs)
+        The targets in the basis of its rows.
+    rest_y2 : array of shape (n_outputs,)
+        Sums of the squared targets outside that basis, which no coefficients reach.
+    size : array of shape (n_features,)
+        Lengths of the columns, their means included: what rounding errors are relative to.
+    noise : float
+        Those errors, relative.
+    least_rss : array of shape (n_outputs,)
+        Squared rounding errors of the targets.
+    mean_h, mean_y, n_samples, n_free
+        As in `PenaltyPath`.
+    """
+
+    def __init__(
+        self,
+        R: Array,
+        targets: Array,
+        rest_y2: Array,
+        *,
+        size: Array,
+        noise: float,
+        least_rss: Array,
+        mean_h: Array,
+        mean_y: Array,
+        n_samples: int,
+        n_free: int,
+    ) -> None:
+        used = size[size > 0]
+        # columns of very different lengths: Jacobi's method alone keeps the digits of the short
+        if len(used) and used.max() > _ALIKE * used.min():
+            left, s, right, of_method = _jacobi(R)
+        else:
+            left, s, rows = linalg.svd(R, check_finite=False)
+            right, of_method = rows.T, 2 * EPS * s[0]
+        right[np.flatnonzero(np.abs(R).max(axis=0) == 0)] = 0.0  # columns of zeros get zeros
+        # a direction is rounding errors if they alone could have made it: columns cancel in it
+        lengths = linalg.norm(size[:, None] * right, axis=0)
+        self.seen = (s > np.maximum(noise * lengths, of_method))[::-1]
+        self.values, self.vectors = s[::-1] ** 2, right[:, ::-1]
+        self.along = (left.T @ targets)[::-1]
+        self.projected = s[::-1, None] * self.along
+        self.rest_y2, self.least_rss = rest_y2, least_rss
+        self.n_samples, self.n_free = n_samples, n_free
+        self.mean_h, self.mean_y = mean_h, mean_y
+
+    def pooled(self) -> SingularBasis:
+        """Return the path with all outputs in one."""
+        one = copy.copy(self)
+        one.projected = np.sqrt((self.projected**2).sum(axis=1, keepdims=True))
+        one.along = np.sqrt((self.along**2).sum(axis=1, keepdims=True))
+        one.rest_y2 = self.rest_y2.sum(keepdims=True)
+        one.least_rss = self.least_rss.sum(keepdims=True)
+        return one
+
+    def _gain(self, alpha: ArrayLike) -> Array:
+        """1 / (squared singular value + alpha), or 0 where that is rounding errors."""
+        total = np.add.outer(self.values, alpha)
+        seen = (np.finfo(np.float64).tiny < total.T) & self.seen
+        return np.where(seen.T, 1.0, 0.0) / np.where(seen.T, total, 1.0)
+
+    def gcv(self, alpha: float) -> Array:
+        """Generalised cross-validation score, shape (n_outputs,).
+
+        RSS is a sum of squares, without cancellation; below the rounding errors of the targets it
+        is set to these, which then prefers the larger penalty.
+        """
+        residual = np.where(self.seen, alpha * self._gain(alpha), 1.0)
+        rss = self.rest_y2 + ((residual[:, None] * self.along) ** 2).sum(axis=0)
+        return self._score(np.maximum(rss, self.least_rss), residual)
+
+
+_ALIKE = 100.0  # lengths of columns within this factor: bidiagonalisation costs no digits of them
+
+
+def _jacobi(R: Array) -> tuple[Array, Array, Array, float]:
+    """Return left vectors, singular values, right vectors, by one-sided Jacobi rotations.
+
+    Rounding errors are relative to each column (Drmac and Veselic, SIAM J. Matrix Anal. Appl. 29,
+    2008).
+    """
+    s, left, right, work, _, info = linalg.lapack.dgejsv(
+        np.asfortranarray(R),
+        joba=0,
+        jobu=0,
+        jobv=0,  # "C", "U", "V": all digits, both bases
+    )
+    if info != 0:
+        raise linalg.LinAlgError(f"dgejsv did not converge: info={info}.")
+    return left, s * (work[0] / work[1]), right, 0.0

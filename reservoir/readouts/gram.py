@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -10,35 +11,19 @@ from scipy.linalg import blas
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import SumError, check_choice, check_count, check_penalties
-from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis
-
-_BLOCK_ROWS = 512
-_FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
-
-
-class RidgeSolution(NamedTuple):
-    """Coefficients of a ridge readout and how its penalty was chosen.
-
-    Attributes
-    ----------
-    coef : array of shape (n_outputs, n_features)
-    intercept : array of shape (n_outputs,)
-    alpha : float or array of shape (n_outputs,)
-        The penalty; an array if it was chosen, or given, for each output.
-    scores : array of shape (n_alphas, n_outputs) or None
-        Mean squared error that the selection estimates for each penalty; None from
-        `GramAccumulator.solve`.
-    """
-
-    coef: Array
-    intercept: Array
-    alpha: float | Array
-    scores: Array | None
+from reservoir._validation import check_choice
+from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
+from reservoir.readouts.sums import (
+    BLOCK_ROWS,
+    FAR_FROM_OVERFLOW,
+    RidgeSolution,
+    RowSums,
+    refuse_overflow,
+)
 
 
 @saved
-class GramAccumulator:
+class GramAccumulator(RowSums):
     """Means and centred products of features H and targets Y, summed over rows.
 
     All sums are kept about the running mean (Chan, Golub and LeVeque 1983 [1]_), in float64
@@ -81,8 +66,7 @@ class GramAccumulator:
     """
 
     def __init__(self, n_features: int, n_outputs: int) -> None:
-        self.n_features = check_count("n_features", n_features)
-        self.n_outputs = check_count("n_outputs", n_outputs)
+        super().__init__(n_features, n_outputs)
         self._reset()
 
     def _reset(self) -> None:
@@ -190,9 +174,22 @@ class GramAccumulator:
         """
         return self._combine(other, sign=-1)
 
-    def copy(self) -> GramAccumulator:
-        """Return an independent copy."""
-        return GramAccumulator(self.n_features, self.n_outputs).merge(self)
+    def without(
+        self, part: GramAccumulator, others: Sequence[GramAccumulator] = ()
+    ) -> GramAccumulator:
+        """Return new sums over all rows but those of a part, which are subtracted.
+
+        Parameters
+        ----------
+        part : GramAccumulator
+        others : sequence of GramAccumulator
+            Not needed here.
+
+        Returns
+        -------
+        GramAccumulator
+        """
+        return self.copy().subtract(part)
 
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
         """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
@@ -223,22 +220,14 @@ class GramAccumulator:
         ValueError
             If there are no rows, or alpha is negative or not finite.
         """
-        alphas = check_penalties("alpha", alpha)
-        if np.ndim(alpha) > 0:
-            if alphas.shape != (self.n_outputs,):
-                raise ValueError(
-                    f"alpha must be a number or have shape (n_outputs={self.n_outputs},); "
-                    f"got shape {alphas.shape}."
-                )
-            each = self.eigenbasis(fit_intercept).coef(alphas)
-            return self._solution(each, alphas, fit_intercept)
-        coef = self._cholesky_coef(float(alphas), fit_intercept)
-        if coef is None:
-            coef = self.eigenbasis(fit_intercept).coef(alphas)
-        return self._solution(coef, float(alphas), fit_intercept)
+        given = self._check_alpha(alpha)
+        return self._solution(self._best_coef(given, fit_intercept), given, fit_intercept)
 
-    def eigenbasis(self, fit_intercept: bool = True) -> Eigenbasis:
-        """Return the eigenbasis of the Gram matrix, for a path of penalties.
+    def path(self, fit_intercept: bool = True) -> Eigenbasis:
+        """Return ridge solutions for any penalty, from one eigendecomposition.
+
+        ``path.coef(alpha)`` are coefficients, ``path.intercept(coef)`` what goes with them, and
+        ``path.gcv(alpha)`` the score of generalised cross-validation.
 
         Parameters
         ----------
@@ -254,10 +243,41 @@ class GramAccumulator:
             If there are no rows.
         """
         matrix, cross = self._normal_equations(fit_intercept)
-        sum_y2, n = self.sum_y2, self.n_samples
+        sum_y2, n, means = self.sum_y2, self.n_samples, (self.mean_h, self.mean_y)
         if not fit_intercept:
             sum_y2 = sum_y2 + self.weight * self.mean_y**2
-        return Eigenbasis(matrix, cross, sum_y2, n_samples=n, n_free=n - int(fit_intercept))
+            means = (np.zeros(self.n_features), np.zeros(self.n_outputs))
+        mean_h, mean_y = (mean.copy() for mean in means)
+        n_free = n - int(fit_intercept)
+        return Eigenbasis(
+            matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, n_samples=n, n_free=n_free
+        )
+
+    def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
+        """Return sums of squared errors over these rows of outputs given by coefficients.
+
+        Parameters
+        ----------
+        coefs : array of shape (n_candidates, n_outputs, n_features)
+        intercepts : array of shape (n_candidates, n_outputs)
+
+        Returns
+        -------
+        array of shape (n_candidates, n_outputs)
+        """
+        products = self.gram
+        errors = np.zeros(intercepts.shape)
+        for error, coef, intercept in zip(errors, coefs, intercepts, strict=True):
+            # ||y - C h - c||^2 summed over the rows, from the sums about their means
+            inside = np.einsum("ij,ij->i", coef, coef @ products - 2 * self.cross.T)
+            offset = self.mean_y - coef @ self.mean_h - intercept
+            error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
+        return errors
+
+    def _best_coef(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Array:
+        """Coefficients by Cholesky for one penalty where that is safe, else from the eigenbasis."""
+        coef = None if np.ndim(alpha) else self._cholesky_coef(alpha, fit_intercept)
+        return (path or self.path(fit_intercept)).coef(alpha) if coef is None else coef
 
     def _cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
         """Coefficients by Cholesky; None where neither data nor penalty fix all of them."""
@@ -281,19 +301,12 @@ class GramAccumulator:
         scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
         return (scaled / scale[:, None]).T
 
-    def _solution(
-        self, coef: Array, alpha: Any, fit_intercept: bool, scores: Array | None = None
-    ) -> RidgeSolution:
-        """Coefficients with the intercept that goes with them."""
-        intercept = np.zeros(self.n_outputs)
-        if fit_intercept:
-            intercept = self.mean_y - coef @ self.mean_h
-        return RidgeSolution(np.ascontiguousarray(coef), intercept, alpha, scores)
+    def _intercept(self, coef: Array) -> Array:
+        return self.mean_y - coef @ self.mean_h
 
     def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
         """Gram matrix and cross products that the coefficients solve, without penalty."""
-        if self.n_samples == 0:
-            raise ValueError("No rows to fit: n_samples=0. Every row was empty or had weight 0.")
+        self._check_filled()
         gram, cross = self.gram, self.cross.copy()
         with np.errstate(over="ignore", invalid="ignore"):
             if fit_intercept:
@@ -318,7 +331,7 @@ class GramAccumulator:
         sign: int,
         overwrite: bool = False,
     ) -> GramAccumulator:
-        H, Y, weights = self._check_rows(H, Y, sample_weight)
+        H, Y, weights = self._read_rows(H, Y, sample_weight)
         check_choice("missing", missing, ("raise", "skip"))
         keep = np.ones(len(H), bool) if weights is None else weights > 0
         if missing == "skip":
@@ -327,9 +340,9 @@ class GramAccumulator:
         self._check_removal(n, float(n if weights is None else weights[keep].sum()), sign)
         in_place = overwrite and H.dtype == np.float64 and H.flags.c_contiguous
         in_place = in_place and H.flags.writeable
-        room = None if in_place else np.empty((min(len(H), _BLOCK_ROWS), self.n_features))
-        for start in range(0, len(H), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
+        room = None if in_place else np.empty((min(len(H), BLOCK_ROWS), self.n_features))
+        for start in range(0, len(H), BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             h, y = H[rows], Y[rows]
             w = None if weights is None else weights[rows]
             if not keep[rows].all():
@@ -339,27 +352,6 @@ class GramAccumulator:
                 h, y = np.ascontiguousarray(h), np.ascontiguousarray(y, dtype=np.float64)
                 self._add_block(h, y, w, sign, h if room is None else room[: len(h)])
         return self
-
-    def _check_rows(self, H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array | None]:
-        H, Y = np.asarray(H), np.asarray(Y)
-        if Y.ndim == 1 and self.n_outputs == 1:
-            Y = Y[:, None]
-        if H.ndim != 2 or H.shape[1] != self.n_features:
-            raise ValueError(f"H must have shape (n_samples, {self.n_features}); got {H.shape}.")
-        if Y.shape != (len(H), self.n_outputs):
-            raise ValueError(f"Y must have shape ({len(H)}, {self.n_outputs}); got {Y.shape}.")
-        if sample_weight is None:
-            return H, Y, None
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != (len(H),):
-            raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(weights.sum())
-        if not (weights >= 0).all() or not finite:
-            raise ValueError(
-                "sample_weight must be finite and at least 0 in every row, and have a finite sum."
-            )
-        return H, Y, weights
 
     def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
         """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows."""
@@ -379,7 +371,7 @@ class GramAccumulator:
             if w is not None:
                 h *= np.sqrt(w)[:, None]
             squares_y = np.einsum("ij,ij->j", columns[:, 1:], y)
-            if not np.vdot(h, h) < _FAR_FROM_OVERFLOW:
+            if not np.vdot(h, h) < FAR_FROM_OVERFLOW:
                 self._check_finite("H", np.einsum("ij,ij->j", h, h), mean_h, weight, sign)
             self._check_finite("H", rest_h, mean_h, weight, sign)
             self._check_finite("Y", squares_y, mean_y, weight, sign)
@@ -395,9 +387,7 @@ class GramAccumulator:
         self.sum_y2 += factor * delta_y**2
 
     def _combine(self, other: GramAccumulator, sign: int) -> GramAccumulator:
-        mine, its = (self.n_features, self.n_outputs), (other.n_features, other.n_outputs)
-        if mine != its:
-            raise ValueError(f"(n_features, n_outputs) must agree: {mine} here, {its} there.")
+        self._check_size(other)
         if other.n_samples == 0:
             return self
         self._check_removal(other.n_samples, other.weight, sign)
@@ -434,21 +424,8 @@ class GramAccumulator:
         with np.errstate(over="ignore", invalid="ignore"):
             delta = mean - (self.mean_h if name == "H" else self.mean_y)
             finite = np.isfinite(squares + (apart * delta**2 if apart > 0 else mean))
-        if finite.all():
-            return
-        remedy = "Scale the targets."
-        if name == "H":
-            remedy = (
-                "H holds states, then inputs. Scale the inputs, or leave them out of the readout "
-                "(include_input=False)."
-            )
-        column = int(np.argmin(finite))
-        error = SumError(
-            f"{name} holds NaN or infinity, or values whose squares overflow, in column {column}. "
-            f"{remedy}"
-        )
-        error.of, error.column = name, column
-        raise error
+        if not finite.all():
+            refuse_overflow(name, int(np.argmin(finite)))
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
         """Move the means, and add what the products owe to the distance between the two."""

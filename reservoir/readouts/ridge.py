@@ -11,16 +11,19 @@ from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
-from reservoir.readouts.gram import GramAccumulator, RidgeSolution
-from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule
+from reservoir.readouts.gram import GramAccumulator
+from reservoir.readouts.qr import QRAccumulator
+from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds
+from reservoir.readouts.sums import RidgeSolution, RowSums
 
 
 def ridge_path(
-    gram: GramAccumulator,
+    gram: RowSums,
     alphas: ArrayLike,
     *,
     selection: str = "gcv",
-    blocks: Sequence[GramAccumulator] | None = None,
+    blocks: Sequence[RowSums] | None = None,
+    rest: RowSums | None = None,
     fit_intercept: bool = True,
     per_target: bool = False,
 ) -> RidgeSolution:
@@ -28,16 +31,19 @@ def ridge_path(
 
     Parameters
     ----------
-    gram : GramAccumulator
+    gram : GramAccumulator or QRAccumulator
         All rows.
     alphas : array of shape (n_alphas,), at least 0
     selection : {"gcv", "blocked", "holdout"}, default="gcv"
-        "gcv": generalised cross-validation [1]_, from one eigendecomposition. "blocked": each
+        "gcv": generalised cross-validation [1]_, from one decomposition. "blocked": each
         block is scored by a fit on all other rows. "holdout": the same with one block, the rows
         held out.
-    blocks : sequence of GramAccumulator, optional
+    blocks : sequence of accumulators, optional
         Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more) and
         "holdout" (one).
+    rest : accumulator, optional
+        The rows of `gram` outside the blocks. A GramAccumulator subtracts and does not need it; a
+        QRAccumulator does, unless the blocks are all rows.
     fit_intercept : bool, default=True
     per_target : bool, default=False
         Whether each output gets a penalty of its own; else the sum over outputs decides.
@@ -76,28 +82,45 @@ def ridge_path(
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
-    path = gram.eigenbasis(fit_intercept)
-    scores = rule.scores(gram, path, alphas, blocks or (), fit_intercept)
+    path = gram.path(fit_intercept)
+    parts = folds(gram, blocks or (), () if rest is None else (rest,))
+    scores = rule.scores(gram, path, alphas, parts, fit_intercept)
     order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
     if per_target:
         best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
     else:
         best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
-    # Cholesky loses less to rounding than the eigenbasis, and agrees with `solve` to the last bit
-    coef = None if per_target else gram._cholesky_coef(best, fit_intercept)
-    coef = path.coef(best) if coef is None else coef
+    # a path loses more to rounding; so the solution agrees with `solve` to the last bit
+    coef = gram._best_coef(best, fit_intercept, path)
     return gram._solution(coef, best, fit_intercept, scores)
+
+
+#: What the parameter `solver` may name, beside "auto": the sums that are kept.
+SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
+_LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
+
+
+def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
+    """Return which of `SOLVERS` is meant; "auto" looks at penalties and precision alone.
+
+    So the choice is made before the first row, and any split of the rows leads to the same.
+    """
+    if solver != "auto":
+        return solver
+    small = np.min(alpha) < _LEAST_OF_GRAM and np.dtype(dtype) == np.float64
+    return "qr" if small else "cholesky"
 
 
 @saved
 class RidgeReadout(Readout):
-    """The ridge: sums over rows, one Gram matrix for each part that the selection asks for."""
+    """The ridge: sums over rows, one accumulator for each part that the selection asks for."""
 
     fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_")
 
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
-        self.parts: dict[int, GramAccumulator] = {}
+        self.solver: str | None = None  # until it begins, when parameters have been checked
+        self.parts: dict[int, RowSums] = {}
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
@@ -107,7 +130,23 @@ class RidgeReadout(Readout):
     @property
     def n_rows(self) -> int:
         """Rows seen."""
-        return sum(gram.n_samples for gram in self.parts.values())
+        return sum(sums.n_samples for sums in self.parts.values())
+
+    def begin(self, width: int, n_outputs: int) -> RidgeReadout:
+        """Return an empty readout of the same settings, with a solver decided on."""
+        empty, asked = super().begin(width, n_outputs), self.settings
+        empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
+        return empty
+
+    def go_on_from(self, earlier: RidgeReadout) -> None:
+        """Keep to the solver that the first chunk has decided on."""
+        asked = self.settings.solver
+        if asked not in ("auto", earlier.solver):
+            raise ValueError(
+                f"solver={asked!r} cannot go on from sums of earlier calls that are kept for "
+                f'{earlier.solver!r}. Use fit, solver={earlier.solver!r} or solver="auto".'
+            )
+        self.solver = earlier.solver
 
     @property
     def rule(self) -> SelectionRule | None:
@@ -122,7 +161,7 @@ class RidgeReadout(Readout):
     def renewed(self, settings: ReadoutSettings) -> RidgeReadout:
         """Return an independent copy under settings that may be others."""
         one = super().renewed(settings)
-        one.parts = {part: gram.copy() for part, gram in self.parts.items()}
+        one.parts = {part: sums.copy() for part, sums in self.parts.items()}
         return one
 
     def check_partial(self) -> None:
@@ -140,14 +179,15 @@ class RidgeReadout(Readout):
     ) -> None:
         """Add rows to the sums of a part; the memory of the features is used up."""
         if part not in self.parts:
-            self.parts[part] = GramAccumulator(self.width, self.n_outputs)
+            assert self.solver is not None
+            self.parts[part] = SOLVERS[self.solver](self.width, self.n_outputs)
         missing = "skip" if self.settings.skip_missing else "raise"
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
 
     def merge(self, other: RidgeReadout) -> None:
         """Add what another one has seen; its sums may become this one's."""
-        for part, gram in other.parts.items():
-            self.parts[part] = self.parts[part].merge(gram) if part in self.parts else gram
+        for part, sums in other.parts.items():
+            self.parts[part] = self.parts[part].merge(sums) if part in self.parts else sums
 
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; the parts become one sum."""
@@ -158,8 +198,8 @@ class RidgeReadout(Readout):
         # rows of short sequences are gathered, so that a later part may have come before
         self.parts = dict(sorted(self.parts.items()))
         total, *others = self.parts.values()
-        for k, gram in enumerate(others):
-            total = (total.copy() if k == 0 else total).merge(gram)
+        for k, sums in enumerate(others):
+            total = (total.copy() if k == 0 else total).merge(sums)
         if rule is None:
             solution = total.solve(settings.alpha, fit_intercept=settings.fit_intercept)
         else:
@@ -170,6 +210,7 @@ class RidgeReadout(Readout):
                 settings.alpha,
                 selection=settings.selection,
                 blocks=blocks,
+                rest=self._rest(blocks),
                 fit_intercept=settings.fit_intercept,
                 per_target=settings.alpha_per_target,
             )
@@ -178,7 +219,15 @@ class RidgeReadout(Readout):
         found = self._rounded(solution) | {"alpha_": solution.alpha}
         return found if rule is None else found | {"alpha_scores_": solution.scores}
 
-    def _check_blocks(self, blocks: list[GramAccumulator], fewest: int, n_rows: int) -> None:
+    def _rest(self, blocks: list[RowSums]) -> RowSums | None:
+        """Return the rows that are not scored on, in one sum."""
+        total: RowSums | None = None
+        for part in self.parts.values():
+            if not any(part is block for block in blocks):
+                total = part if total is None else total.copy().merge(part)
+        return total
+
+    def _check_blocks(self, blocks: list[RowSums], fewest: int, n_rows: int) -> None:
         sizes = [block.n_samples for block in blocks]
         if fewest and (len(sizes) < fewest or min(sizes) < 1 or max(sizes) >= n_rows):
             raise ValueError(

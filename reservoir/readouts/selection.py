@@ -6,24 +6,27 @@ A rule is an entry of `SELECTIONS`; estimators and `ridge_path` know it by its n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.readouts.eigen import Eigenbasis
-from reservoir.readouts.gram import GramAccumulator
+from reservoir.readouts.eigen import PenaltyPath
+from reservoir.readouts.sums import RowSums
 
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
 _HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
 
 Edges = list[tuple[int, ...]]
+#: Sums over the rows of a fit, and over those that it is scored on.
+Folds = Iterable[tuple[RowSums, RowSums]]
 
 
 class SelectionRule(ABC):
     """How a penalty is chosen from a path: the least score wins, of equal ones the larger penalty.
 
-    A rule gets all rows in one sum, unless it asks for parts of them.
+    A rule gets all rows in one sum, and folds if it asks for parts. Sums are of either kind that
+    `solver` names; rules need not know which.
 
     Attributes
     ----------
@@ -50,48 +53,49 @@ class SelectionRule(ABC):
         """
         return [(length,) for length in lengths]
 
-    def blocks(self, parts: dict[int, GramAccumulator]) -> list[GramAccumulator]:
+    def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         """Return the parts that are scored on."""
         return []
 
     def check(  # noqa: B027 (most rules have nothing to refuse)
-        self, name: str, blocks: Sequence[GramAccumulator] | None
+        self, name: str, blocks: Sequence[RowSums] | None
     ) -> None:
         """Refuse blocks that the rule, known as `name`, cannot score on."""
 
     @abstractmethod
     def scores(
         self,
-        gram: GramAccumulator,
-        path: Eigenbasis,
+        sums: RowSums,
+        path: PenaltyPath,
         alphas: Array,
-        blocks: Sequence[GramAccumulator],
+        folds: Folds,
         fit_intercept: bool,
     ) -> Array:
         """Return an estimate of the mean squared error, (n_alphas, n_outputs).
 
         Parameters
         ----------
-        gram : GramAccumulator
+        sums : accumulator
             Sums over all rows.
-        path : Eigenbasis
-            Its eigenbasis.
+        path : PenaltyPath
+            Their ridge solutions for any penalty.
         alphas : array of shape (n_alphas,)
-        blocks : sequence of GramAccumulator
-            Sums over parts of the rows.
+        folds : iterable of (fitted, scored)
+            For each block two sums, over all other rows and over the block's; the first is made
+            when its turn comes.
         fit_intercept : bool
         """
 
 
 class _GeneralisedCrossValidation(SelectionRule):
-    """Leave-one-out without leaving any out: all from one eigendecomposition."""
+    """Leave-one-out without leaving any out: all from one decomposition."""
 
     def scores(
         self,
-        gram: GramAccumulator,
-        path: Eigenbasis,
+        sums: RowSums,
+        path: PenaltyPath,
         alphas: Array,
-        blocks: Sequence[GramAccumulator],
+        folds: Folds,
         fit_intercept: bool,
     ) -> Array:
         return np.array([path.gcv(alpha) for alpha in alphas])
@@ -111,26 +115,31 @@ class _Blocked(SelectionRule):
             before += n
         return edges
 
-    def blocks(self, parts: dict[int, GramAccumulator]) -> list[GramAccumulator]:
+    def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         return list(parts.values())
 
-    def check(self, name: str, blocks: Sequence[GramAccumulator] | None) -> None:
+    def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
         n_blocks = 0 if blocks is None else len(blocks)
         if n_blocks < self.fewest:
             raise ValueError(f"selection={name!r} needs two blocks or more; got {n_blocks}.")
 
     def scores(
         self,
-        gram: GramAccumulator,
-        path: Eigenbasis,
+        sums: RowSums,
+        path: PenaltyPath,
         alphas: Array,
-        blocks: Sequence[GramAccumulator],
+        folds: Folds,
         fit_intercept: bool,
     ) -> Array:
-        squared_error = np.zeros((len(alphas), gram.n_outputs))
-        for block in blocks:
-            squared_error += _squared_error(gram, block, alphas, fit_intercept)
-        return squared_error / sum(block.weight for block in blocks)
+        squared_error = np.zeros((len(alphas), sums.n_outputs))
+        weights = []
+        for fitted, scored in folds:
+            others = fitted.path(fit_intercept)
+            coefs = [others.coef(alpha) for alpha in alphas]
+            intercepts = [others.intercept(coef) for coef in coefs]
+            squared_error += scored.squared_errors(np.array(coefs), np.array(intercepts))
+            weights.append(scored.weight)
+        return squared_error / sum(weights)
 
 
 class _HoldOut(_Blocked):
@@ -143,10 +152,10 @@ class _HoldOut(_Blocked):
         held = [round(_HELD_OUT * n) for n in kept]
         return [(length - h, length) for length, h in zip(lengths, held, strict=True)]
 
-    def blocks(self, parts: dict[int, GramAccumulator]) -> list[GramAccumulator]:
+    def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         return [parts[1]] if 1 in parts else []
 
-    def check(self, name: str, blocks: Sequence[GramAccumulator] | None) -> None:
+    def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
         n_blocks = 0 if blocks is None else len(blocks)
         if n_blocks != 1:
             raise ValueError(f"selection={name!r} needs blocks=[held_out]; got {n_blocks} blocks.")
@@ -160,22 +169,21 @@ SELECTIONS: dict[str, SelectionRule] = {
 }
 
 
-def _squared_error(
-    gram: GramAccumulator, block: GramAccumulator, alphas: Array, fit_intercept: bool
-) -> Array:
-    """Return the squared error on a block of a fit on all other rows, (n_alphas, n_outputs)."""
-    rest = gram.copy().subtract(block)
-    if rest.n_samples == 0 or block.n_samples == 0:
-        raise ValueError(
-            f"A block of {block.n_samples} rows leaves {rest.n_samples} of "
-            f"{gram.n_samples} to fit; both must be at least 1. Use fewer blocks."
-        )
-    path, products = rest.eigenbasis(fit_intercept), block.gram
-    errors = np.zeros((len(alphas), gram.n_outputs))
-    for error, alpha in zip(errors, alphas, strict=True):
-        coef, intercept, _, _ = rest._solution(path.coef(alpha), alpha, fit_intercept)
-        # ||y - C h - c||^2 summed over the block, from its sums about its means
-        inside = np.einsum("ij,ij->i", coef, coef @ products - 2 * block.cross.T)
-        offset = block.mean_y - coef @ block.mean_h - intercept
-        error += np.maximum(block.sum_y2 + inside, 0.0) + block.weight * offset**2
-    return errors
+def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:
+    """Yield for each block the sums over all other rows, and its own.
+
+    Parameters
+    ----------
+    sums : accumulator
+        All rows.
+    blocks : sequence of accumulators
+    rest : sequence of accumulators
+        The rows outside the blocks.
+    """
+    for k, block in enumerate(blocks):
+        if not 0 < block.n_samples < sums.n_samples:
+            raise ValueError(
+                f"A block of {block.n_samples} rows leaves {sums.n_samples - block.n_samples} of "
+                f"{sums.n_samples} to fit; both must be at least 1. Use fewer blocks."
+            )
+        yield sums.without(block, [*blocks[:k], *blocks[k + 1 :], *rest]), block

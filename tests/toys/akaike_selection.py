@@ -1,4 +1,4 @@
-"""A selection rule: Akaike's criterion, from the eigenbasis that generalised CV uses."""
+"""A selection rule: Akaike's criterion, from the path that generalised CV uses."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from reservoir.readouts.selection import SelectionRule
 
 
 class Akaike(SelectionRule):
-    def scores(self, gram, path, alphas, blocks, fit_intercept):
-        n = gram.n_samples
+    def scores(self, sums, path, alphas, folds, fit_intercept):
+        n = sums.n_samples
         scores = []
         for alpha in alphas:
             # gcv is (RSS / n) / (1 - dof / n)^2

@@ -17,6 +17,7 @@ from reservoir._validation import (
 )
 from reservoir.dynamics.augment import check_augment
 from reservoir.estimators._parameters import parameter
+from reservoir.readouts.ridge import SOLVERS
 from reservoir.readouts.selection import SELECTIONS
 
 
@@ -37,8 +38,23 @@ class ReadoutParameters:
         "float or array of shape (n_alphas,)",
         """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
         number of rows. From an array one is chosen by `alpha_selection`, at the cost of one
-        eigendecomposition (per block).""",
+        decomposition (per block).""",
         _check_alpha,
+    )
+    solver: str = parameter(
+        "auto",
+        '{"auto", "cholesky", "qr"}',
+        """What the ridge is solved from. "cholesky": the Gram matrix of the features, which has
+        half of their digits: penalties below some 1e-12 of its largest eigenvalue (about n_samples
+        times n_features times the features' variance) are lost in rounding errors. "qr": a
+        triangular factor with all digits (`reservoir.readouts.QRAccumulator`), in about twice the
+        time; penalties count down to some 1e-30 times n_samples. "auto" is "qr" if dtype is
+        "float64" and the least penalty is below 1e-11, else "cholesky"; the data do not matter.
+        A penalty below 1e-12 is wise where the data have no noise, as in simulations of dynamical
+        systems: one-step errors and closed loops then gain many digits. With noise, that of
+        measurements or of single precision too, it fits the noise: larger ones generalise. Chunks
+        of partial_fit keep to the solver of the first. Unused with `readout`.""",
+        lambda name, value: check_choice(name, value, ("auto", *SOLVERS)),
     )
     alpha_selection: str = parameter(
         "gcv",

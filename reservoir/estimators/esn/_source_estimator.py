@@ -192,6 +192,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
                 "would know their rows no more. Use fit, or the readout that partial_fit began "
                 "with."
             )
+        readout.go_on_from(self._readout)
 
     def _jobs(
         self,
@@ -227,6 +228,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         return self._readout_kind()(
             ReadoutSettings(
                 estimator=self.readout,
+                solver=self.solver,
                 alpha=self.alpha,
                 selection=self.alpha_selection,
                 alpha_per_target=self.alpha_per_target,

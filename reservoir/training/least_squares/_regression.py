@@ -21,7 +21,7 @@ def choose_ridge(gram: GramAccumulator, tau: float) -> tuple[Array, Array, float
     "Nearly" is a score of generalised cross-validation within 1 + `tau` of the least one: the
     regressions of one iteration feed the next, and smaller weights cost little and break nothing.
     """
-    basis = gram.eigenbasis()
+    basis = gram.path()
     penalties = PENALTIES * basis.values.mean()
     pooled = basis.pooled()
     scores = np.array([pooled.gcv(alpha)[0] for alpha in penalties])

@@ -1,0 +1,108 @@
+"""Triangular factors: rows added to them, and ridge coefficients from them with all digits."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from scipy import linalg
+from scipy.linalg import lapack
+
+from reservoir._typing import Array
+from reservoir.readouts.eigen import NOISE
+
+_PANEL = 32  # columns that LAPACK eliminates at a time: the fastest of 16, 32, 64 and 128
+
+
+def eliminated(R: Array, rows: Array, *, triangular: bool = False) -> Array:
+    """Return the triangular factor of R with more rows below it.
+
+    Parameters
+    ----------
+    R : array of shape (n, n), Fortran order
+        Upper triangular; overwritten.
+    rows : array of shape (m, n), Fortran order
+        Overwritten.
+    triangular : bool, default=False
+        Whether the rows are upper triangular themselves, which saves half of the work.
+    """
+    pentagonal = len(rows) if triangular else 0
+    panel = min(_PANEL, len(R))
+    R, _, _, info = lapack.dtpqrt(pentagonal, panel, R, rows, overwrite_a=True, overwrite_b=True)
+    if info != 0:
+        raise linalg.LinAlgError(f"dtpqrt refused its arguments: info={info}.")
+    return R
+
+
+class TriangularSystem:
+    """Least squares with a triangular matrix: minimise ``||Z - R C'||^2 + alpha ||C||^2``.
+
+    Parameters
+    ----------
+    R : array of shape (n, n)
+        Upper triangular.
+    Z : array of shape (n, n_outputs)
+    size : array of shape (n,)
+        Lengths that the rounding errors of R's columns are relative to.
+    noise : float
+        Those errors, relative.
+    """
+
+    def __init__(self, R: Array, Z: Array, *, size: Array, noise: float) -> None:
+        self.R, self.Z, self.noise = R, Z, noise
+        self.size = np.where(size > 0, size, 1.0)
+
+    def coef(self, alpha: float) -> Array:
+        """Return C, (n_outputs, n).
+
+        By a QR decomposition of R over ``sqrt(alpha) I``. Where neither R nor the penalty fixes
+        all coefficients, directions of R within its rounding errors are left out first.
+        """
+        if alpha > NOISE * np.vdot(self.R, self.R) or self._is_well_conditioned:
+            return self._penalised(alpha)
+        return self._least_norm(alpha)
+
+    @cached_property
+    def _is_well_conditioned(self) -> bool:
+        n, scaled = len(self.R), self.R / self.size
+        rcond, _ = lapack.dtrcon(scaled, norm="1", uplo="U")
+        # norms of the inverse: 1-norm to 2-norm takes sqrt(n), and the estimate may miss a bit
+        return bool(rcond * linalg.norm(scaled, 1) > 10 * n * self.noise)
+
+    def _penalised(self, alpha: float) -> Array:
+        n = len(self.R)
+        R, Z = self.R, self.Z
+        if alpha > 0:
+            above = np.zeros((n + Z.shape[1],) * 2, order="F")
+            above[:n, :n], above[:n, n:] = R, Z
+            below = np.zeros((n, len(above)), order="F")
+            np.fill_diagonal(below, np.sqrt(alpha))
+            both = eliminated(above, below, triangular=True)
+            R, Z = both[:n, :n], both[:n, n:]
+        return linalg.solve_triangular(R, Z, check_finite=False).T
+
+    @cached_property
+    def _revealed(self) -> tuple[Array, Array, Array]:
+        """Rows of R without those that are rounding errors, in the order of pivots; Z to match."""
+        Z, R, order = linalg.qr_multiply(self.R / self.size, self.Z.T, mode="right", pivoting=True)
+        # squared lengths of what is left of each column, from each row on
+        left = np.cumsum((R * R)[::-1], axis=0)[::-1].max(axis=1)
+        rank = int(np.sum(left > self.noise**2))
+        return R[:rank] * self.size[order], Z.T[:rank], order
+
+    def _least_norm(self, alpha: float) -> Array:
+        """Return coefficients in the row space of what is more than rounding errors."""
+        rows, Z, order = self._revealed
+        rank, n = rows.shape
+        coef = np.zeros((n, Z.shape[1]))
+        if rank:
+            # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; long rows first keep the digits of
+            # columns in small units
+            tall = np.vstack([rows.T, np.sqrt(alpha) * np.eye(rank)])
+            sorted_ = np.argsort(-np.abs(tall).max(axis=1), kind="stable")
+            Q, R = linalg.qr(tall[sorted_], mode="economic", check_finite=False)
+            solved = Q @ linalg.solve_triangular(R, Z, trans="T", check_finite=False)
+            back = np.empty_like(solved)
+            back[sorted_] = solved
+            coef[order] = back[:n]
+        return coef.T
