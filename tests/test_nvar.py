@@ -20,9 +20,11 @@ from sklearn.preprocessing import (
 )
 
 from reservoir import ESNRegressor, NVARRegressor, forecast, load, save
+from reservoir._validation import Sequences
 from reservoir.datasets import henon, lorenz, narma
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials, count_terms
-from reservoir.model_selection import make_forecast_pairs, stack_sequences
+from reservoir.estimators.forecasting.forecaster import forecaster_of
+from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs, stack_sequences
 
 X, Y = narma(500, random_state=0)
 KINDS = [
@@ -311,6 +313,23 @@ def test_pipelines_fold_scalers_and_call_other_transformers(basis):
     curved = make_pipeline(PowerTransformer(), network).fit(inputs, targets)
     rows = forecast(curved, 5)
     np.testing.assert_allclose(rows[0], curved.predict(targets[-1:])[0], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_a_search_in_closed_loop_starts_where_training_did(options):
+    inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
+    model = NVARRegressor(**options).fit(inputs, targets)
+    forecaster, one = forecaster_of(model), Sequences((inputs,), "table")
+    before = model._polynomials.fresh_state(inputs[0])
+    n_past = (model.n_lags - 1) * model.skip
+    states = forecaster.states_at([(0, 0), (0, 1), (0, 200)], one)
+    for row, state in zip((0, 1, 200), states, strict=True):
+        known = np.concatenate([before, inputs[:row].ravel()])
+        np.testing.assert_array_equal(state, known[known.size - 3 * n_past :])
+    grid = [{"alpha": [1e-6, 1e-2]}, {"basis": ["chebyshev"], "alpha": [1e-6, 1e-2]}]
+    search = ClosedLoopSearchCV(model, grid, horizon=30).fit(inputs, targets)
+    assert options["degree"] == 1 or search.best_params_["alpha"] == 1e-6
+    assert np.isfinite(search.best_estimator_.forecast(20)).all()
 
 
 def test_a_readout_of_ones_own_closes_the_loop():

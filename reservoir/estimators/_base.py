@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,6 +26,7 @@ from reservoir.estimators._parameters import LearnerParameters, SequenceParamete
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.stream import Stream
+from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
 _Self = TypeVar("_Self", bound="SequenceEstimator")
 
@@ -78,6 +79,23 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
 
     def _refuse_loop(self) -> None:
         """Refuse a network whose outputs cannot be its next inputs; most can."""
+
+    def _listen(self, rows: Array, targets: Array | None, state: Array) -> Array:
+        """Return the state behind rows that are run over as in training."""
+        return self._outputs(Sequences((rows,), "table"), state)[1][0]
+
+    def _starts_of_training(self, sequences: Sequences) -> list[Array]:
+        """Return the state before each sequence where nothing came before, as in training."""
+        last = isinstance(self.initial_state, str) and self.initial_state == "last"
+        return self._start_states("zeros" if last else self.initial_state, sequences)
+
+    def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
+        """Return what the training rows lead to under other penalties; None if it is not known."""
+        return None
+
+    def _run_loops(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
+        """Run loops from several starts under several readouts; `run_one_by_one` says how."""
+        return run_one_by_one(self._run_loop, readouts, n_steps, **options)  # type: ignore[attr-defined]
 
     # ------------------------------------------------------------------ learning
 
@@ -261,11 +279,34 @@ class NetworkForecaster:
         self.starts = estimator._start_states
         self.listen = estimator._outputs
         self.readout = estimator._loop_readout
+        self.readout_path = estimator._readout_path
         self.run = estimator._run_loop
+        self.run_many = estimator._run_loops
 
     def read(self, X: Any) -> Sequences:
         """Return rows of input as the network takes them."""
         return self._estimator._read(X, reset=False)
+
+    def states_at(
+        self,
+        places: Sequence[tuple[int, int]],
+        sequences: Sequences,
+        targets: Sequence[Array] | None = None,
+        *,
+        anew: bool = True,
+    ) -> list[Array]:
+        """Return the state before each place, (sequence, row), of a run as in training."""
+        estimator = self._estimator
+        if anew:
+            starts = estimator._starts_of_training(sequences)
+        else:
+            starts = estimator._start_states(None, sequences)
+
+        def listen(i: int, begin: int, end: int, state: Array) -> Array:
+            taught = None if targets is None else targets[i][begin:end]
+            return estimator._listen(sequences.arrays[i][begin:end], taught, state)
+
+        return states_before(places, starts, listen)
 
     def _find_ids(self) -> int | None:
         """Return where the ids stand in X."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -69,6 +69,40 @@ def run_path_loops(
             if exog is not None and k + 1 < n_steps:
                 given[:, n_outputs:] = np.tile(exog(k + 1), (n_readouts, 1))
     return rows
+
+
+def run_source_loops(
+    source: FeatureSource,
+    readouts: Sequence[tuple[Array, Array]],
+    n_steps: int,
+    *,
+    initial_states: Array,
+    initial_outputs: Array,
+    exog: Array | None = None,
+    clip: tuple[Array, Array] | None = None,
+) -> Array:
+    """Run loops side by side; parameters and result as of `loop_by_loop.run_one_by_one`.
+
+    Parameters
+    ----------
+    source : FeatureSource
+    readouts : sequence of (coef, intercept)
+    n_steps, initial_states, initial_outputs, exog, clip
+        As there.
+    """
+    if type(source).run_loop is FeatureSource.run_loop:
+        source.refuse_loop()  # what cannot forecast is not to be chosen for its forecasts
+    inputs = initial_outputs if exog is None else np.hstack([initial_outputs, exog[:, 0]])
+    return run_path_loops(
+        source,
+        np.stack([np.asarray(coef, source.dtype) for coef, _ in readouts]),
+        np.stack([np.asarray(intercept, source.dtype) for _, intercept in readouts]),
+        initial_states,
+        inputs,
+        n_steps,
+        exog=None if exog is None else lambda k: exog[:, k],
+        clip=clip,
+    )
 
 
 def log_errors(

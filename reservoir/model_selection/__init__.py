@@ -5,18 +5,24 @@ For one series, `sklearn.model_selection.TimeSeriesSplit` with the estimators' d
 that start each prediction from zeros, `ContextSplit` adds the rows before each test block to it,
 and `washout_scorer` leaves them out of the score. For several sequences, `stack_sequences` makes
 one table with an id column, which works with Pipeline, cross-validation, search and every scorer.
+For models that are to run on their own outputs, `ClosedLoopSearchCV` chooses by closed loops, and
+`forecast_scorer` lets scikit-learn's searches do so.
 """
 
 from __future__ import annotations
 
+from reservoir.model_selection._closed_loop_search import ClosedLoopSearchCV
 from reservoir.model_selection._containers import make_forecast_pairs, stack_sequences
 from reservoir.model_selection._context import ContextSplit
+from reservoir.model_selection._loop_scoring import forecast_scorer
 from reservoir.model_selection._per_step import PerStep
 from reservoir.model_selection._scoring import washout_scorer
 
 __all__ = [
+    "ClosedLoopSearchCV",
     "ContextSplit",
     "PerStep",
+    "forecast_scorer",
     "make_forecast_pairs",
     "stack_sequences",
     "washout_scorer",

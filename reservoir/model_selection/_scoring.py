@@ -88,7 +88,10 @@ class _WashoutScorer:
         if scoring is None:
             scoring = "accuracy" if is_classifier(estimator) else "r2"
         # an estimator whose predictions lack the washout, scored on targets that lack it, too
-        trimmed = _Trimmed(estimator, self.washout, self._column(estimator))
+        column = self.sequence_column
+        if column is None:
+            column = sequence_column_of(estimator, "washout_scorer")
+        trimmed = _Trimmed(estimator, self.washout, column)
         scorer = check_scoring(trimmed, scoring=scoring)
         targets = None if y is None else trimmed.trim(X, y, "y")
         weight = None
@@ -103,17 +106,17 @@ class _WashoutScorer:
             return scorer(trimmed, X, targets)
         return scorer(trimmed, X, targets, sample_weight=weight)
 
-    def _column(self, estimator: Any) -> int | str | None:
-        """Return the id column of X: the one given, or the estimator's own."""
-        if self.sequence_column is not None:
-            return self.sequence_column
-        found = _values_of(estimator, "sequence_column")
-        if len(found) > 1:
-            raise ValueError(
-                f"The estimator has several values of sequence_column: {sorted(map(str, found))}. "
-                "Give washout_scorer the one that holds for X: sequence_column=..."
-            )
-        return found.pop() if found else None
+
+def sequence_column_of(estimator: Any, caller: str | None = None) -> int | str | None:
+    """Return the id column of X, as an estimator or one inside it has been told."""
+    found = _values_of(estimator, "sequence_column")
+    if len(found) > 1:
+        raise ValueError(
+            f"The estimator has several values of sequence_column: {sorted(map(str, found))}. "
+            + (f"Give {caller} the one" if caller else "Use the one")
+            + " that holds for X: sequence_column=..."
+        )
+    return found.pop() if found else None
 
 
 def _values_of(estimator: Any, parameter: str) -> set[Any]:
@@ -179,7 +182,7 @@ class _Trimmed:
         ndarray of shape (n_remaining,) or (n_remaining, n_outputs)
         """
         # the rows by sequence
-        lengths, is_table = _lengths(X, self._sequence_column)
+        lengths, is_table = sequence_lengths(X, self._sequence_column)
         parts = [rows] if is_table else list(rows)
         if is_table and len(lengths) > 1:
             parts = np.split(np.asarray(rows), np.cumsum(lengths)[:-1])
@@ -200,7 +203,7 @@ class _Trimmed:
         return np.concatenate([part[self._washout :] for part in parts])
 
 
-def _lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool]:
+def sequence_lengths(X: Any, sequence_column: int | str | None) -> tuple[list[int], bool]:
     """Return the number of rows of each sequence, and whether X is one table."""
     if container_of(X) != "table":
         return [len(item) for item in X], False

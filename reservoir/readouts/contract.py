@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -145,4 +145,13 @@ class Readout(ABC):
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array] | None:
         """Return coefficients and intercept, for compiled loops; None if outputs are not linear."""
+        return None
+
+    def linear_path(
+        self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
+    ) -> list[Any] | None:
+        """Return coefficients and intercept that the rows seen lead to under each penalty.
+
+        None if it takes the rows again to tell. `settings` may have been forgotten.
+        """
         return None

@@ -261,3 +261,13 @@ class RidgeReadout(Readout):
         """Return the function from features to outputs."""
         coef, intercept = cls.linear(model)
         return lambda features: features @ coef.T + intercept
+
+    def linear_path(
+        self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
+    ) -> list[Any] | None:
+        """Return coefficients and intercept under each penalty, from one decomposition."""
+        total = self.parts[0]  # `solve` has made one sum of all
+        path = total.path(fit_intercept)
+        each = [total._solution(path.coef(alpha), alpha, fit_intercept) for alpha in alphas]
+        with np.errstate(over="ignore", invalid="ignore"):
+            return [(one.coef.astype(dtype), one.intercept.astype(dtype)) for one in each]

@@ -20,7 +20,7 @@ class Drift(RegressorMixin, BaseEstimator):
         return np.asarray(X)[:, 0] + self.drift_
 
 
-class DriftForecaster:
+class DriftForecaster(Forecaster):
     n_outputs, id_column, one_dimensional, feeds_back, n_units = 1, None, True, False, 0
     dtype, certificate, state = np.dtype(float), None, np.zeros(0)
 

@@ -205,6 +205,24 @@ def _parts(job: Job, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
         begin = max(begin, end)
 
 
+def state_behind(
+    source: FeatureSource, rows: Array, targets: Array | None, state: Array, *, engine: str
+) -> Array:
+    """Return the state behind rows; with feedback weights the last output is behind it.
+
+    There each step receives the target before it, and `targets` are needed.
+    """
+    size, teacher = source.state_size, None
+    before, last = state[:size], state[size:]
+    if source.n_fed_back:
+        assert targets is not None
+        teacher = np.vstack([last, targets[:-1]])
+        last = targets[-1].astype(state.dtype)
+    for _, _, end in source.iter_features(rows, before, teacher=teacher, engine=engine):
+        before = end
+    return np.concatenate([before, last])
+
+
 def learn_all(
     source: FeatureSource,
     jobs: list[Job],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -29,10 +30,12 @@ from reservoir.estimators.esn._learning import (
     learn_all,
     naming_columns,
     open_loop_outputs,
+    state_behind,
 )
 from reservoir.estimators.esn._measured_washout import is_measured, measured_washouts
 from reservoir.estimators.esn._readout_parameters import ReadoutParameters
 from reservoir.estimators.esn.sources import SOURCES
+from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 
@@ -396,6 +399,22 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
     def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run on own outputs; the caller warns of a loop that diverged."""
         return self._source.run_loop(readout, n_steps, engine=self._engine, **options)
+
+    def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
+        return self._solved().linear_path(
+            alphas, fit_intercept=self.fit_intercept, dtype=self._dtype
+        )
+
+    def _run_loops(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
+        if self._source.n_fed_back or any(callable(readout) for readout in readouts):
+            return super()._run_loops(readouts, n_steps, **options)
+        return run_source_loops(self._source, readouts, n_steps, **options)
+
+    def _listen(self, rows: Array, targets: Array | None, state: Array) -> Array:
+        return state_behind(self._source, rows, targets, state, engine=self._engine)
+
+    def _starts_of_training(self, sequences: Sequences) -> list[Array]:
+        return self._states_before(self.initial_state, sequences, None)
 
 
 def _fitted_by_readouts() -> set[str]:

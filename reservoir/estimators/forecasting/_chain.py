@@ -17,7 +17,9 @@ from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_o
 class Chain(NamedTuple):
     """A network, the steps before its inputs and the steps behind its outputs.
 
-    `inputs` are applied in order with transform, `outputs` in order with inverse_transform.
+    `inputs` are applied in order with transform, `outputs` in order with inverse_transform. What
+    stands before the names of the network's parameters in those of the whole is the `prefix`; None
+    where the whole cannot set them.
     """
 
     inputs: tuple[Any, ...]
@@ -25,30 +27,36 @@ class Chain(NamedTuple):
     network: Forecaster
     one_dimensional: bool
     innermost: Any
+    prefix: str | None = ""
 
     @property
     def outermost(self) -> Any:
         """What the user's X goes to first."""
         return self.inputs[0] if self.inputs else self.innermost
 
+    def below(self, name: str) -> Chain:
+        """Return the chain as part of a whole, whose parameter `name` it is."""
+        return self._replace(prefix=None if self.prefix is None else f"{name}__{self.prefix}")
+
 
 def walk(model: Any) -> Chain:
     """Return the network inside a model, and the steps around it."""
     if hasattr(model, "best_estimator_"):
-        return walk(model.best_estimator_)
+        return walk(model.best_estimator_)._replace(prefix=None)
     if hasattr(model, "refit") and hasattr(model, "cv_results_"):
         raise ValueError(
             f"{type(model).__name__} was fitted with refit=False, so it holds no network. Use "
             "refit=True, or fit the best parameters yourself."
         )
     if isinstance(model, FrozenEstimator):
-        return walk(model.estimator)
+        return walk(model.estimator)._replace(prefix=None)
     if isinstance(model, Pipeline):
-        inner = walk(model.steps[-1][1])
+        name, last = model.steps[-1]
+        inner = walk(last).below(name)
         steps = tuple(s for _, s in model.steps[:-1] if s is not None and s != "passthrough")
         return inner._replace(inputs=steps + inner.inputs)
     if isinstance(model, TransformedTargetRegressor):
-        inner = walk(model.regressor_)
+        inner = walk(model.regressor_).below("regressor")
         one = model._training_dim == 1  # scikit-learn squeezes one column before the regressor
         return inner._replace(outputs=(*inner.outputs, model.transformer_), one_dimensional=one)
     network = forecaster_of(model)

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, refuse_dates
-from reservoir.estimators.forecasting._chain import Chain, compose
+from reservoir._validation import Sequences, container_of, refuse_dates
+from reservoir.estimators.forecasting._chain import Affine, Chain, compose
 from reservoir.estimators.forecasting._column_names import in_order_of_fit, names_in_fit
 
 
@@ -104,6 +104,13 @@ class Layout:
             f"column{'s' if several else ''} {which}. Reorder before fit, with exog and context "
             f"in the same order: {line}"
         )
+
+    def fed_back(self) -> Affine | None:
+        """Return the map from the network's outputs to its next inputs; None if not affine."""
+        if self.inputs_map is None or self.units_map is None:
+            return None
+        of_outputs = self.inputs_map.columns(self.columns).columns(slice(0, self.n_outputs))
+        return of_outputs.after(self.units_map)
 
     def to_inputs(self, outputs: Array, exog: Array) -> Array:
         """Return the network's inputs for rows in the units of the outermost X."""
@@ -201,20 +208,36 @@ class Layout:
 
     def listen(self, context: Any, initial_state: Any) -> tuple[Array, Array]:
         """Run over the context; return its last output and the state there."""
-        context = in_order_of_fit("context", context, self.names)
-        rows = context
+        sequences = self.read_inputs("context", context)
+        if len(sequences) != 1:
+            raise ValueError(f"context must be one sequence; got {len(sequences)}.")
+        outputs, states = self.network.listen(sequences, initial_state)
+        return outputs[0][-1].astype(np.float64), states[0]
+
+    def read_inputs(self, name: str, table: Any) -> Sequences:
+        """Return the network's inputs for rows of the outermost X."""
+        table = in_order_of_fit(name, table, self.names)
+        rows = table
         try:
             for step in self.chain.inputs:
                 rows = step.transform(rows)
             sequences = self.network.read(rows)
         except ValueError as error:
-            raise ValueError(f"In context: {error}") from error
-        if self.inputs_map is None:
-            self._check_memoryless(context, rows)
-        if len(sequences) != 1:
-            raise ValueError(f"context must be one sequence; got {len(sequences)}.")
-        outputs, states = self.network.listen(sequences, initial_state)
-        return outputs[0][-1].astype(np.float64), states[0]
+            raise ValueError(f"In {name}: {error}") from error
+        if self.inputs_map is None and container_of(table) == "table":
+            self._check_memoryless(table, rows)
+        return sequences
+
+    def read_targets(self, y: Any, sequences: Sequences) -> list[Array]:
+        """Return the network's targets for rows of the outermost y."""
+        tables = [y] if sequences.container == "table" else list(y)
+        found = []
+        for table in tables:
+            rows = np.reshape(np.asarray(table, dtype=np.float64), (len(table), -1))
+            for step in reversed(self.chain.outputs):
+                rows = np.reshape(step.transform(rows), (len(rows), -1))
+            found.append(rows)
+        return sequences.split(found[0]) if sequences.container == "table" else found
 
     def _check_memoryless(self, context: Any, rows: Any) -> None:
         last = context.iloc[-1:] if hasattr(context, "iloc") else np.asarray(context)[-1:]

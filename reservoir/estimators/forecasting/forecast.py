@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
-from reservoir.dynamics.closed_loop import as_limits
-from reservoir.estimators._reach import warn_of_leaving, widened
-from reservoir.estimators.forecasting._chain import Affine, Chain, walk
+from reservoir.estimators._reach import warn_of_leaving
+from reservoir.estimators.forecasting._chain import Chain, walk
+from reservoir.estimators.forecasting._closing import bounds_of, through_inputs, through_weights
 from reservoir.estimators.forecasting._column_layout import Layout
-from reservoir.estimators.forecasting.forecaster import Forecaster
 
 __all__ = ["forecast"]
 
@@ -102,7 +101,7 @@ def _forecast(
     """Find the first output and the state to go on from, then close the loop."""
     n_steps = check_count("n_steps", n_steps)
     network, layout = chain.network, Layout(chain)
-    bounds = _bounds_of(network, clip)
+    bounds = bounds_of(network, clip)
     # what can be refused, before anything runs
     if not network.feeds_back:
         layout.check_trained_for_loop()
@@ -118,132 +117,9 @@ def _forecast(
     # the loop itself, in the network's units, and back
     rows, n_sound = np.zeros((0, layout.n_outputs)), 0
     if n_rows:
-        close = _through_weights if network.feeds_back else _through_inputs
+        close = through_weights if network.feeds_back else through_inputs
         rows, state, n_sound = close(layout, output, state, exog, bounds)
     rows = layout.to_units(np.concatenate([head, rows]))
     warn_of_leaving(rows, layout.reach(), n_sound=len(head) + n_sound)
     rows = rows.astype(network.dtype)
     return (rows[:, 0] if chain.one_dimensional else rows), state
-
-
-class _Bounds(NamedTuple):
-    """What is fed back stays between these ends.
-
-    They are given in terms of the network's `inputs`, of its `targets`, or of the `units` of the
-    outermost y.
-    """
-
-    of: str
-    ends: Array
-
-    def hold(self, of: str, rows: Array) -> Array:
-        """Return rows inside the ends, if it is these that they are for."""
-        return np.clip(rows, *self.ends) if of == self.of else rows
-
-
-def _bounds_of(network: Forecaster, clip: Any) -> _Bounds | None:
-    """Return the bounds that `clip` asks for."""
-    if clip is None or (isinstance(clip, (bool, np.bool_)) and not clip):
-        return None
-    if isinstance(clip, (bool, np.bool_)):
-        certificate = network.certificate
-        if certificate is not None and certificate.holds:
-            fed_back = network.feeds_back
-            ends = certificate.output_range if fed_back else certificate.input_range
-            return _Bounds("targets" if fed_back else "inputs", ends)
-        if not np.isfinite(network.progress.target_range).all():
-            raise ValueError(
-                "clip=True holds what is fed back near the range of the training targets, and this "
-                "network has seen none. Give a range in y's units: clip=(low, high)."
-            )
-        return _Bounds("targets", widened(network.progress.target_range))
-    limits = as_limits(clip, network.n_outputs, np.float64)
-    assert limits is not None
-    return _Bounds("units", np.array([np.broadcast_to(end, network.n_outputs) for end in limits]))
-
-
-def _through_inputs(
-    layout: Layout, output: Array, state: Array, exog: Array, bounds: _Bounds | None
-) -> tuple[Array, Array, int]:
-    """Close the loop through the inputs; return network outputs, end state and sound steps."""
-    if layout.inputs_map is None or layout.units_map is None:
-        return _row_by_row(layout, output, state, exog, bounds)
-    network, q = layout.network, layout.n_outputs
-    inputs_map = layout.inputs_map.columns(layout.columns)
-    from_units = inputs_map.columns(slice(0, q))
-    fed = from_units.after(layout.units_map)
-    # bounds in whatever units, as those of the inputs
-    clip = None
-    if bounds is not None:
-        to_inputs = {"targets": fed, "units": from_units}.get(bounds.of)
-        ends = bounds.ends[:, :q] if to_inputs is None else to_inputs(bounds.ends)
-        clip = tuple(np.sort(ends, axis=0))  # a scale may be negative
-    rows, state, n_sound = network.run(
-        _folded(fed, network.readout()),
-        len(exog),
-        initial_state=state,
-        initial_output=fed(output),
-        exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
-        clip=clip,
-    )
-    return fed.inverse()(rows.astype(np.float64)), state, n_sound
-
-
-def _folded(fed: Affine, readout: Any) -> Any:
-    """Return a readout of what is fed back: outputs behind the scalers."""
-    if callable(readout):
-        return lambda features: fed(readout(features))
-    coef, intercept = readout
-    return fed.scale[:, None] * coef, fed(intercept)
-
-
-def _row_by_row(
-    layout: Layout, output: Array, state: Array, exog: Array, bounds: _Bounds | None
-) -> tuple[Array, Array, int]:
-    """Close the loop through transformers that are no affine maps, one row at a time."""
-    network, outputs = layout.network, [output]
-    readout = network.readout()
-
-    def hold(of: str, rows: Array) -> Array:
-        return rows if bounds is None else bounds.hold(of, rows)
-
-    def following() -> Array:
-        """Return the network's input after the last output; the very last is never used."""
-        row = exog[min(len(outputs), len(exog)) - 1]
-        said = hold("units", layout.to_units(hold("targets", outputs[-1][None])))
-        return layout.to_inputs(said, row[None])[0]
-
-    def step(features: Array) -> Array:
-        new = readout(features) if callable(readout) else readout[0] @ features + readout[1]
-        outputs.append(np.asarray(new, dtype=np.float64))
-        return following()
-
-    _, state, n_sound = network.run(
-        step,
-        len(exog),
-        initial_state=state,
-        initial_output=following(),
-        clip=tuple(bounds.ends) if bounds is not None and bounds.of == "inputs" else None,
-    )
-    rows = np.array(outputs[1 : 1 + n_sound]).reshape(n_sound, output.size)
-    last = np.repeat(np.array(outputs[n_sound])[None], len(exog) - n_sound, axis=0)
-    return np.concatenate([rows, last]), state, n_sound
-
-
-def _through_weights(
-    layout: Layout, output: Array, state: Array, exog: Array, bounds: _Bounds | None
-) -> tuple[Array, Array, int]:
-    """Close the loop through feedback weights; all inputs are exogenous."""
-    network, n_units = layout.network, layout.network.n_units
-    ends = None
-    if bounds is not None:
-        ends = layout.ends_of_targets(bounds.ends) if bounds.of == "units" else bounds.ends
-    rows, end, n_sound = network.run(
-        network.readout(),
-        len(exog),
-        initial_state=state[:n_units],
-        initial_output=state[n_units:],
-        exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
-        clip=None if ends is None else tuple(ends),
-    )
-    return rows.astype(np.float64), np.concatenate([end, rows[-1]]), n_sound

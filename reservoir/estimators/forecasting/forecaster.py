@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
 from typing import Any, Protocol
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences
 from reservoir.estimators._progress import Progress
+from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
 
 class Forecaster(Protocol):
     """A fitted network, as far as forecasts ask for it.
 
     `forecaster_of` makes one from an estimator; an estimator of another family registers how its
-    own is made: ``@forecaster_of.register``.
+    own is made: ``@forecaster_of.register``. A class derived from this one inherits the last three
+    methods, by which models are compared.
 
     Attributes
     ----------
@@ -65,6 +68,36 @@ class Forecaster(Protocol):
 
     def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run on own outputs, as `run_closed_loop` with ``return_steps=True``."""
+
+    def states_at(
+        self,
+        places: Sequence[tuple[int, int]],
+        sequences: Sequences,
+        targets: Sequence[Array] | None = None,
+        *,
+        anew: bool = True,
+    ) -> list[Array]:
+        """Return the state before each place, (sequence, row), of a run as in training.
+
+        `targets` are those of the network, and are needed where outputs come back through
+        feedback weights. The run begins as in training, or if not `anew` as in `predict`.
+        """
+
+        def listen(i: int, begin: int, end: int, state: Array) -> Array:
+            return self.listen(Sequences((sequences.arrays[i][begin:end],), "table"), state)[1][0]
+
+        return states_before(places, self.starts("zeros" if anew else None, sequences), listen)
+
+    def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
+        """Return the readouts that other values of the parameter `alpha` would have led to.
+
+        None if training would have to be repeated for each.
+        """
+        return None
+
+    def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
+        """Run from several starts under several readouts, as `run_one_by_one`."""
+        return run_one_by_one(self.run, readouts, n_steps, **options)
 
 
 @singledispatch

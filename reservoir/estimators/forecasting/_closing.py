@@ -1,0 +1,150 @@
+"""How a loop is closed: bounds of what is fed back, and the ways from outputs to next inputs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.dynamics.closed_loop import as_limits
+from reservoir.estimators._reach import widened
+from reservoir.estimators.forecasting._chain import Affine
+from reservoir.estimators.forecasting._column_layout import Layout
+from reservoir.estimators.forecasting.forecaster import Forecaster
+
+
+class Bounds(NamedTuple):
+    """What is fed back stays between these ends.
+
+    They are given in terms of the network's `inputs`, of its `targets`, or of the `units` of the
+    outermost y.
+    """
+
+    of: str
+    ends: Array
+
+    def hold(self, of: str, rows: Array) -> Array:
+        """Return rows inside the ends, if it is these that they are for."""
+        return np.clip(rows, *self.ends) if of == self.of else rows
+
+    def of_inputs(self, layout: Layout) -> tuple[Array, Array]:
+        """Return the bounds of what is fed back as the network's inputs, through affine maps."""
+        fed, of_units, q = layout.fed_back(), layout.inputs_map, layout.n_outputs
+        assert fed is not None
+        assert of_units is not None
+        to_inputs = {"targets": fed, "units": of_units.columns(layout.columns[:q])}.get(self.of)
+        ends = self.ends[:, :q] if to_inputs is None else to_inputs(self.ends)
+        low, high = np.sort(ends, axis=0)  # a scale may be negative
+        return low, high
+
+    def of_targets(self, layout: Layout) -> tuple[Array, Array]:
+        """Return the bounds of what comes back through feedback weights."""
+        low, high = layout.ends_of_targets(self.ends) if self.of == "units" else self.ends
+        return low, high
+
+
+def bounds_of(network: Forecaster, clip: Any) -> Bounds | None:
+    """Return the bounds that `clip` asks for."""
+    if clip is None or (isinstance(clip, (bool, np.bool_)) and not clip):
+        return None
+    if isinstance(clip, (bool, np.bool_)):
+        certificate = network.certificate
+        if certificate is not None and certificate.holds:
+            fed_back = network.feeds_back
+            ends = certificate.output_range if fed_back else certificate.input_range
+            return Bounds("targets" if fed_back else "inputs", ends)
+        if not np.isfinite(network.progress.target_range).all():
+            raise ValueError(
+                "clip=True holds what is fed back near the range of the training targets, and this "
+                "network has seen none. Give a range in y's units: clip=(low, high)."
+            )
+        return Bounds("targets", widened(network.progress.target_range))
+    limits = as_limits(clip, network.n_outputs, np.float64)
+    assert limits is not None
+    return Bounds("units", np.array([np.broadcast_to(end, network.n_outputs) for end in limits]))
+
+
+def through_inputs(
+    layout: Layout, output: Array, state: Array, exog: Array, bounds: Bounds | None
+) -> tuple[Array, Array, int]:
+    """Close the loop through the inputs; return network outputs, end state and sound steps."""
+    network, q = layout.network, layout.n_outputs
+    fed = layout.fed_back()
+    if fed is None or layout.inputs_map is None:
+        return row_by_row(layout, network.readout(), output, state, exog, bounds)
+    inputs_map = layout.inputs_map.columns(layout.columns)
+    rows, state, n_sound = network.run(
+        folded(fed, network.readout()),
+        len(exog),
+        initial_state=state,
+        initial_output=fed(output),
+        exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
+        clip=None if bounds is None else bounds.of_inputs(layout),
+    )
+    return fed.inverse()(rows.astype(np.float64)), state, n_sound
+
+
+def folded(fed: Affine, readout: Any) -> Any:
+    """Return a readout of what is fed back: outputs behind the scalers."""
+    if callable(readout):
+        return lambda features: fed(readout(features))
+    coef, intercept = readout
+    return fed.scale[:, None] * coef, fed(intercept)
+
+
+def row_by_row(
+    layout: Layout,
+    readout: Any,
+    output: Array,
+    state: Array,
+    exog: Array,
+    bounds: Bounds | None,
+    first_input: Array | None = None,
+) -> tuple[Array, Array, int]:
+    """Close the loop through transformers that are no affine maps, one row at a time.
+
+    `first_input` is what the first step receives, if not the last output.
+    """
+    network, outputs = layout.network, [output]
+
+    def hold(of: str, rows: Array) -> Array:
+        return rows if bounds is None else bounds.hold(of, rows)
+
+    def following() -> Array:
+        """Return the network's input after the last output; the very last is never used."""
+        row = exog[min(len(outputs), len(exog)) - 1]
+        said = hold("units", layout.to_units(hold("targets", outputs[-1][None])))
+        return layout.to_inputs(said, row[None])[0]
+
+    def step(features: Array) -> Array:
+        new = readout(features) if callable(readout) else readout[0] @ features + readout[1]
+        outputs.append(np.asarray(new, dtype=np.float64))
+        return following()
+
+    _, state, n_sound = network.run(
+        step,
+        len(exog),
+        initial_state=state,
+        initial_output=following() if first_input is None else first_input,
+        clip=tuple(bounds.ends) if bounds is not None and bounds.of == "inputs" else None,
+    )
+    rows = np.array(outputs[1 : 1 + n_sound]).reshape(n_sound, output.size)
+    last = np.repeat(np.array(outputs[n_sound])[None], len(exog) - n_sound, axis=0)
+    return np.concatenate([rows, last]), state, n_sound
+
+
+def through_weights(
+    layout: Layout, output: Array, state: Array, exog: Array, bounds: Bounds | None
+) -> tuple[Array, Array, int]:
+    """Close the loop through feedback weights; all inputs are exogenous."""
+    network, n_units = layout.network, layout.network.n_units
+    rows, end, n_sound = network.run(
+        network.readout(),
+        len(exog),
+        initial_state=state[:n_units],
+        initial_output=state[n_units:],
+        exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
+        clip=None if bounds is None else bounds.of_targets(layout),
+    )
+    return rows.astype(np.float64), np.concatenate([end, rows[-1]]), n_sound

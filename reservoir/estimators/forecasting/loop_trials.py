@@ -1,0 +1,175 @@
+"""Closed loops of a fitted model from places in its data, to be compared with what followed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences
+from reservoir.estimators.forecasting._chain import walk
+from reservoir.estimators.forecasting._closing import Bounds, bounds_of, folded, row_by_row
+from reservoir.estimators.forecasting._column_layout import Layout
+from reservoir.estimators.forecasting._column_names import in_order_of_fit
+
+_PENALTY = "alpha"  # the parameter that `Forecaster.readout_path` is about
+
+Places = Sequence[tuple[int, int]]
+
+
+def run_trials(
+    model: Any,
+    X: Any,
+    y: Any,
+    places: Places,
+    n_steps: int,
+    *,
+    clip: Any = False,
+    anew: bool = True,
+    others: tuple[str, Sequence[float]] | None = None,
+) -> Array | None:
+    """Run a model's closed loops from given rows of its data, all of them together.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        A network, alone or in wrappers that `forecast` walks.
+    X, y : data
+        As in fit, with n_steps rows behind each place.
+    places : sequence of (index, row)
+        Which sequence of X, and which row of it: the loop's first input is that row, and its first
+        output is compared with y there. Row 0 is not allowed.
+    n_steps : int
+    clip : bool or (low, high), default=False
+        As in `forecast`.
+    anew : bool, default=True
+        Whether the run that leads to the places begins as in training, or as in `predict`.
+    others : (name, values), optional
+        A parameter of the model, and values of it for which loops are wanted in place of the
+        model's own. They cost no further training, or are not told.
+
+    Returns
+    -------
+    array of shape (n_steps, n_values, n_places, n_outputs), or None
+        In the units of y, with one value if there are no `others`; not finite where a loop has
+        diverged. None if the loops of the `others` are not known without further training.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `forecast`.
+    """
+    chain = walk(model)
+    network, layout = chain.network, Layout(chain)
+    readouts: list[Any] | None = [network.readout()]
+    if others is not None:
+        name, values = others
+        known = chain.prefix is not None and name == chain.prefix + _PENALTY
+        readouts = network.readout_path(values) if known else None
+    if readouts is None:
+        return None
+    bounds = bounds_of(network, clip)
+    if not network.feeds_back:
+        layout.check_trained_for_loop()
+    sequences = layout.read_inputs("X", X)
+    targets = layout.read_targets(y, sequences) if network.feeds_back else None
+    states = network.states_at(places, sequences, targets, anew=anew)
+    windows = np.stack([sequences.arrays[i][t : t + n_steps] for i, t in places])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if targets is not None:
+            before = np.stack([targets[i][t - 1] for i, t in places])
+            rows = _through_weights(layout, readouts, states, before, windows, bounds)
+        elif layout.fed_back() is not None:
+            rows = _through_affine(layout, readouts, states, windows, bounds)
+        else:
+            exog = _exogenous(layout, X, sequences, places, n_steps)
+            rows = _one_by_one(layout, readouts, states, windows, exog, bounds)
+        return _to_units(layout, rows)
+
+
+def _to_units(layout: Layout, rows: Array) -> Array:
+    """Return outputs in the units of the outermost y; NaN where one of a row is not finite."""
+    flat = rows.reshape(-1, layout.n_outputs)
+    units = np.full(flat.shape, np.nan)
+    sound = np.isfinite(flat).all(axis=1)
+    if sound.any():
+        units[sound] = layout.to_units(flat[sound])
+    return units.reshape(rows.shape)
+
+
+def _through_weights(
+    layout: Layout,
+    readouts: list[Any],
+    states: list[Array],
+    before: Array,
+    windows: Array,
+    bounds: Bounds | None,
+) -> Array:
+    """Close loops through feedback weights; `before` are the outputs before the places."""
+    network = layout.network
+    return network.run_many(
+        readouts,
+        windows.shape[1],
+        initial_states=np.stack(states)[:, : network.n_units],
+        initial_outputs=before,
+        exog=windows,
+        clip=None if bounds is None else bounds.of_targets(layout),
+    )
+
+
+def _through_affine(
+    layout: Layout,
+    readouts: list[Any],
+    states: list[Array],
+    windows: Array,
+    bounds: Bounds | None,
+) -> Array:
+    """Close loops through scalers that are folded into the readouts."""
+    fed, q = layout.fed_back(), layout.n_outputs
+    assert fed is not None
+    rows = layout.network.run_many(
+        [folded(fed, readout) for readout in readouts],
+        windows.shape[1],
+        initial_states=np.stack(states),
+        initial_outputs=windows[:, 0, :q],
+        exog=windows[:, :, q:] if layout.n_exog else None,
+        clip=None if bounds is None else bounds.of_inputs(layout),
+    )
+    return fed.inverse()(rows)
+
+
+def _one_by_one(
+    layout: Layout,
+    readouts: list[Any],
+    states: list[Array],
+    windows: Array,
+    exog: Array,
+    bounds: Bounds | None,
+) -> Array:
+    """Close loops through transformers that are no affine maps."""
+    nothing = np.zeros(layout.n_outputs)
+    rows = np.full((windows.shape[1], len(readouts), len(states), layout.n_outputs), np.nan)
+    for k, readout in enumerate(readouts):
+        for i, state in enumerate(states):
+            said, _, n_sound = row_by_row(
+                layout, readout, nothing, state, exog[i], bounds, first_input=windows[i, 0]
+            )
+            rows[:n_sound, k, i] = said[:n_sound]
+    return rows
+
+
+def _exogenous(layout: Layout, X: Any, sequences: Sequences, places: Places, n_steps: int) -> Array:
+    """Return the exogenous columns of the outermost X, (n_places, n_steps, n_exog)."""
+    if not layout.n_exog:
+        return np.zeros((len(places), n_steps, 0))
+    columns = layout.columns[-layout.n_exog :]
+
+    def of(table: Any) -> Array:
+        table = in_order_of_fit("X", table, layout.names)
+        picked = table.iloc[:, columns] if hasattr(table, "iloc") else np.asarray(table)[:, columns]
+        return np.asarray(picked, dtype=np.float64)
+
+    parts = sequences.split(of(X)) if sequences.container == "table" else [of(t) for t in X]
+    return np.stack([parts[i][t : t + n_steps] for i, t in places])

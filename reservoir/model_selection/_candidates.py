@@ -1,0 +1,106 @@
+"""What a search tries: grids, lists and distributions, and which candidates share a fit."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.model_selection import ParameterGrid, ParameterSampler
+
+from reservoir._typing import RandomState
+from reservoir._validation import as_generator, check_count
+
+Params = dict[str, Any]
+
+
+def read_candidates(candidates: Any, n_iter: int | None, random_state: RandomState) -> list[Params]:
+    """Return the parameters of each candidate.
+
+    Parameters
+    ----------
+    candidates : dict or sequence of dicts
+        Values are lists, distributions, or anything else, which stands for itself.
+    n_iter : int or None
+        How many are drawn; None for all.
+    random_state : int, Generator, RandomState or None
+        For drawing.
+    """
+    spaces = [candidates] if isinstance(candidates, Mapping) else candidates
+    if not isinstance(spaces, (list, tuple)) or not all(isinstance(s, Mapping) for s in spaces):
+        raise TypeError(
+            "candidates must be a dict of parameters with lists or distributions, or a list of "
+            f"such dicts; got {candidates!r}."
+        )
+    if not spaces:
+        raise ValueError("candidates is empty: there is nothing to choose from. Give a dict.")
+    wrapped = [
+        {name: value if _is_several(value) else [value] for name, value in space.items()}
+        for space in spaces
+    ]
+    drawn = [name for space in wrapped for name, v in space.items() if hasattr(v, "rvs")]
+    if n_iter is not None:
+        seed = int(as_generator(random_state).integers(2**31 - 1))
+        n_drawn = check_count("n_iter", n_iter)
+        return list(ParameterSampler(wrapped, n_drawn, random_state=seed))
+    if drawn:
+        raise ValueError(
+            f"candidates has a distribution for {drawn[0]!r}, and n_iter=None asks for all of its "
+            "values. Give n_iter, how many candidates to draw."
+        )
+    return list(ParameterGrid(wrapped))
+
+
+def _is_several(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1
+    return hasattr(value, "rvs") or (isinstance(value, Sequence) and not isinstance(value, str))
+
+
+class Group(NamedTuple):
+    """Candidates that differ in one parameter alone.
+
+    Attributes
+    ----------
+    members : list of int
+        Which candidates, the one that is fitted first.
+    name : str or None
+        The parameter; None where there is one candidate.
+    """
+
+    members: list[int]
+    name: str | None = None
+
+
+def groups_of(candidates: list[Params]) -> list[Group]:
+    """Return the candidates in groups that differ in a penalty alone, the smallest one first."""
+    found: dict[Any, list[int]] = {}
+    names: dict[Any, str] = {}
+    for i, params in enumerate(candidates):
+        penalties = [name for name in params if name.rpartition("__")[2] == "alpha"]
+        if len(penalties) != 1 or not _is_penalty(params[penalties[0]]):
+            found[i] = [i]
+            continue
+        rest = frozenset((k, _identity(v)) for k, v in params.items() if k != penalties[0])
+        found.setdefault((penalties[0], rest), []).append(i)
+        names[penalties[0], rest] = penalties[0]
+    groups = []
+    for key, members in found.items():
+        name = names[key] if len(members) > 1 else None
+        if name is not None:
+            members.sort(key=lambda i: candidates[i][name])
+        groups.append(Group(members, name))
+    return groups
+
+
+def _is_penalty(value: Any) -> bool:
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    return is_number and bool(np.isfinite(value)) and value >= 0
+
+
+def _identity(value: Any) -> Any:
+    """Return what two values have in common if they are the same."""
+    if value is None or isinstance(value, (str, numbers.Number, np.bool_)):
+        return type(value), value
+    return id(value)

@@ -1,0 +1,89 @@
+"""Candidates of a search, fitted and run in closed loop: what a worker does."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from threadpoolctl import threadpool_limits
+
+from reservoir._typing import Array
+from reservoir.estimators.forecasting.loop_trials import run_trials
+from reservoir.model_selection._candidates import Params
+from reservoir.model_selection._loop_places import LoopData, Round
+from reservoir.model_selection._loop_scoring import Scoring
+
+
+class Outcome(NamedTuple):
+    """What came of one candidate in one round.
+
+    Attributes
+    ----------
+    scores : array of shape (n_starts,)
+        Empty if there are none.
+    fit_time, score_time : float, seconds
+    error : str or None
+        What failed.
+    stage : {"fit", "run"}
+        Where it did.
+    """
+
+    scores: Array
+    fit_time: float
+    score_time: float
+    error: str | None = None
+    stage: str = "run"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How candidates are tried; called, in workers too, with one of them and the round."""
+
+    data: LoopData
+    rounds: list[Round]
+    score: Scoring
+    horizon: int
+    clip: Any
+    error_score: Any
+    fit_params: Params
+
+    def __call__(self, model: Any, k: int, others: tuple[str, list[float]] | None) -> list[Outcome]:
+        """Fit a candidate and run its loops, and those of the `others` that need no other fit."""
+        model = clone(model)  # what a parameter may draw from stays as it was
+        start, stage = time.perf_counter(), "fit"
+        fitted = start
+        try:
+            with threadpool_limits(1):
+                self._fit(model, k)
+                fitted, stage = time.perf_counter(), "run"
+                scores = self._run(model, k, others)
+        except Exception as error:
+            if self.error_score == "raise":
+                raise
+            none, now = np.empty(0), time.perf_counter()
+            fit_time = (now if stage == "fit" else fitted) - start
+            score_time = 0.0 if stage == "fit" else now - fitted
+            said = f"{type(error).__name__}: {error}"
+            return [Outcome(none, fit_time, score_time, said, stage)]
+        n, end = len(scores), time.perf_counter()
+        return [Outcome(one, (fitted - start) / n, (end - fitted) / n) for one in scores]
+
+    def _fit(self, model: Any, k: int) -> None:
+        sizes, data = self.rounds[k].sizes, self.data
+        known = {name: data.heads(value, sizes) for name, value in self.fit_params.items()}
+        model.fit(data.heads(data.X, sizes), data.heads(data.y, sizes), **known)
+
+    def _run(self, model: Any, k: int, others: tuple[str, list[float]] | None) -> Array:
+        """Return the scores, (n_values, n_starts), of the `others` or of the model alone."""
+        data, (sizes, places, pooled) = self.data, self.rounds[k]
+        followed = data.followed(places, self.horizon)
+        given = (model, data.X, data.y, places, self.horizon)
+        rows = None if others is None else run_trials(*given, clip=self.clip, others=others)
+        if rows is None:
+            rows = run_trials(*given, clip=self.clip)
+        assert rows is not None
+        scores = self.score(rows, followed, data.spread(sizes))
+        return scores.mean(axis=1, keepdims=True) if pooled else scores

@@ -1,0 +1,220 @@
+"""Where closed loops begin: X and y as sequences, what is learned from, places to start at."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice, resolve_washout
+from reservoir.model_selection._scoring import sequence_lengths
+
+_HELD_OUT = 5  # hold-out validation leaves out one part in so many
+STRATEGIES = ("holdout", "recycle", "rolling")
+
+Places = list[tuple[int, int]]
+
+
+class Round(NamedTuple):
+    """One fit and the loops from it.
+
+    Attributes
+    ----------
+    sizes : list of int or None
+        How many rows of each sequence are learned from; None for all.
+    places : list of (index, row)
+        Which sequence, and which row of it, is the first input of a loop.
+    pooled : bool
+        Whether the loops make one score, their mean.
+    """
+
+    sizes: list[int] | None
+    places: Places
+    pooled: bool = False
+
+
+class LoopData:
+    """X and y, cut into sequences.
+
+    Parameters
+    ----------
+    X, y : data
+        As estimators take them.
+    sequence_column : int, str or None
+
+    Attributes
+    ----------
+    lengths : list of int
+        Rows of each sequence.
+    targets : list of arrays of shape (n_samples_i, n_outputs)
+    """
+
+    def __init__(self, X: Any, y: Any, sequence_column: int | str | None) -> None:
+        if y is None:
+            raise ValueError("y is None; closed loops are compared with the targets. Give y.")
+        self.X, self.y = X, y
+        self.lengths, self.is_table = sequence_lengths(X, sequence_column)
+        if sum(self.lengths) == 0:
+            raise ValueError("X holds no rows (n_samples=0); closed loops need some to begin from.")
+        parts = [_as_columns(part) for part in ([y] if self.is_table else y)]
+        if self.is_table and len(parts[0]) == sum(self.lengths):
+            parts = np.split(parts[0], np.cumsum(self.lengths)[:-1])
+        if [len(part) for part in parts] != self.lengths:
+            raise ValueError(
+                f"y must have one row per row of X; the sequences of X have {self.lengths} rows, "
+                f"those of y {[len(part) for part in parts]}."
+            )
+        self.targets = parts
+
+    def heads(self, values: Any, sizes: list[int] | None) -> Any:
+        """Return the first rows of each sequence of X, or of what belongs to its rows.
+
+        Anything else is returned as it is.
+        """
+        if sizes is None or not self._belongs(values):
+            return values
+        if not self.is_table:
+            return _cut_each(values, sizes)
+        if len(sizes) == 1:
+            return _safe_indexing(values, slice(0, sizes[0]))
+        starts = np.cumsum([0, *self.lengths[:-1]])
+        rows = [np.arange(start, start + n) for start, n in zip(starts, sizes, strict=True)]
+        return _safe_indexing(values, np.concatenate(rows))
+
+    def _belongs(self, values: Any) -> bool:
+        if isinstance(values, (str, dict)) or not (
+            hasattr(values, "__len__") or hasattr(values, "shape")
+        ):
+            return False
+        n_items = values.shape[0] if hasattr(values, "shape") else len(values)
+        return n_items == (sum(self.lengths) if self.is_table else len(self.lengths))
+
+    def spread(self, sizes: list[int] | None) -> Array:
+        """Return the standard deviation of the first targets of each sequence; 1 for constants."""
+        ends = self.lengths if sizes is None else sizes
+        learned = np.concatenate([Y[:n] for Y, n in zip(self.targets, ends, strict=True)])
+        known = learned[~np.isnan(learned).any(axis=1)]
+        spread = known.std(axis=0) if len(known) else np.zeros(learned.shape[1])
+        return np.where(spread > 0, spread, 1.0)
+
+    def followed(self, places: Places, horizon: int) -> Array:
+        """Return the targets from each place on, (horizon, n_places, n_outputs)."""
+        rows = np.stack([self.targets[i][t : t + horizon] for i, t in places], axis=1)
+        empty = np.isnan(rows).any(axis=2).all(axis=0)
+        if empty.any():
+            i, t = places[int(np.argmax(empty))]
+            raise ValueError(
+                f"The loop from row {t} of sequence {i} has nothing to be compared with: all "
+                f"{horizon} targets there are missing (NaN). Fill y, or use a longer horizon."
+            )
+        return rows
+
+
+def _as_columns(y: Any) -> Array:
+    try:
+        rows = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"y must hold numbers, to be compared with forecasts: {error}") from error
+    if rows.ndim not in (1, 2):
+        raise ValueError(
+            f"y has shape {rows.shape}; (n_samples,) or (n_samples, n_outputs) is required."
+        )
+    return rows.reshape(len(rows), -1)
+
+
+def _cut_each(values: Any, sizes: list[int]) -> Any:
+    """Return the first rows of each item of a collection, in the same container."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values[:, : sizes[0]]  # all of one length, so all of one size
+    cut = [_safe_indexing(item, slice(0, n)) for item, n in zip(values, sizes, strict=True)]
+    if not isinstance(values, np.ndarray):
+        return cut
+    packed = np.empty(len(cut), dtype=object)
+    packed[:] = cut
+    return packed
+
+
+def rounds_of(
+    strategy: str, lengths: list[int], horizon: int, n_starts: int, washout: Any
+) -> list[Round]:
+    """Return the fits of a strategy, and where their loops begin.
+
+    Parameters
+    ----------
+    strategy : {"recycle", "holdout", "rolling"}
+    lengths : list of int
+        Rows of each sequence.
+    horizon : int
+        Rows that must follow each place.
+    n_starts : int
+    washout : int or "auto"
+        Rows at the start of each sequence without a place.
+    """
+    check_choice("strategy", strategy, STRATEGIES)
+    if strategy == "rolling":
+        return _rolling(lengths, horizon, n_starts, washout)
+    if strategy == "recycle":
+        return [Round(None, equispaced(lengths, horizon, n_starts, washout))]
+    sizes = [n - n // _HELD_OUT for n in lengths]
+    where = "the last fifth of each sequence"
+    return [Round(sizes, equispaced(lengths, horizon, n_starts, washout, sizes, where))]
+
+
+def equispaced(
+    lengths: list[int],
+    horizon: int,
+    n_starts: int,
+    washout: Any,
+    after: list[int] | None = None,
+    where: str = "the data",
+) -> Places:
+    """Return places at equal distances, behind the washout and behind the first `after` rows."""
+    first = _first_rows(lengths, washout, after)
+    rooms = [max(n - horizon - row + 1, 0) for n, row in zip(lengths, first, strict=True)]
+    total = sum(rooms)
+    if total < n_starts:
+        _refuse_places(lengths, horizon, n_starts, total, where)
+    picks = np.arange(n_starts) * (total - 1) // max(n_starts - 1, 1)
+    ends = np.cumsum(rooms)
+    index = np.searchsorted(ends, picks, side="right")
+    return [
+        (int(i), int(first[i] + pick - (ends[i] - rooms[i])))
+        for i, pick in zip(index, picks, strict=True)
+    ]
+
+
+def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> list[Round]:
+    """Return fits on growing parts of each sequence, at least a half, and loops from their ends."""
+    first = _first_rows(lengths, washout, [n // 2 for n in lengths])
+    rooms = [n - horizon - row + 1 for n, row in zip(lengths, first, strict=True)]
+    if max(rooms) < n_starts:
+        where = "the second half of the longest sequence"
+        _refuse_places(lengths, horizon, n_starts, max(*rooms, 0), where)
+    rounds = []
+    for k in range(n_starts):
+        # the last part leaves just the horizon; what is too short for a loop is learned from whole
+        back = [(room - 1) * (n_starts - 1 - k) // max(n_starts - 1, 1) for room in rooms]
+        sizes = [
+            n - horizon - less if room > 0 else n
+            for n, room, less in zip(lengths, rooms, back, strict=True)
+        ]
+        places = [(i, size) for i, size in enumerate(sizes) if rooms[i] > 0]
+        rounds.append(Round(sizes, places, pooled=True))
+    return rounds
+
+
+def _first_rows(lengths: list[int], washout: Any, after: list[int] | None) -> list[int]:
+    """Return the first row of each sequence that may be a place; it needs a row before it."""
+    washed = resolve_washout(washout, lengths)
+    return [max(1, *pair) for pair in zip(washed, after or washed, strict=True)]
+
+
+def _refuse_places(lengths: list[int], horizon: int, n_starts: int, room: int, where: str) -> None:
+    shown = ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")
+    raise ValueError(
+        f"n_starts={n_starts} loops need as many rows with horizon={horizon} rows to compare with "
+        f"from each on, and {where} holds {room} behind the washout (n_samples={shown}). Lower "
+        "horizon or n_starts, or give longer sequences."
+    )
