@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from reservoir import (
     ESNClassifier,
     ESNRegressor,
+    NVARRegressor,
     ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
@@ -37,6 +38,7 @@ def expected_failures(estimator):
     [
         ESNRegressor(),
         ESNClassifier(),
+        NVARRegressor(),
         ReservoirTransformer(),
         RNNRegressor(n_units=8, max_iter=5),
         RNNClassifier(n_units=8, max_iter=5),

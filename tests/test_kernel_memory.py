@@ -150,13 +150,21 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
     open_loop = Reservoir(storage(W), W_in, bias, **others).astype(dtype)
     closed_loop = Reservoir(storage(W), W_in, bias, W_fb=W_fb, **others).astype(dtype)
     series = [rng.normal(size=(n_steps + 1, n_features)).astype(dtype) for _ in range(n_sequences)]
-    readout = 0.1 * rng.normal(size=(n_outputs, n_units)), np.zeros(n_outputs)
+    augment = [None, "square", "even_square"][int(rng.integers(3))]
+    n_columns = n_units * (2 if augment == "square" else 1)
+    readout = 0.1 * rng.normal(size=(n_outputs, n_columns)), np.zeros(n_outputs)
     start = rng.normal(size=n_outputs)
 
     def go(engine):
         X = series[0][:n_steps]
         outputs, _ = run_closed_loop(
-            closed_loop, readout, n_steps, initial_output=start, exog=X, engine=engine
+            closed_loop,
+            readout,
+            n_steps,
+            initial_output=start,
+            exog=X,
+            augment=augment,
+            engine=engine,
         )
         alone = run(open_loop, X, engine=engine)
         return [outputs, alone, *run_many(open_loop, series, engine=engine)]

@@ -132,12 +132,14 @@ def test_many_sequences_agree(net, lengths, starts_given):
     st.sampled_from([0, 1, 2, 60]),
     st.booleans(),
     st.integers(0, 2),
+    st.sampled_from([None, "square", "even_square"]),
 )
-def test_closed_loop_agrees(net, n_steps, include_input, n_exog):
+def test_closed_loop_agrees(net, n_steps, include_input, n_exog, augment):
     n_exog = net.n_features if net.n_outputs else min(n_exog, net.n_features - 1)
     n_outputs = net.n_outputs or net.n_features - n_exog
     rng = np.random.default_rng(2)
-    n_columns = net.n_units + (net.n_features if include_input else 0)
+    n_columns = net.n_units * (2 if augment == "square" else 1)
+    n_columns += net.n_features if include_input else 0
     readout = (
         0.3 * rng.normal(size=(n_outputs, n_columns)) / n_columns,
         rng.normal(size=n_outputs),
@@ -147,6 +149,8 @@ def test_closed_loop_agrees(net, n_steps, include_input, n_exog):
         "initial_output": rng.normal(size=n_outputs),
         "exog": rng.normal(size=(n_steps, n_exog)) if n_exog else None,
         "include_input": include_input,
+        "augment": augment,
+        "clip": None if augment is None else (-3.0, 3.0),  # squares would carry loops away
     }
     compiled, reference = (
         run_closed_loop(net, readout, n_steps, engine=engine, **options)

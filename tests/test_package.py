@@ -164,6 +164,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),
         reservoir.ESNClassifier(10).fit(X, y > y.mean()),
         reservoir.ReservoirTransformer(10).fit(X),
+        reservoir.NVARRegressor().fit(X, y),
     ):
         asked.update(sio.get_untrusted_types(data=sio.dumps(model)))
     assert set(listed) == asked

@@ -7,7 +7,8 @@ from reservoir import ESNRegressor
 from reservoir.building import build_reservoir
 from reservoir.datasets import mackey_glass
 from reservoir.dynamics import step
-from reservoir.dynamics.features import DrivenReservoir, FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.features import DrivenReservoir
 from reservoir.loops.path_loops import log_errors, run_path_loops
 
 pytestmark = pytest.mark.one_engine

@@ -248,6 +248,7 @@ def closed_loop(
     from_output: Array,
     exog: Array,
     coef: Array,
+    squares: Array | None,
     intercept: Array,
     n_fed: int,
     clip: tuple[Array, Array] | None,
@@ -276,6 +277,8 @@ def closed_loop(
     coef, intercept : arrays
         The readout: ``coef`` has n_units columns and, if the readout sees the input too, `n_fed`
         columns for the outputs that are fed back as inputs and n_exog for `exog`.
+    squares : array of shape (n_outputs, n_units) or None
+        The readout's weights of the squares of the states.
     n_fed : int
         How many outputs are fed back as inputs: 0 if they enter through feedback weights.
     clip : (low, high) or None
@@ -297,13 +300,17 @@ def closed_loop(
     fed[:, :n_units] = from_output.T
     reads = aligned((output.size, size), dtype)
     reads[:, :n_units] = coef[:, :n_units]
+    of_squares = aligned((output.size, 0 if squares is None else size), dtype)
+    if squares is not None:
+        of_squares[:, :n_units] = squares
     tail = np.ascontiguousarray(coef[:, n_units:])
     intercept = np.ascontiguousarray(np.broadcast_to(intercept, output.shape))
     bounds = np.empty((2, 0), dtype)
     if clip is not None:
         bounds = np.stack([np.broadcast_to(end, output.shape) for end in clip]).astype(dtype)
     done = _call(
-        "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, tail, intercept, n_fed,
-        bounds, bounded, dtype.type(limit), n_units, W, code, slope_below(dtype), *leaks,
+        "closed_loop", outputs, output.copy(), x, drive, fed, exog, reads, of_squares, tail,
+        intercept, n_fed, bounds, bounded, dtype.type(limit), n_units, W, code, slope_below(dtype),
+        *leaks,
     )  # fmt: skip
     return done, x[0 if done == len(outputs) else 1, :n_units].copy()

@@ -231,8 +231,8 @@ def _within(rows: Any, k: int, n: int, limit: Any) -> bool:
 @kernel
 def closed_loop(
     outputs: Any, output: Any, x: Any, drive: Any, from_output: Any, exog: Any, coef: Any,
-    coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool, limit: Any,
-    n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
+    coef_squares: Any, coef_tail: Any, intercept: Any, n_fed: int, clip: Any, bounded: bool,
+    limit: Any, n_units: int, W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> Any:  # fmt: skip
     """Run a reservoir on its own outputs; return how many steps stayed inside the limit.
 
@@ -240,10 +240,11 @@ def closed_loop(
     run ends early) and working memory for W x. `output`, of shape (n_outputs,), is what the first
     step receives, and is changed. `drive` is the part of the pre-activations that does not depend
     on the outputs, one row per step or one for all. `coef`, of shape (n_outputs, padded size),
-    reads the state; `coef_tail`, of shape (n_outputs, n_fed + n_exog) or without columns, reads the
-    fed-back outputs and the exogenous inputs. `clip`, of shape (2, n_outputs) or without columns,
-    holds the smallest and the largest output that is fed back. The others are described in
-    `reservoir._kernels.closed_loop`.
+    reads the state; `coef_squares`, of the same shape or without columns, the squares of its
+    entries, which are written into the working memory; `coef_tail`, of shape
+    (n_outputs, n_fed + n_exog) or without columns, the fed-back outputs and the exogenous inputs.
+    `clip`, of shape (2, n_outputs) or without columns, holds the smallest and the largest output
+    that is fed back. The others are described in `reservoir._kernels.closed_loop`.
     """
     n_steps, n_outputs = outputs.shape
     state, before, z = x[0], x[1], x[2]
@@ -262,9 +263,14 @@ def closed_loop(
         _update(state, z, leak, keep, n_units)
         if not bounded and not _within(x, 0, n_units, limit):
             return k
-        # the readout: from the state, and from the input where it has coefficients for it
+        # the readout: from the state, its squares and the input, where it has coefficients for them
+        if coef_squares.shape[1] > 0:
+            for i in range(coef_squares.shape[1]):
+                z[i] = state[i] * state[i]
         for j in range(n_outputs):
             value = intercept[j] + dot8(coef, j * coef.shape[1], state, coef.shape[1])
+            if coef_squares.shape[1] > 0:
+                value += dot8(coef_squares, j * coef.shape[1], z, coef_squares.shape[1])
             if coef_tail.shape[1] > 0:
                 for i in range(n_fed):
                     value += coef_tail[j, i] * output[i]

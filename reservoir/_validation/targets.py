@@ -131,7 +131,7 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
     """
     # estimators that can skip such rows, unless every target is fed back into the reservoir
     parameters = estimator.get_params(deep=False)
-    if "missing_targets" in parameters and not np.any(parameters["feedback"]):
+    if "missing_targets" in parameters and not np.any(parameters.get("feedback")):
         return (
             'Use missing_targets="skip", which leaves such rows out of the fit while they drive '
             "the reservoir, or fill y."

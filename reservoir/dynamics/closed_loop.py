@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,6 +14,7 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
+from reservoir.dynamics.augment import augmented_width, split_augmented, write_augmented
 from reservoir.dynamics.engines import code_of, uses_kernels
 from reservoir.dynamics.open_loop import as_series, block_rows
 from reservoir.dynamics.reference import recurrence
@@ -29,6 +30,7 @@ def run_closed_loop(
     initial_output: ArrayLike | None = None,
     exog: ArrayLike | None = None,
     include_input: bool = False,
+    augment: Any = None,
     clip: tuple[ArrayLike, ArrayLike] | None = None,
     return_steps: bool = False,
     engine: str = "auto",
@@ -44,9 +46,9 @@ def run_closed_loop(
     reservoir : Reservoir
     readout : (coef, intercept) or callable
         ``y[k] = coef @ features + intercept``, coef of shape (n_outputs, n_units [+ n_features]);
-        or ``readout(features) -> (n_outputs,)``. The features are the state, then the input if
-        `include_input`. A callable must neither keep nor change the array that it receives, which
-        is reused for every step.
+        or ``readout(features) -> (n_outputs,)``. The features are the state, or what `augment`
+        makes of it, then the input if `include_input`. A callable must neither keep nor change the
+        array that it receives, which is reused for every step.
     n_steps : int
         Number of steps; 0 returns no rows.
     initial_state : array of shape (n_units,), optional
@@ -57,6 +59,10 @@ def run_closed_loop(
         Exogenous inputs, row k enters with the step that yields y[k].
     include_input : bool, default=False
         Whether the features hold the input behind the state.
+    augment : {"square", "even_square"} or callable, optional
+        What the features hold in the place of the state x: "square" [x, x^2]; "even_square" x with
+        the entries of even index squared; a function what it returns for states, (n_rows, n_units),
+        with a row for each row.
     clip : (low, high), optional
         Bounds, numbers or arrays of shape (n_outputs,), to which outputs are clipped where they are
         fed back; the outputs that are returned are not clipped. The inputs of a reservoir whose
@@ -64,7 +70,7 @@ def run_closed_loop(
     return_steps : bool, default=False
         Whether to also return `n_sound`, in place of the warning of a loop that diverged.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. With a readout that is a function "auto" takes NumPy.
+        As in `run`. With a readout or an `augment` that is a function "auto" takes NumPy.
 
     Returns
     -------
@@ -78,7 +84,8 @@ def run_closed_loop(
     ------
     ValueError
         If the shapes of readout, exog and reservoir disagree, or bounds of `clip` are crossed; if
-        the sum that a unit receives has infinite terms of both signs, as in `run`.
+        the sum that a unit receives has infinite terms of both signs, as in `run`; if `augment` is
+        not known, or returns another shape than it must.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -102,35 +109,33 @@ def run_closed_loop(
     n_steps = check_count("n_steps", n_steps, minimum=0)
     dtype = reservoir.dtype
     exog, n_outputs = _read_exog(reservoir, exog, n_steps)
-    # what the readout sees: the state first, then room for the input
-    features = np.zeros(reservoir.n_units + (reservoir.n_features if include_input else 0), dtype)
+    state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
-        features[: reservoir.n_units] = as_vector(
-            "initial_state", initial_state, reservoir.n_units, dtype
-        )
+        state[:] = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
+    seen = _Seen.by_readout(reservoir, state, augment, include_input=include_input)
     # what the first step receives, and the bounds of what is fed back
     output = np.zeros(n_outputs, dtype)
     if initial_output is not None:
         output = as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = as_limits(clip, n_outputs, dtype)
-    state = features[: reservoir.n_units]
     # sums that overflow depend on the order of their terms; outputs may grow to the loop's limit
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
         loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
     )
     # kernels know linear readouts only, and leave sums that may overflow to NumPy
-    compiled = uses_kernels(reservoir, n_steps, "numpy" if callable(readout) else engine)
+    in_python = callable(readout) or callable(augment)
+    compiled = uses_kernels(reservoir, n_steps, "numpy" if in_python else engine)
     with np.errstate(over="ignore", invalid="ignore"):
         if compiled and not extreme and code_of(reservoir) is not None:
-            ridge = _as_coefficients(readout, n_outputs, features)
+            ridge = _as_coefficients(readout, n_outputs, seen.features)
             outputs, state, n_sound = _compiled_loop(
-                reservoir, ridge, state, output, exog, n_fed, limits
+                reservoir, ridge, augment, state, output, exog, n_fed, limits
             )
         else:
-            say = readout if callable(readout) else _linear(readout, n_outputs, features)
+            say = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
             outputs, state, n_sound = _loop(
-                reservoir, say, features, output, exog, n_fed, limits, extreme
+                reservoir, say, seen, output, exog, n_fed, limits, extreme
             )
     if return_steps:
         return outputs, state, n_sound
@@ -160,6 +165,37 @@ def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, in
     if len(exog) != n_steps:
         raise ValueError(f"exog has {len(exog)} rows; n_steps={n_steps} needs as many.")
     return exog, n_outputs
+
+
+class _Seen(NamedTuple):
+    """The state, and what a readout sees of it.
+
+    Attributes
+    ----------
+    state : array of shape (n_units,)
+    features : array of shape (n_seen [+ n_features],)
+        The state itself, or room for what `augment` makes of it; then room for the input.
+    n_seen : int
+    augment : None, str or callable
+    """
+
+    state: Array
+    features: Array
+    n_seen: int
+    augment: Any
+
+    @classmethod
+    def by_readout(
+        cls, reservoir: Reservoir, state: Array, augment: Any, *, include_input: bool
+    ) -> _Seen:
+        """Return a state, which is copied, with room for what a readout sees of it."""
+        with np.errstate(all="ignore"):  # of the initial state, which no readout sees
+            n_seen = augmented_width(augment, state[None], check=False)
+        features = np.zeros(n_seen + (reservoir.n_features if include_input else 0), state.dtype)
+        if augment is not None:
+            return cls(state.copy(), features, n_seen, augment)
+        features[:n_seen] = state
+        return cls(features[:n_seen], features, n_seen, None)
 
 
 def _linear(readout: Any, n_outputs: int, features: Array) -> Callable[[Array], Array]:
@@ -244,6 +280,7 @@ def warn_of_divergence(step: int, limit: float) -> None:
 def _compiled_loop(
     reservoir: Reservoir,
     ridge: tuple[Array, Array],
+    augment: str | None,
     state: Array,
     output: Array,
     exog: Array,
@@ -256,6 +293,7 @@ def _compiled_loop(
     exogenous inputs, so that their products with the weights need not be stored for all steps.
     """
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
+    coef, squares = split_augmented(augment, ridge[0], reservoir.n_units)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
@@ -271,7 +309,8 @@ def _compiled_loop(
             drive=drive,
             from_output=from_output,
             exog=given,
-            coef=ridge[0],
+            coef=coef,
+            squares=squares,
             intercept=ridge[1],
             n_fed=n_fed,
             clip=limits,
@@ -292,7 +331,7 @@ def _compiled_loop(
 def _loop(
     reservoir: Reservoir,
     readout: Callable[[Array], Array],
-    features: Array,
+    seen: _Seen,
     output: Array,
     exog: Array,
     n_fed: int,
@@ -305,8 +344,8 @@ def _loop(
     ----------
     reservoir : Reservoir
     readout : callable, ``readout(features) -> (n_outputs,)``
-    features : array of shape (n_units,) or (n_units + n_features,)
-        The initial state, and room for the input if the readout sees it; written in place.
+    seen : _Seen
+        The initial state and room for the features; written in place.
     output : array of shape (n_outputs,)
         What the first step receives.
     exog : array of shape (n_steps, n_exog)
@@ -326,7 +365,7 @@ def _loop(
         How many steps stayed finite.
     """
     n_units, n_outputs = reservoir.n_units, output.size
-    state, tail = features[:n_units], features[n_units:]
+    state, features, tail = seen.state, seen.features, seen.features[seen.n_seen :]
     from_output, from_exog = _weights_of_loop(reservoir, n_outputs, n_fed)
     add_recurrence = recurrence(reservoir._product_W)
     activation = get_activation(reservoir.activation)
@@ -352,6 +391,8 @@ def _loop(
         state *= keep
         state += z
         # the readout, from the new state and the input that led to it
+        if seen.augment is not None:
+            write_augmented(seen.augment, state[None], features[None, : seen.n_seen], check=False)
         if tail.size:
             tail[:n_fed], tail[n_fed:] = fed[:n_fed], row
         # a readout may map states beyond the limit to finite outputs, so they are checked as well

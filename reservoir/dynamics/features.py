@@ -1,251 +1,26 @@
-"""Sources of features: what turns rows of input into what a readout sees, and keeps a state."""
+"""A reservoir as a source of features: its states, or what is made of them, and the inputs."""
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import caller_level
 from reservoir.dynamics._many import iter_many, run_many
+from reservoir.dynamics.augment import AUGMENTS, augmented_width, check_augment, write_augmented
 from reservoir.dynamics.closed_loop import run_closed_loop
 from reservoir.dynamics.engines import engine_for
-from reservoir.dynamics.open_loop import block_rows, iter_states
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.open_loop import block_rows, iter_states, run
 from reservoir.dynamics.reference import step_many
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Activity
 
-_STEADY_STEPS = 10_000
-
-
-class FeatureSource(ABC):
-    """Turns rows of input into rows of features, from a state that it leaves at the end.
-
-    `Reservoir` is the first of them, by way of `DrivenReservoir`. An estimator asks no more of a
-    source than what stands here, so that lags of the input, several layers or both directions of
-    time are classes beside that one; `reservoir.estimators.esn` lists those that it can build.
-    A source is data: arrays and plain objects that can be saved, and nothing that a run changes.
-
-    Attributes
-    ----------
-    n_features : int
-        Columns of the input.
-    width : int
-        Columns of the features.
-    state_size : int
-        Numbers that a state holds.
-    n_fed_back : int
-        Outputs that come back into the source, one step late; 0 for none.
-    dtype : numpy.dtype
-        Of features and states.
-    """
-
-    n_features: Any
-    width: Any
-    state_size: Any
-    dtype: Any
-    n_fed_back: Any = 0
-
-    @abstractmethod
-    def iter_features(
-        self,
-        rows: Array,
-        state: Array,
-        *,
-        teacher: Array | None = None,
-        noise: float = 0.0,
-        generator: np.random.Generator | None = None,
-        engine: str = "auto",
-    ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block.
-
-        Parameters
-        ----------
-        rows : array of shape (n_samples, n_features)
-        state : array of shape (state_size,)
-            The state before the first row.
-        teacher : array of shape (n_samples, n_fed_back), optional
-            What each step receives of the outputs, where they are fed back.
-        noise : float, default=0.0
-            Standard deviation of Gaussian noise on the state, from `generator`.
-        generator : numpy.random.Generator, optional
-        engine : {"auto", "numpy", "numba"}, default="auto"
-
-        Yields
-        ------
-        start : int
-            The row that the block begins with.
-        features : array of shape (n_rows, width)
-            In memory that is used again, and that may be changed: copy what you keep.
-        state : array of shape (state_size,)
-            The state behind the block, to be kept.
-        """
-
-    def iter_many_features(
-        self,
-        series: Sequence[Array],
-        states: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-    ) -> Iterator[tuple[int, int, Array, Array]]:
-        """Run over several sequences; the blocks of one come in order.
-
-        Parameters
-        ----------
-        series : sequence of arrays of shape (n_samples, n_features)
-        states : sequence of arrays of shape (state_size,)
-        teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
-        engine : str, default="auto"
-
-        Yields
-        ------
-        index : int
-            Which sequence the block belongs to.
-        start, features, state
-            As `iter_features`.
-        """
-        for index, (rows, state) in enumerate(zip(series, states, strict=True)):
-            teacher = None if teachers is None else teachers[index]
-            for block in self.iter_features(rows, state, teacher=teacher, engine=engine):
-                yield index, *block
-
-    def advance(
-        self, states: Array, inputs: Array, teachers: Array | None = None
-    ) -> tuple[Array, Array]:
-        """Take one step of many runs side by side.
-
-        Parameters
-        ----------
-        states : array of shape (n_runs, state_size)
-        inputs : array of shape (n_runs, n_features)
-        teachers : array of shape (n_runs, n_fed_back), optional
-            What each run receives of the outputs, where they are fed back.
-
-        Returns
-        -------
-        features : array of shape (n_runs, width)
-        states : array of shape (n_runs, state_size)
-            New arrays.
-        """
-        rows = np.empty((len(states), self.width), self.dtype)
-        after = np.empty((len(states), self.state_size), self.dtype)
-        for k, state in enumerate(states):
-            teacher = None if teachers is None else teachers[k : k + 1]
-            for _, features, end in self.iter_features(inputs[k : k + 1], state, teacher=teacher):
-                rows[k], after[k] = features[0], end
-        return rows, after
-
-    def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the state that a constant input leads to from zero; zeros if there is none.
-
-        Parameters
-        ----------
-        row : array of shape (n_features,)
-        quiet : bool, default=False
-            Whether a state that is not found goes without a warning.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If no state came to rest.
-        """
-        tolerance = 50 * np.finfo(self.dtype).eps
-        state, constant = np.zeros(self.state_size, self.dtype), np.tile(row, (100, 1))
-        teacher = np.zeros((100, self.n_fed_back)) if self.n_fed_back else None
-        for _ in range(_STEADY_STEPS // len(constant)):
-            try:
-                state, last = self._last_two(constant, state, teacher)
-            except ValueError:  # an unbounded activation ran away
-                break
-            if np.abs(last - state).max() <= tolerance * max(1.0, np.abs(last).max()):
-                return last
-            state = last
-        if not quiet:
-            warnings.warn(
-                f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of '
-                "the first row; starting from zeros. A smaller spectral radius makes one more "
-                "likely.",
-                ConvergenceWarning,
-                stacklevel=caller_level(),
-            )
-        return np.zeros(self.state_size, self.dtype)
-
-    def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
-        """Return the last state but one of a run, and the last one."""
-        for part in (slice(None, -1), slice(-1, None)):
-            before, given = state, None if teacher is None else teacher[part]
-            for _, _, end in self.iter_features(rows[part], state, teacher=given):
-                state = end
-        return before, state
-
-    def run_loop(
-        self,
-        readout: Any,
-        n_steps: int,
-        *,
-        initial_state: Array,
-        initial_output: Array,
-        exog: Array | None = None,
-        clip: Any = None,
-        engine: str = "auto",
-    ) -> tuple[Array, Array, int]:
-        """Run on own outputs, as `run_closed_loop` does with ``return_steps=True``.
-
-        A source that outputs cannot be led back into leaves this as it is, and is refused by name.
-        """
-        self.refuse_loop()
-
-    def refuse_loop(self) -> NoReturn:
-        """Refuse to run on own outputs."""
-        raise ValueError(
-            f"{type(self).__name__} has no closed loop: it cannot run on its own outputs. Use "
-            "predict, or features that a loop is known for, such as those of a Reservoir."
-        )
-
-    def states(
-        self,
-        series: Sequence[Array],
-        starts: Sequence[Array],
-        *,
-        teachers: Sequence[Array] | None = None,
-        engine: str = "auto",
-    ) -> list[Array]:
-        """Return what users are shown of a run: all features, where there are no units.
-
-        Parameters
-        ----------
-        series, teachers, engine
-            As in `iter_many_features`.
-        starts : sequence of arrays of shape (state_size,)
-        """
-        rows = [np.empty((len(X), self.width), self.dtype) for X in series]
-        blocks = self.iter_many_features(series, starts, teachers=teachers, engine=engine)
-        for index, start, features, _ in blocks:
-            rows[index][start : start + len(features)] = features
-        return rows
-
-    def input_column(self, column: int) -> int | None:
-        """Return which column of the input a column of the features is; None if it is none."""
-        return None
-
-    def engine_for(self, n_steps: int) -> str:
-        """Return what is to step a source that so many rows are for."""
-        return "auto"
-
-    def activity(self) -> Activity | None:
-        """Return an empty record of what units do, where they have bounds to stand still at."""
-        return None
-
-    def watch(self, activity: Activity, skip: int, features: Array, before: Array) -> None:  # noqa: B027
-        """Add a block of features from row `skip` on, and the state before it, to the record."""
+_TRIED = 10  # rows of input on which a function of states is tried
 
 
 @saved
@@ -258,10 +33,37 @@ class DrivenReservoir(FeatureSource):
     reservoir : Reservoir
     include_input : bool, default=False
         Whether the features hold the input behind the state.
+    augment : {"square", "even_square"} or callable, optional
+        What the features hold in the place of states: an entry of `AUGMENTS`, or a function.
+    n_augmented : int, optional
+        How many columns a function makes of states.
     """
 
     reservoir: Reservoir
     include_input: bool = False
+    augment: Any = None
+    n_augmented: int | None = None
+
+    @classmethod
+    def seen_through(
+        cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool
+    ) -> DrivenReservoir:
+        """Return the source whose states are seen through `augment`, tried on rows of input.
+
+        Parameters
+        ----------
+        augment : None, str or callable
+        reservoir : Reservoir
+        rows : array of shape (n_samples, n_features)
+        include_input : bool
+        """
+        check_augment(augment)
+        if not callable(augment):
+            return cls(reservoir, include_input, augment)
+        rows = rows[:_TRIED]
+        received = np.zeros((len(rows), reservoir.n_outputs)) if reservoir.n_outputs else None
+        states = run(reservoir, rows, feedback=received, engine="numpy")
+        return cls(reservoir, include_input, augment, augmented_width(augment, states))
 
     @property
     def n_features(self) -> int:
@@ -271,7 +73,14 @@ class DrivenReservoir(FeatureSource):
     @property
     def width(self) -> int:
         """Columns of the features."""
-        return self.reservoir.n_units + (self.n_features if self.include_input else 0)
+        return self._n_seen + (self.n_features if self.include_input else 0)
+
+    @property
+    def _n_seen(self) -> int:
+        """Columns of the features that come of states; the inputs stand behind them."""
+        if isinstance(self.augment, str):
+            return AUGMENTS[self.augment].width(self.reservoir.n_units)
+        return self.reservoir.n_units if self.n_augmented is None else self.n_augmented
 
     @property
     def state_size(self) -> int:
@@ -297,10 +106,16 @@ class DrivenReservoir(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        n_units = self.reservoir.n_units
-        buffer = np.empty((block_rows(n_units, len(rows)), self.width), self.dtype)
+        n_units, n_seen = self.reservoir.n_units, self._n_seen
+        plain = self.augment is None
+        n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
+        # states are written where the readout sees them, or on their way there
+        buffer = np.empty((n_rows, self.width), self.dtype)
+        before = state
         for start, states in iter_states(
             self.reservoir,
             rows,
@@ -308,12 +123,18 @@ class DrivenReservoir(FeatureSource):
             feedback=teacher,
             noise=noise,
             generator=generator,
-            buffer=buffer,
+            buffer=buffer if plain else np.empty((n_rows, n_units), self.dtype),
             engine=engine,
         ):
+            after = states[-1].copy()
+            if activity is not None:
+                self.watch(activity, skip - start, states, before)
+                before = after
             features = buffer[: len(states)]
-            features[:, n_units:] = rows[start : start + len(states), : self.width - n_units]
-            yield start, features, states[-1].copy()
+            if not plain:
+                write_augmented(self.augment, states, features[:, :n_seen])
+            features[:, n_seen:] = rows[start : start + len(states), : self.width - n_seen]
+            yield start, features, after
 
     def iter_many_features(
         self,
@@ -322,8 +143,11 @@ class DrivenReservoir(FeatureSource):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side: W is read once for all of them."""
+        before = list(states)
         for index, start, block in iter_many(
             self.reservoir,
             series,
@@ -331,10 +155,21 @@ class DrivenReservoir(FeatureSource):
             feedback=teachers,
             engine=engine,
         ):
-            features = block
-            if self.include_input:
-                features = np.hstack([block, series[index][start : start + len(block)]])
-            yield index, start, features, block[-1].copy()
+            after = block[-1].copy()
+            if activity is not None:
+                skip = 0 if skips is None else skips[index]
+                self.watch(activity, skip - start, block, before[index])
+                before[index] = after
+            yield index, start, self._seen(block, series[index][start : start + len(block)]), after
+
+    def _seen(self, states: Array, inputs: Array, *, check: bool = True) -> Array:
+        """Return the features of rows of states, in new memory unless they are the states."""
+        if self.augment is None:
+            return np.hstack([states, inputs]) if self.include_input else states
+        features = np.empty((len(states), self.width), self.dtype)
+        write_augmented(self.augment, states, features[:, : self._n_seen], check=check)
+        features[:, self._n_seen :] = inputs[:, : self.width - self._n_seen]
+        return features
 
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
@@ -342,7 +177,7 @@ class DrivenReservoir(FeatureSource):
         """Take one step of many runs side by side: one product with W for all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
-        return np.hstack([after, inputs]) if self.include_input else after, after
+        return self._seen(after, inputs, check=False), after
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
         blocks = iter_states(self.reservoir, rows, initial_state=state, feedback=teacher)
@@ -369,6 +204,7 @@ class DrivenReservoir(FeatureSource):
             initial_output=initial_output,
             exog=exog,
             include_input=self.include_input,
+            augment=self.augment,
             clip=clip,
             return_steps=True,
             engine=engine,
@@ -393,7 +229,16 @@ class DrivenReservoir(FeatureSource):
 
     def input_column(self, column: int) -> int | None:
         """Return which column of the input stands behind the states there."""
-        return column - self.reservoir.n_units if column >= self.reservoir.n_units else None
+        return column - self._n_seen if column >= self._n_seen else None
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
+        if callable(self.augment):
+            what = f"what augment makes of the states overflow, first those of column {column}"
+        else:
+            what = f"the states overflow, first those of unit {column % self.state_size}"
+        return f"The squares of {what}", remedy
 
     def engine_for(self, n_steps: int) -> str:
         """Return who steps: compiled kernels where they are worth it."""
@@ -403,7 +248,6 @@ class DrivenReservoir(FeatureSource):
         """Return an empty record of what the units do."""
         return Activity.of_nothing(self.reservoir.n_units)
 
-    def watch(self, activity: Activity, skip: int, features: Array, before: Array) -> None:
-        """Add the states of a block to the record."""
-        states = features[:, : self.reservoir.n_units]
+    def watch(self, activity: Activity, skip: int, states: Array, before: Array) -> None:
+        """Add a block of states from row `skip` on, and the state before it, to the record."""
         activity.add_behind(skip, states, before, self.reservoir.leak_rate)

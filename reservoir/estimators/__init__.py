@@ -6,7 +6,12 @@ share is beside: `_parameters` (each written once), `_progress` (where an estima
 data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and predict).
 """
 
-from reservoir.estimators.esn import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir.estimators.esn import (
+    ESNClassifier,
+    ESNRegressor,
+    NVARRegressor,
+    ReservoirTransformer,
+)
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
 from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
@@ -17,6 +22,7 @@ __all__ = [
     "ESNClassifier",
     "ESNForecaster",
     "ESNRegressor",
+    "NVARRegressor",
     "RNNClassifier",
     "RNNRegressor",
     "ReservoirTransformer",

@@ -83,6 +83,11 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
         """Return the state behind rows that are run over as in training."""
         return self._outputs(Sequences((rows,), "table"), state)[1][0]
 
+    def _starts_of_training(self, sequences: Sequences) -> list[Array]:
+        """Return the state before each sequence where nothing came before, as in training."""
+        last = isinstance(self.initial_state, str) and self.initial_state == "last"
+        return self._start_states("zeros" if last else self.initial_state, sequences)
+
     def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
         """Return what the training rows lead to under other penalties; None if it is not known."""
         return None
@@ -277,15 +282,16 @@ class NetworkForecaster:
     ) -> list[Array]:
         """Return the state before each place, (sequence, row), of a run as in training."""
         estimator = self._estimator
-        spec = estimator.initial_state if anew else None
-        if isinstance(spec, str) and spec == "last":
-            spec = "zeros"  # nothing came before
+        if anew:
+            starts = estimator._starts_of_training(sequences)
+        else:
+            starts = estimator._start_states(None, sequences)
 
         def listen(i: int, begin: int, end: int, state: Array) -> Array:
             taught = None if targets is None else targets[i][begin:end]
             return estimator._listen(sequences.arrays[i][begin:end], taught, state)
 
-        return states_before(places, estimator._start_states(spec, sequences), listen)
+        return states_before(places, starts, listen)
 
     def _find_ids(self) -> int | None:
         """Return where the ids stand in X."""

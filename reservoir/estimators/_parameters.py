@@ -2,7 +2,8 @@
 
 An estimator is a dataclass, and its parameters are fields that it inherits: `ReservoirParameters`
 for what describes a reservoir, `SequenceParameters` for what every estimator of sequences has,
-`LearnerParameters` and `LabelParameters` for those that learn outputs and labels, and its own.
+`LearnerParameters` and `LabelParameters` for those that learn outputs and labels, `InputParameters`
+where a readout sees states, `DrawnParameters` where weights are drawn, and its own.
 `documented` puts the descriptions into the docstring, `check_parameters` runs the checks.
 """
 
@@ -201,6 +202,12 @@ class SequenceParameters:
         '{"float64", "float32"}',
         """Of states and outputs. Gram matrices are float64 in either case.""",
     )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DrawnParameters:
+    """What every estimator has that draws weights."""
+
     random_state: Any = parameter(
         None,
         "int, Generator, RandomState or None",
@@ -210,8 +217,8 @@ class SequenceParameters:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class LearnerParameters:
-    """What every estimator has that learns outputs."""
+class InputParameters:
+    """What every estimator has whose readout sees states."""
 
     include_input: bool = parameter(
         True,
@@ -219,6 +226,12 @@ class LearnerParameters:
         """Whether the readout sees the input beside the states.""",
         check_switch,
     )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class LearnerParameters:
+    """What every estimator has that learns outputs."""
+
     verbose: int = parameter(
         0,
         "int",

@@ -161,6 +161,7 @@ class Progress:
         *,
         last: Array | None,
         steady: Callable[..., Array],
+        fresh: Callable[[Array], Array] | None = None,
     ) -> list[Array]:
         """Return the state before each sequence.
 
@@ -171,9 +172,13 @@ class Progress:
         sequences : Sequences
         shape : StateShape
         last : array of shape (n_units + n_fed_back,) or None
-            What "last" stands for if there is one sequence that follows training; None for zeros.
+            What "last" stands for if there is one sequence that follows training; else, and where
+            this is None, it stands for a fresh state.
         steady : callable
             ``steady(row, quiet=False)`` is the state that a constant input leads to.
+        fresh : callable, optional
+            ``fresh(row)`` is the state before the first row of a sequence that follows nothing;
+            zeros by default.
         """
         if not isinstance(spec, str):
             return _given_states(spec, len(sequences), shape)
@@ -181,13 +186,14 @@ class Progress:
         states = [np.zeros(shape.width, shape.dtype) for _ in range(len(sequences))]
         if spec == "last" and last is not None and len(sequences) == 1:
             gap = gap_before(self.ended, sequences)
-            if gap is None:
+            if gap is None or not shape.width:  # where nothing is remembered nothing is missed
                 return [last]
             states[0][: shape.n_units] = steady(sequences.arrays[0][0], quiet=True)
             _warn_of_restart(gap, from_zeros=not states[0].any())
-        elif spec == "steady":
+        elif spec == "steady" or (spec == "last" and fresh is not None):
+            before = steady if spec == "steady" else fresh
             for state, X in zip(states, sequences.arrays, strict=True):
-                state[: shape.n_units] = steady(X[0])
+                state[: shape.n_units] = before(X[0])  # type: ignore[misc]
         return states
 
 

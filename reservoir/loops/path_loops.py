@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
 
 _HUGE = 1e30  # what is lost stays finite, in float32 too
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
 
 
 @saved

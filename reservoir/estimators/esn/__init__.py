@@ -1,11 +1,12 @@
-"""Echo state networks as estimators: a fixed source of features under a readout that is learned.
+"""Echo state networks and their kin: a fixed source of features under a readout that is learned.
 
-`_echo_state` is what they share, `sources` lists what a source of features may be, `_learning`
-takes sequences to a readout in batches.
+`_source_estimator` is what they share, `_echo_state` what those with a reservoir share. `sources`
+lists what a source of features may be, `_learning` takes sequences to a readout in batches.
 """
 
 from reservoir.estimators.esn.esn_classifier import ESNClassifier
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
+from reservoir.estimators.esn.nvar_regressor import NVARRegressor
 from reservoir.estimators.esn.transformer import ReservoirTransformer
 
-__all__ = ["ESNClassifier", "ESNRegressor", "ReservoirTransformer"]
+__all__ = ["ESNClassifier", "ESNRegressor", "NVARRegressor", "ReservoirTransformer"]

@@ -2,7 +2,8 @@
 
 FITTED = """
 coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
-    Weights of the built-in readout: states first, then inputs.
+    Weights of the built-in readout: states first, then inputs. With `augment` the weights of what
+    it makes of the states stand in the place of the first n_units.
 intercept_ : float or array of shape (n_outputs,)
 alpha_ : float or array of shape (n_outputs,)
     The penalty used.

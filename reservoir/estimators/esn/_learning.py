@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
 from reservoir._validation import SumError
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Activity
 from reservoir.estimators._reporting import progress
 from reservoir.readouts.contract import Outputs, Readout
@@ -67,29 +67,36 @@ def learn(
     """Run jobs and hand their rows to a readout."""
     gathered = readout.begin(source.width, jobs[0].Y.shape[1])
     activity = source.activity()
-    before = [job.state for job in jobs]
+    ends = [job.state for job in jobs]
     together = len(jobs) > 1 and noise == 0 and not readout.ordered
     rows = _Gathering(gathered, source, jobs[0]) if together else _Passing(gathered)
-    blocks = (
-        _together(source, jobs, engine) if together else _one_by_one(source, jobs, noise, engine)
-    )
+    if together:
+        blocks = _together(source, jobs, engine, activity)
+    else:
+        blocks = _one_by_one(source, jobs, noise, engine, activity)
     with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
         for index, start, features, state in blocks:
-            job = jobs[index]
-            if activity is not None:
-                source.watch(activity, job.skip - start, features, before[index])
-            before[index] = state
-            rows.add(job, start, features)
+            ends[index] = state
+            rows.add(jobs[index], start, features)
         rows.finish()
-    return Learned(gathered, before[-1], jobs[-1].generator, activity)
+    return Learned(gathered, ends[-1], jobs[-1].generator, activity)
 
 
 Blocks = Iterator[tuple[int, int, Array, Array]]
 
 
-def _one_by_one(source: FeatureSource, jobs: list[Job], noise: float, engine: str) -> Blocks:
+def _one_by_one(
+    source: FeatureSource,
+    jobs: list[Job],
+    noise: float,
+    engine: str,
+    activity: Activity | None,
+) -> Blocks:
     """Yield the blocks of one sequence after the other."""
     for index, job in enumerate(jobs):
+        watched: dict[str, Any] = {}
+        if activity is not None:
+            watched = {"activity": activity, "skip": job.skip}
         for block in source.iter_features(
             job.X,
             job.state,
@@ -97,17 +104,23 @@ def _one_by_one(source: FeatureSource, jobs: list[Job], noise: float, engine: st
             noise=noise,
             generator=job.generator,
             engine=engine,
+            **watched,
         ):
             yield index, *block
 
 
-def _together(source: FeatureSource, jobs: list[Job], engine: str) -> Blocks:
+def _together(
+    source: FeatureSource, jobs: list[Job], engine: str, activity: Activity | None
+) -> Blocks:
     """Yield the blocks of sequences that run side by side."""
+    skips = [job.skip for job in jobs]
+    watched: dict[str, Any] = {} if activity is None else {"activity": activity, "skips": skips}
     return source.iter_many_features(
         [job.X for job in jobs],
         [job.state for job in jobs],
         teachers=[_teacher(source, job) for job in jobs] if source.n_fed_back else None,
         engine=engine,
+        **watched,
     )
 
 
@@ -306,8 +319,7 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
             what = f"The squares of y overflow in column {column}"
             remedy = "Scale y (TransformedTargetRegressor)."
         elif of_input is None:
-            what = f"The squares of the states overflow, first those of unit {column}"
-            remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
+            what, remedy = source.overflow_of(column)
         else:
             what = f"The squares of X overflow in column {of_input}"
             what += "" if sequence_column is None else " (the id column not counted)"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.stability import transient_length
 
 

@@ -15,6 +15,7 @@ from reservoir._validation import (
     check_penalties,
     check_switch,
 )
+from reservoir.dynamics.augment import check_augment
 from reservoir.estimators._parameters import parameter
 from reservoir.readouts.ridge import SOLVERS
 from reservoir.readouts.selection import SELECTIONS
@@ -30,7 +31,7 @@ def _check_alpha(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReadoutParameters:
-    """What describes a readout, how it is learned, and what comes back from it."""
+    """What describes a readout, and how it is learned."""
 
     alpha: Any = parameter(
         1e-06,
@@ -71,7 +72,7 @@ class ReadoutParameters:
     readout: Any = parameter(
         None,
         "scikit-learn estimator",
-        """Replaces the built-in ridge; `alpha` is then unused and the states are stored.""",
+        """Replaces the built-in ridge; `alpha` is then unused and the features are stored.""",
     )
     fit_intercept: bool = parameter(
         True,
@@ -86,6 +87,31 @@ class ReadoutParameters:
         still remember the initial state. "auto" is ``min(100, n_samples // 10)``; "measured":
         as many as it takes states from different starts to agree
         (`reservoir.stability.transient_length`).""",
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int",
+        """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
+        lambda name, value: check_n_jobs(value),
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class DrivenParameters:
+    """What a readout sees of a reservoir, and what comes back into it from the readout."""
+
+    augment: Any = parameter(
+        None,
+        '{"square", "even_square"} or callable',
+        """What the readout sees in the place of the states x. "square": ``[x, x^2]``, twice as many
+        columns; a readout of tanh units then has even functions as well, and learns from short
+        series. "even_square": the states of units of even index, counted from 0, are replaced by
+        their squares, which costs nothing: one half of the units, as Pathak, Lu, Hunt, Girvan and
+        Ott do ("Using machine learning to replicate chaotic attractors and calculate Lyapunov
+        exponents from data", Chaos 27, 121102, 2017). A function gets states, (n_rows, n_units),
+        and returns an array of any width with a row for each row, which must not depend on the
+        other rows. Inputs (`include_input`) stand behind.""",
+        lambda name, value: check_augment(value),
     )
     feedback: bool = parameter(
         False,
@@ -105,10 +131,4 @@ class ReadoutParameters:
         """Standard deviation of Gaussian noise on the states, in fit only: makes a network that
         runs on its own outputs robust.""",
         partial(check_number, low=0.0),
-    )
-    n_jobs: int | None = parameter(
-        None,
-        "int",
-        """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
-        lambda name, value: check_n_jobs(value),
     )

@@ -12,7 +12,9 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
-from reservoir.dynamics.features import DrivenReservoir, FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.estimators._base import read_dtype
 from reservoir.stability import Certificate, certify, drive_range
 
@@ -72,8 +74,30 @@ def reservoir_source(
     repeatable = isinstance(estimator.random_state, Integral)
     n_features = rows[0].shape[1]
     built = recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
-    source = DrivenReservoir(built, bool(getattr(estimator, "include_input", False)))
+    source = DrivenReservoir.seen_through(
+        getattr(estimator, "augment", None),
+        built,
+        rows[0],
+        include_input=bool(getattr(estimator, "include_input", False)),
+    )
     return source, None if ranges is None else ranges.certify(built)
+
+
+def polynomials_source(
+    estimator: Any,
+    rows: Sequence[Array],
+    targets: Sequence[Array] | None,
+    generator: np.random.Generator,
+) -> tuple[LaggedPolynomials, None]:
+    """Return the polynomials that an estimator's parameters describe."""
+    source = LaggedPolynomials.for_inputs(
+        rows,
+        n_lags=estimator.n_lags,
+        skip=estimator.skip,
+        degree=estimator.degree,
+        basis=estimator.basis,
+    )
+    return source, None
 
 
 Builder = Callable[..., tuple[FeatureSource, Certificate | None]]
@@ -81,4 +105,7 @@ Builder = Callable[..., tuple[FeatureSource, Certificate | None]]
 #: Kind of source -> ``build(estimator, rows, targets, generator)``, what makes it from an
 #: estimator's parameters and the training data (`targets`: None if outputs are not fed back), with
 #: a certificate or None. An estimator says which kind it wants by its attribute `_source_kind`.
-SOURCES: dict[str, Builder] = {"reservoir": reservoir_source}
+SOURCES: dict[str, Builder] = {
+    "reservoir": reservoir_source,
+    "lagged_polynomials": polynomials_source,
+}

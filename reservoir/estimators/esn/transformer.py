@@ -22,6 +22,7 @@ from reservoir.dynamics import run_many
 from reservoir.dynamics.saturation import warn_of_saturation
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._parameters import (
+    DrawnParameters,
     ReservoirParameters,
     SequenceParameters,
     changed,
@@ -40,6 +41,7 @@ class ReservoirTransformer(
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     SequenceParameters,
+    DrawnParameters,
     BaseEstimator,
     ReservoirParameters,
 ):

@@ -34,7 +34,8 @@ def forecast(
 
     Parameters
     ----------
-    model : fitted ESNRegressor or RNNRegressor, Pipeline, TransformedTargetRegressor or search
+    model : fitted ESNRegressor, NVARRegressor or RNNRegressor, or what holds one: Pipeline,
+        TransformedTargetRegressor or search
     n_steps : int
         Rows to forecast.
     context : array of shape (n_context, n_features), optional

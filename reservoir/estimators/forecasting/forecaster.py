@@ -104,6 +104,6 @@ class Forecaster(Protocol):
 def forecaster_of(model: Any) -> Forecaster:
     """Return what forecasts ask of a fitted estimator; refuse what is no such estimator."""
     raise TypeError(
-        "forecast needs a fitted ESNRegressor or RNNRegressor, or a Pipeline, "
+        "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "
         f"TransformedTargetRegressor or search that ends in one; got {type(model).__name__}."
     )

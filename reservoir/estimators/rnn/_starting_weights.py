@@ -274,6 +274,12 @@ def network_of(esn: Any) -> Network:
     reservoir = esn.reservoir_
     if reservoir.W_fb is not None:
         raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
+    augment = getattr(esn._source, "augment", None)
+    if augment is not None:
+        raise ValueError(
+            f"A network with augment={augment!r} cannot be trained as a recurrent network, whose "
+            "readout sees states and inputs alone. Use augment=None."
+        )
     activation = get_activation(reservoir.activation)
     leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))

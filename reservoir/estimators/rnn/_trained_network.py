@@ -17,7 +17,13 @@ from reservoir._validation import (
 )
 from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.estimators._base import SequenceEstimator
-from reservoir.estimators._parameters import LearnerParameters, SequenceParameters, changed
+from reservoir.estimators._parameters import (
+    DrawnParameters,
+    InputParameters,
+    LearnerParameters,
+    SequenceParameters,
+    changed,
+)
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._network_parameters import WHOLE, NetworkParameters
@@ -55,10 +61,10 @@ _Self = TypeVar("_Self", bound="BaseRNN")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseRNN(SequenceEstimator, NetworkParameters):
+class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParameters):
     """A recurrent network whose weights are all trained. Subclasses say what targets mean."""
 
-    include_input: bool = changed(LearnerParameters, "include_input", default=False)
+    include_input: bool = changed(InputParameters, "include_input", default=False)
     verbose: int = changed(
         LearnerParameters,
         "verbose",

@@ -95,6 +95,12 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
                 "certify_loop needs a linear readout: give readout=(coef, intercept) with a "
                 "Reservoir, or a fitted ESNRegressor without readout=."
             )
+        augment = getattr(model, "augment", None)
+        if augment is not None:
+            raise TypeError(
+                f"certify_loop needs a readout that is linear in the states; the model has "
+                f"augment={augment!r}. Use augment=None."
+            )
         readout = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         # behind the weights of the states stand those of the inputs, if there are any
         include_input = readout[0].shape[1] > as_reservoir(model).n_units

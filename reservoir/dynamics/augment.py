@@ -1,0 +1,148 @@
+"""What a readout sees in the place of states: their squares as well, or a function of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import check_choice
+
+Function = Callable[[Array], Array]
+_TOLERANCE = 1e-3  # of the largest number: rows that differ by less were mapped one by one
+
+
+class Squares(NamedTuple):
+    """An entry of `AUGMENTS`: features that are states and squares of states.
+
+    Attributes
+    ----------
+    width : callable
+        ``width(n_units)`` is the number of features.
+    write : callable
+        ``write(states, place)`` fills `place`, (n_rows, width), from states, (n_rows, n_units).
+    split : callable
+        ``split(coef, n_units)`` turns the weights of the features, (n_outputs, width), into those
+        of states and of their squares, (n_outputs, n_units) each, for compiled closed loops.
+    """
+
+    width: Callable[[int], int]
+    write: Callable[[Array, Array], None]
+    split: Callable[[Array, int], tuple[Array, Array]]
+
+
+def _write_square(states: Array, place: Array) -> None:
+    n_units = states.shape[1]
+    place[:, :n_units] = states
+    np.multiply(states, states, out=place[:, n_units:])
+
+
+def _split_square(coef: Array, n_units: int) -> tuple[Array, Array]:
+    return coef[:, :n_units], coef[:, n_units:]
+
+
+def _write_even_square(states: Array, place: Array) -> None:
+    even = states[:, ::2]
+    place[:] = states
+    np.multiply(even, even, out=place[:, ::2])
+
+
+def _split_even_square(coef: Array, n_units: int) -> tuple[Array, Array]:
+    even = np.arange(n_units) % 2 == 0
+    return np.where(even, 0, coef), np.where(even, coef, 0)
+
+
+#: Name, a value of the parameter `augment` -> what the readout sees.
+AUGMENTS: dict[str, Squares] = {
+    "square": Squares(lambda n_units: 2 * n_units, _write_square, _split_square),
+    "even_square": Squares(lambda n_units: n_units, _write_even_square, _split_even_square),
+}
+
+
+def check_augment(augment: Any) -> None:
+    """Refuse what is no value of the parameter `augment`."""
+    if augment is None or callable(augment):
+        return
+    if not isinstance(augment, str):
+        raise TypeError(
+            f"augment={augment!r} must be None, a name ({', '.join(AUGMENTS)}) or a function of "
+            "states, (n_rows, n_units)."
+        )
+    check_choice("augment", augment, AUGMENTS)
+
+
+def augmented_width(augment: Any, states: Array, *, check: bool = True) -> int:
+    """Return how many features come of states, of which some rows are given as examples.
+
+    A function is called on them, and refused where its result has no row for each row; with
+    `check`, also where it is not finite, or where a row depends on other rows.
+    """
+    n_units = states.shape[1]
+    if augment is None:
+        return n_units
+    check_augment(augment)
+    if isinstance(augment, str):
+        return AUGMENTS[augment].width(n_units)
+    together = _called(augment, states, None, check=check)
+    if not check:
+        return together.shape[1]
+    alone = np.concatenate([_called(augment, row[None], together.shape[1]) for row in states])
+    far = np.abs(together - alone).max(initial=0.0)
+    if far > _TOLERANCE * np.abs(together).max(initial=0.0):
+        raise ValueError(
+            f"augment={augment!r} must map each row of states alone, as closed loops do: on "
+            f"{len(states)} rows it returned numbers that differ by {far:.3g} from those for the "
+            "same rows one by one."
+        )
+    return together.shape[1]
+
+
+def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = True) -> None:
+    """Write what the readout sees of states, (n_rows, n_units), into `place`, (n_rows, width).
+
+    `check` refuses what a function returns that is not finite; where a closed loop has diverged,
+    that is not the function's doing.
+    """
+    if isinstance(augment, str):
+        with np.errstate(over="ignore", invalid="ignore"):
+            AUGMENTS[augment].write(states, place)
+        return
+    place[:] = _called(augment, states, place.shape[1], check=check)
+
+
+def split_augmented(augment: Any, coef: Array, n_units: int) -> tuple[Array, Array | None]:
+    """Return a readout's weights as kernels take them: of states and inputs, and of squares.
+
+    `coef` has shape (n_outputs, width [+ n_features]); the second result, (n_outputs, n_units), is
+    None where no squares are seen.
+    """
+    if augment is None:
+        return coef, None
+    entry = AUGMENTS[augment]
+    width = entry.width(n_units)
+    linear, squares = entry.split(coef[:, :width], n_units)
+    return np.hstack([linear, coef[:, width:]]), squares
+
+
+def _called(
+    function: Function, states: Array, n_columns: int | None, *, check: bool = True
+) -> Array:
+    """Return what a function makes of states, checked; `n_columns` is None if not yet known."""
+    given = np.asarray(function(states))
+    shape = (len(states), "any number" if n_columns is None else n_columns)
+    fits = given.ndim == 2 and len(given) == len(states) and given.shape[1] > 0
+    if not fits or n_columns not in (None, given.shape[1]):
+        raise ValueError(
+            f"augment={function!r} must return shape ({shape[0]}, {shape[1]}) for states of shape "
+            f"{states.shape}; got {given.shape}."
+        )
+    if given.dtype.kind not in "fiub":
+        raise TypeError(f"augment={function!r} must return real numbers; got dtype {given.dtype}.")
+    if check and not np.isfinite(given).all():
+        raise ValueError(
+            f"augment={function!r} returned NaN or infinity. It must be finite for all states that "
+            "the reservoir takes."
+        )
+    return given

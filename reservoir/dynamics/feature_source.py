@@ -1,0 +1,268 @@
+"""The contract of sources of features: rows of input become what a readout sees, from a state."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from reservoir._typing import Array
+from reservoir._validation import caller_level
+from reservoir.dynamics.saturation import Activity
+
+_STEADY_STEPS = 10_000
+
+
+class FeatureSource(ABC):
+    """Turns rows of input into rows of features, from a state that it leaves at the end.
+
+    `Reservoir` is the first of them, by way of `DrivenReservoir`. An estimator asks no more of a
+    source than what stands here, so that lags of the input, several layers or both directions of
+    time are classes beside that one; `reservoir.estimators.esn` lists those that it can build.
+    A source is data: arrays and plain objects that can be saved, and nothing that a run changes.
+
+    Attributes
+    ----------
+    n_features : int
+        Columns of the input.
+    width : int
+        Columns of the features.
+    state_size : int
+        Numbers that a state holds.
+    n_fed_back : int
+        Outputs that come back into the source, one step late; 0 for none.
+    dtype : numpy.dtype
+        Of features and states.
+    """
+
+    n_features: Any
+    width: Any
+    state_size: Any
+    dtype: Any
+    n_fed_back: Any = 0
+
+    @abstractmethod
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block.
+
+        Parameters
+        ----------
+        rows : array of shape (n_samples, n_features)
+        state : array of shape (state_size,)
+            The state before the first row.
+        teacher : array of shape (n_samples, n_fed_back), optional
+            What each step receives of the outputs, where they are fed back.
+        noise : float, default=0.0
+            Standard deviation of Gaussian noise on the state, from `generator`.
+        generator : numpy.random.Generator, optional
+        engine : {"auto", "numpy", "numba"}, default="auto"
+        activity : Activity, optional
+            A record, made by `activity`, to which is added what units do from row `skip` on. A
+            source without such a record need not take these two.
+        skip : int, default=0
+
+        Yields
+        ------
+        start : int
+            The row that the block begins with.
+        features : array of shape (n_rows, width)
+            In memory that is used again, and that may be changed: copy what you keep.
+        state : array of shape (state_size,)
+            The state behind the block, to be kept.
+        """
+
+    def iter_many_features(
+        self,
+        series: Sequence[Array],
+        states: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skips: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, int, Array, Array]]:
+        """Run over several sequences; the blocks of one come in order.
+
+        Parameters
+        ----------
+        series : sequence of arrays of shape (n_samples, n_features)
+        states : sequence of arrays of shape (state_size,)
+        teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
+        engine : str, default="auto"
+        activity : Activity, optional
+            As in `iter_features`.
+        skips : sequence of int, optional
+            As `skip` in `iter_features`, one for each sequence.
+
+        Yields
+        ------
+        index : int
+            Which sequence the block belongs to.
+        start, features, state
+            As `iter_features`.
+        """
+        for index, (rows, state) in enumerate(zip(series, states, strict=True)):
+            options: dict[str, Any] = {"engine": engine}
+            if teachers is not None:
+                options["teacher"] = teachers[index]
+            if activity is not None:
+                options |= {"activity": activity, "skip": 0 if skips is None else skips[index]}
+            for block in self.iter_features(rows, state, **options):
+                yield index, *block
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side.
+
+        Parameters
+        ----------
+        states : array of shape (n_runs, state_size)
+        inputs : array of shape (n_runs, n_features)
+        teachers : array of shape (n_runs, n_fed_back), optional
+            What each run receives of the outputs, where they are fed back.
+
+        Returns
+        -------
+        features : array of shape (n_runs, width)
+        states : array of shape (n_runs, state_size)
+            New arrays.
+        """
+        rows = np.empty((len(states), self.width), self.dtype)
+        after = np.empty((len(states), self.state_size), self.dtype)
+        for k, state in enumerate(states):
+            teacher = None if teachers is None else teachers[k : k + 1]
+            for _, features, end in self.iter_features(inputs[k : k + 1], state, teacher=teacher):
+                rows[k], after[k] = features[0], end
+        return rows, after
+
+    def fresh_state(self, row: Array) -> Array:
+        """Return the state before the first row of a sequence that follows nothing: zeros.
+
+        Parameters
+        ----------
+        row : array of shape (n_features,)
+            That first row.
+        """
+        return np.zeros(self.state_size, self.dtype)
+
+    def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
+        """Return the state that a constant input leads to from zero; zeros if there is none.
+
+        Parameters
+        ----------
+        row : array of shape (n_features,)
+        quiet : bool, default=False
+            Whether a state that is not found goes without a warning.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no state came to rest.
+        """
+        tolerance = 50 * np.finfo(self.dtype).eps
+        state, constant = np.zeros(self.state_size, self.dtype), np.tile(row, (100, 1))
+        teacher = np.zeros((100, self.n_fed_back)) if self.n_fed_back else None
+        for _ in range(_STEADY_STEPS // len(constant)):
+            try:
+                state, last = self._last_two(constant, state, teacher)
+            except ValueError:  # an unbounded activation ran away
+                break
+            if np.abs(last - state).max() <= tolerance * max(1.0, np.abs(last).max()):
+                return last
+            state = last
+        if not quiet:
+            warnings.warn(
+                f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of '
+                "the first row; starting from zeros. A smaller spectral radius makes one more "
+                "likely.",
+                ConvergenceWarning,
+                stacklevel=caller_level(),
+            )
+        return np.zeros(self.state_size, self.dtype)
+
+    def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
+        """Return the last state but one of a run, and the last one."""
+        for part in (slice(None, -1), slice(-1, None)):
+            before, given = state, None if teacher is None else teacher[part]
+            for _, _, end in self.iter_features(rows[part], state, teacher=given):
+                state = end
+        return before, state
+
+    def run_loop(
+        self,
+        readout: Any,
+        n_steps: int,
+        *,
+        initial_state: Array,
+        initial_output: Array,
+        exog: Array | None = None,
+        clip: Any = None,
+        engine: str = "auto",
+    ) -> tuple[Array, Array, int]:
+        """Run on own outputs, as `run_closed_loop` does with ``return_steps=True``.
+
+        A source that outputs cannot be led back into leaves this as it is, and is refused by name.
+        """
+        self.refuse_loop()
+
+    def refuse_loop(self) -> NoReturn:
+        """Refuse to run on own outputs."""
+        raise ValueError(
+            f"{type(self).__name__} has no closed loop: it cannot run on its own outputs. Use "
+            "predict, or features that a loop is known for, such as those of a Reservoir."
+        )
+
+    def states(
+        self,
+        series: Sequence[Array],
+        starts: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> list[Array]:
+        """Return what users are shown of a run: all features, where there are no units.
+
+        Parameters
+        ----------
+        series, teachers, engine
+            As in `iter_many_features`.
+        starts : sequence of arrays of shape (state_size,)
+        """
+        rows = [np.empty((len(X), self.width), self.dtype) for X in series]
+        blocks = self.iter_many_features(series, starts, teachers=teachers, engine=engine)
+        for index, start, features, _ in blocks:
+            rows[index][start : start + len(features)] = features
+        return rows
+
+    def input_column(self, column: int) -> int | None:
+        """Return which column of the input a column of the features is; None if it is none."""
+        return None
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of features, no inputs, that overflow in a column; and a remedy."""
+        what = f"The squares of the features overflow, first those of column {column}"
+        return what, "Scale X (StandardScaler)."
+
+    def engine_for(self, n_steps: int) -> str:
+        """Return what is to step a source that so many rows are for."""
+        return "auto"
+
+    def activity(self) -> Activity | None:
+        """Return an empty record of what units do, where they have bounds to stand still at."""
+        return None

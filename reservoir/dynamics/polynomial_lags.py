@@ -1,0 +1,312 @@
+"""A source of features without units: polynomials of the present input and of those before it."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.dynamics.closed_loop import as_limits, loop_limit
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.open_loop import block_rows
+from reservoir.dynamics.saturation import Activity
+
+BASES = ("monomial", "chebyshev")
+_MOST_TERMS = 20_000  # a readout of more solves with 3 GB and more
+_CONSTANT = 8.0  # roundings of its largest number: a range that is narrower is that of a constant
+_PLANS = 32  # plans that are kept
+
+
+Factors = tuple[tuple[int, int], ...]
+
+
+class Plan(NamedTuple):
+    """How products of powers follow from each other, each by one multiplication.
+
+    Terms are kept in the order in which they are made: first the powers of each variable, then
+    products of two variables, of three, and so on.
+
+    Attributes
+    ----------
+    levels : tuple of (start, stop, left, right)
+        Terms ``start:stop`` are the products of the terms `left` and `right`, arrays of numbers.
+    order : array of shape (n_terms,)
+        Where each column of the features stands: columns are ordered by total degree, then as
+        scikit-learn's PolynomialFeatures orders them.
+    factors : tuple of tuples of (variable, power)
+        Of each column.
+    """
+
+    levels: tuple[tuple[int, int, Array, Array], ...]
+    order: Array
+    factors: tuple[Factors, ...]
+
+
+@functools.lru_cache(maxsize=_PLANS)
+def plan_of(n_variables: int, degree: int) -> Plan:
+    """Return the plan for all products of powers of total degree 1 to `degree`."""
+    terms: list[Factors] = [((j, k),) for k in range(1, degree + 1) for j in range(n_variables)]
+    number = {term: i for i, term in enumerate(terms)}
+    levels, begin = [], 0
+    # a term of one more variable: one of the level before, times a power of a later variable
+    while begin < len(terms):
+        start, left, right = len(terms), [], []
+        for i in range(begin, start):
+            rest = degree - sum(power for _, power in terms[i])
+            for j in range(terms[i][-1][0] + 1, n_variables):
+                for k in range(1, rest + 1):
+                    left.append(i)
+                    right.append(number[((j, k),)])
+                    terms.append((*terms[i], (j, k)))
+        if left:
+            levels.append((start, len(terms), np.array(left), np.array(right)))
+        begin = start
+    order = sorted(range(len(terms)), key=lambda i: _place(terms[i]))
+    return Plan(tuple(levels), np.array(order), tuple(terms[i] for i in order))
+
+
+def _place(term: Factors) -> tuple[int, Factors]:
+    """Return what columns are ordered by: the degree, then high powers of early variables first."""
+    return sum(power for _, power in term), tuple((j, -power) for j, power in term)
+
+
+def count_terms(n_variables: int, degree: int) -> int:
+    """Return the number of products of powers of total degree 1 to `degree`."""
+    return math.comb(n_variables + degree, degree) - 1
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class LaggedPolynomials(FeatureSource):
+    """All products, up to a total degree, of powers of the last inputs.
+
+    A state holds the rows before the present one, the oldest first.
+
+    Parameters
+    ----------
+    n_features : int
+        Columns of the input.
+    n_lags : int
+        Rows that are seen, the present one included.
+    skip : int
+        Steps from one of them to the next.
+    degree : int
+        The largest total degree.
+    basis : {"monomial", "chebyshev"}
+        Powers, or Chebyshev polynomials in their place.
+    centre, width_of_input : arrays of shape (n_features,)
+        Inputs are taken as ``(u - centre) / width_of_input``; their dtype is that of the features.
+    """
+
+    n_features: int
+    n_lags: int
+    skip: int
+    degree: int
+    basis: str
+    centre: Array
+    width_of_input: Array
+
+    @classmethod
+    def for_inputs(
+        cls, rows: Sequence[Array], *, n_lags: int, skip: int, degree: int, basis: str
+    ) -> LaggedPolynomials:
+        """Return the source for some sequences, whose range scales Chebyshev polynomials.
+
+        Constant inputs are centred and left as wide as they are.
+
+        Raises
+        ------
+        ValueError
+            If there were more terms than a readout can take.
+        """
+        n_features, dtype = rows[0].shape[1], rows[0].dtype
+        n_terms = count_terms(n_lags * n_features, degree)
+        if n_terms > _MOST_TERMS:
+            raise ValueError(
+                f"n_lags={n_lags} and degree={degree} give {n_terms} terms for {n_features} "
+                f"inputs, more than the {_MOST_TERMS} that a readout is solved for. Lower degree "
+                "or n_lags, or use ESNRegressor, whose n_units does not grow with them."
+            )
+        centre, width = np.zeros(n_features), np.ones(n_features)
+        if basis == "chebyshev":
+            low = np.min([part.min(axis=0) for part in rows], axis=0).astype(np.float64)
+            high = np.max([part.max(axis=0) for part in rows], axis=0).astype(np.float64)
+            rounding = _CONSTANT * np.finfo(dtype).eps * np.maximum(np.abs(low), np.abs(high))
+            centre, half = low / 2 + high / 2, high / 2 - low / 2
+            width = np.where(half > rounding, half, 1.0)
+        scaling = centre.astype(dtype), width.astype(dtype)
+        return cls(n_features, n_lags, skip, degree, basis, *scaling)
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and states."""
+        return self.centre.dtype
+
+    @property
+    def n_past(self) -> int:
+        """Rows before the present one that a state holds."""
+        return (self.n_lags - 1) * self.skip
+
+    @property
+    def state_size(self) -> int:
+        """Numbers in those rows."""
+        return self.n_past * self.n_features
+
+    @property
+    def width(self) -> int:
+        """Terms."""
+        return count_terms(self.n_lags * self.n_features, self.degree)
+
+    @property
+    def _plan(self) -> Plan:
+        return plan_of(self.n_lags * self.n_features, self.degree)
+
+    @property
+    def _places(self) -> Array:
+        """Where the rows that are seen stand in a past with the present row, that one first."""
+        return self.n_past - self.skip * np.arange(self.n_lags)
+
+    def _terms(self, lagged: Array) -> Array:
+        """Return the terms in the order of the plan, (n_terms,) or (n_terms, n_rows).
+
+        `lagged` has shape (n_lags, n_features) or (n_lags, n_features, n_rows).
+        """
+        several = lagged.shape[2:]
+        column = (-1, *(1 for _ in several))
+        scaled = (lagged - self.centre.reshape(column)) / self.width_of_input.reshape(column)
+        v = scaled.reshape(-1, *several)
+        m = len(v)
+        terms = np.empty((self.width, *several), self.dtype)
+        # powers, or Chebyshev's recurrence T[k] = 2 v T[k-1] - T[k-2]
+        terms[:m] = v
+        twice = 2 * v if self.basis == "chebyshev" else v
+        for k in range(1, self.degree):
+            power = terms[k * m : (k + 1) * m]
+            np.multiply(twice, terms[(k - 1) * m : k * m], out=power)
+            if self.basis == "chebyshev":
+                power -= terms[(k - 2) * m : (k - 1) * m] if k > 1 else 1
+        for start, stop, left, right in self._plan.levels:
+            np.multiply(terms[left], terms[right], out=terms[start:stop])
+        return terms
+
+    def _features(self, lagged: Array) -> Array:
+        """Return the terms as rows of features, in the order of the columns."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            terms = self._terms(lagged)
+        return np.ascontiguousarray(terms[self._plan.order].T)
+
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block; the same on every engine."""
+        past = state.reshape(self.n_past, self.n_features)
+        n_rows = block_rows(self.width, len(rows))
+        for start in range(0, len(rows), n_rows):
+            part = rows[start : start + n_rows]
+            known = np.concatenate([past, part])
+            lagged = np.stack([known[k : k + len(part)].T for k in self._places])
+            past = known[len(part) :]
+            yield start, self._features(lagged), past.ravel().copy()
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side."""
+        past = states.reshape(len(states), self.n_past, self.n_features)
+        known = np.concatenate([past, np.asarray(inputs, self.dtype)[:, None]], axis=1)
+        features = self._features(known[:, self._places].transpose(1, 2, 0))
+        return features, known[:, 1:].reshape(len(states), self.state_size)
+
+    def fresh_state(self, row: Array) -> Array:
+        """Return the state that has seen nothing but the first row, again and again."""
+        return np.tile(np.asarray(row, self.dtype), self.n_past)
+
+    def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
+        """Return the state that a constant input leads to."""
+        return self.fresh_state(row)
+
+    def run_loop(
+        self,
+        readout: Any,
+        n_steps: int,
+        *,
+        initial_state: Array,
+        initial_output: Array,
+        exog: Array | None = None,
+        clip: Any = None,
+        engine: str = "auto",
+    ) -> tuple[Array, Array, int]:
+        """Run on own outputs, which are the first columns of the input; the others are `exog`."""
+        n, dtype, places = self.n_past, self.dtype, self._places
+        output = np.array(initial_output, dtype)
+        limits, limit = as_limits(clip, output.size, dtype), loop_limit(dtype)
+        say = self._as_function(readout)
+        # all rows: those of the state, then the input of each step
+        known = np.empty((n + n_steps, self.n_features), dtype)
+        known[:n] = np.reshape(initial_state, (n, self.n_features))
+        if exog is not None:
+            known[n:, output.size :] = exog
+        outputs = np.empty((n_steps, output.size), dtype)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(n_steps):
+                fed = output if limits is None else np.clip(output, *limits)
+                known[n + k, : output.size] = fed
+                new = np.asarray(say(self._terms(known[places + k])), dtype)
+                if new.shape != output.shape:
+                    raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
+                # diverged: repeat the last good output
+                if not (np.abs(new) < limit).all():
+                    outputs[k:] = output
+                    return outputs, known[k : k + n].ravel().copy(), k
+                outputs[k] = output = new
+        return outputs, known[n_steps : n_steps + n].ravel().copy(), n_steps
+
+    def _as_function(self, readout: Any) -> Callable[[Array], Array]:
+        """Return a readout as a function of the terms in the order of the plan."""
+        order = self._plan.order
+        if callable(readout):
+            return lambda terms: readout(terms[order])
+        coef, intercept = (np.asarray(part, self.dtype) for part in readout)
+        turned = np.empty_like(coef)
+        turned[:, order] = coef
+        return lambda terms: turned @ terms + intercept
+
+    def names(self, inputs: Sequence[str]) -> list[str]:
+        """Return the names of the columns, from those of the inputs."""
+        lags = ["" if lag == 0 else f"[t-{lag * self.skip}]" for lag in range(self.n_lags)]
+        variables = [f"{name}{lag}" for lag in lags for name in inputs]
+        if self.basis == "chebyshev":
+            return [
+                " ".join(f"T{power}({variables[j]})" for j, power in factors)
+                for factors in self._plan.factors
+            ]
+        return [
+            " ".join(variables[j] + (f"^{power}" if power > 1 else "") for j, power in factors)
+            for factors in self._plan.factors
+        ]
+
+    def input_column(self, column: int) -> int | None:
+        """Return which column of the input a term is that is one of them, lagged or not."""
+        linear = column < self.n_lags * self.n_features
+        return column % self.n_features if linear else None
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of a term whose squares overflow, and a remedy."""
+        name = self.names([f"x{i}" for i in range(self.n_features)])[column]
+        what = f"The squares of the terms overflow, first those of {name}"
+        return what, "Scale X (StandardScaler), or lower degree."

@@ -1,0 +1,422 @@
+"""A source of features under a readout: fit, partial_fit, outputs, the loop on own outputs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    caller_level,
+    resolve_washout,
+)
+from reservoir.dynamics import Reservoir
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.saturation import Activity, warn_of_saturation
+from reservoir.estimators._base import SequenceEstimator
+from reservoir.estimators._parameters import check_parameters
+from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators._reach import warn_of_leaving
+from reservoir.estimators.esn._learning import (
+    Job,
+    learn_all,
+    naming_columns,
+    open_loop_outputs,
+    state_behind,
+)
+from reservoir.estimators.esn._measured_washout import is_measured, measured_washouts
+from reservoir.estimators.esn._readout_parameters import ReadoutParameters
+from reservoir.estimators.esn.sources import SOURCES
+from reservoir.loops.path_loops import run_source_loops
+from reservoir.readouts import READOUTS, kind_of
+from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+
+_Self = TypeVar("_Self", bound="SourceEstimator")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SourceEstimator(SequenceEstimator, ReadoutParameters):
+    """A source of features under a readout. Subclasses say which, and what outputs mean."""
+
+    _source_kind = ""  # an entry of SOURCES
+    _changed_in_place = ("_progress", "_noise_generator")
+    # parameters of echo state networks; other sources have nothing that these would mean
+    feedback = False
+    noise = 0.0
+    random_state = None
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
+        """Turn X into features, a row for each row, and solve for the readout.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
+            Numbers; for a classifier labels, (n_samples,).
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            At least 0. A row of weight 0 is still seen by the rows after it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do. Dates in
+            an index must increase within each sequence; y's index must be X's, or ahead of it by a
+            constant offset; dates among the values are refused.
+
+        Warns
+        -----
+        UserWarning
+            If the dates of an index have no frequency: a row is one step, however long.
+        """
+        return self._learn_all(X, y, sample_weight)
+
+    def _check(self) -> None:
+        """Refuse parameters that cannot be right, alone or together."""
+        check_parameters(self)
+        if self.readout is not None and np.ndim(self.alpha) > 0:
+            raise ValueError(
+                "alpha is an array, but readout= replaces the ridge that would choose from "
+                "it. Give a number, or search over the readout's own parameters."
+            )
+        self._readout_kind()
+
+    def _readout_kind(self) -> type[Readout]:
+        """Return what kind of readout the parameters ask for."""
+        kind = kind_of(self.readout)
+        if kind is None:
+            raise TypeError(
+                f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
+            )
+        return kind
+
+    @property
+    def _missing_targets(self) -> str:
+        return getattr(self, "missing_targets", "raise")
+
+    def _start(self, sequences: Sequences, targets: list[Array]) -> None:
+        """Build the source of features and forget everything learned."""
+        self._check()
+        generator = as_generator(self.random_state)
+        # nothing of an earlier fit is left
+        for name in ("state_", "certificate_", "reservoir_", *_fitted_by_readouts()):
+            self.__dict__.pop(name, None)
+        # the source of features, with what is proved of it
+        build = SOURCES[self._source_kind]
+        fed_back = targets if self.feedback else None
+        source, certificate = build(self, sequences.arrays, fed_back, generator)
+        self._source: FeatureSource = source
+        if hasattr(source, "reservoir"):
+            self.reservoir_: Reservoir = source.reservoir
+        if certificate is not None:
+            self.certificate_ = certificate
+        self.n_outputs_ = targets[0].shape[-1]
+        # what later calls rely on, whatever set_params makes of the constructor's parameters
+        self._sequence_column = self.sequence_column
+        # a number, not a generator: older NumPy forgets on copying what a generator would spawn
+        of_noise = generator.spawn(1)[0] if self.noise > 0 else None
+        self._noise_seed = None if of_noise is None else int(of_noise.integers(2**63))
+        self._n_noisy = 0
+        self._noise_generator: np.random.Generator | None = None
+        self._readout: Readout | None = None
+        self._progress = Progress(self.n_outputs_, compares=not self.feedback)
+        # of certified biases most saturate, by design
+        self._activity: Activity | None = None
+        if certificate is None:
+            self._activity = source.activity()
+        self._n_trained = 0
+
+    def _fit(
+        self, sequences: Sequences, targets: list[Array], weights: list[Array] | None, data: Any
+    ) -> None:
+        # how many rows are washout: known before anything is built, unless it is measured
+        measured = is_measured(self.washout)
+        skips = [0] if measured else self._washouts(sequences.lengths)
+        self._start(sequences, targets)
+        starts = self._states_before(self.initial_state, sequences, None)
+        if measured:
+            skips = measured_washouts(self._source, sequences.arrays, targets, starts)
+        self.washout_ = np.array(skips)
+        # run, sum up, solve
+        readout = self._new_readout()
+        self._learn(readout, self._jobs(readout, sequences, targets, weights, skips, starts))
+        self._progress.finish(sequences, targets, washout=skips[0])
+
+    def _washouts(self, lengths: list[int]) -> list[int]:
+        """Return how many rows of each sequence the fit leaves out."""
+        return resolve_washout(self.washout, lengths)
+
+    def _partial_fit(
+        self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
+    ) -> None:
+        first = self._is_new
+        readout = self._new_readout(partial=True)
+        readout.check_partial()
+        if first:
+            self._start(sequences, targets)
+            self._progress.washout = self._first_washout(sequences, targets)
+            self.washout_ = np.array([self._progress.washout])
+        else:
+            self._refuse_other_readout(readout)
+            self._warn_of_range(sequences)
+        self._refuse_other_outputs(targets)
+        progress = self._progress
+        # where the first sequence goes on, so do state, washout and noise
+        starts = self._states_before(self.initial_state, sequences, None)
+        goes_on = progress.enter(sequences, new_sequence)
+        if goes_on:
+            starts[0] = self.state_
+        held = self._noise_generator if goes_on else None
+        skips = progress.skips(sequences, goes_on)
+        jobs = self._jobs(readout, sequences, targets, None, skips, starts, held=held)
+        self._learn(readout, jobs)
+        progress.add(sequences, targets, goes_on=goes_on)
+        progress.continues = True
+
+    def _refuse_other_readout(self, readout: Readout) -> None:
+        """Refuse a readout that cannot go on from what another kind has learned."""
+        if type(readout) is not type(self._readout):
+            raise ValueError(
+                f"readout={self.readout!r} is of another kind than that of earlier calls, and "
+                "would know their rows no more. Use fit, or the readout that partial_fit began "
+                "with."
+            )
+        readout.go_on_from(self._readout)
+
+    def _jobs(
+        self,
+        readout: Readout,
+        sequences: Sequences,
+        targets: list[Array],
+        weights: list[Array] | None,
+        skips: list[int],
+        starts: list[Array],
+        held: np.random.Generator | None = None,
+    ) -> list[Job]:
+        """Return what there is to learn from; `held` makes the first sequence's noise go on."""
+        size = self._source.state_size
+        edges = readout.edges(sequences.lengths, skips)
+        jobs = []
+        for i, (X, Y) in enumerate(zip(sequences.arrays, targets, strict=True)):
+            last = np.zeros(self.n_outputs_)
+            last[: len(starts[i]) - size] = starts[i][size:]
+            noise = held if i == 0 and held is not None else self._next_noise()
+            weight = None if weights is None else weights[i]
+            jobs.append(Job(X, Y, weight, skips[i], edges[i], starts[i][:size], last, noise))
+        return jobs
+
+    def _next_noise(self) -> np.random.Generator | None:
+        """Return the generator of the next sequence's noise."""
+        if self._noise_seed is None:
+            return None
+        self._n_noisy += 1
+        return np.random.default_rng([self._noise_seed, self._n_noisy])
+
+    def _new_readout(self, *, partial: bool = False) -> Readout:
+        """Return an empty readout of the kind that the parameters ask for."""
+        return self._readout_kind()(
+            ReadoutSettings(
+                estimator=self.readout,
+                solver=self.solver,
+                alpha=self.alpha,
+                selection=self.alpha_selection,
+                alpha_per_target=self.alpha_per_target,
+                fit_intercept=self.fit_intercept,
+                skip_missing=self._missing_targets == "skip",
+                dtype=self._dtype_asked_for() if self._is_new else self._dtype,
+                one_dimensional=self._targets.one_dimensional,
+                decode=self._targets.for_readout,
+                classes=self._targets.classes,
+                partial=partial,
+            )
+        )
+
+    def _learn(self, empty: Readout, jobs: list[Job]) -> None:
+        """Run the jobs, solve for the readout, and keep where the run ended."""
+        source, settings = self._source, empty.settings
+        self._n_trained += sum(len(job.X) for job in jobs)
+        # what overflows is named by the user's column
+        with naming_columns(source, self._sequence_column):
+            learned = learn_all(
+                source,
+                jobs,
+                empty,
+                n_jobs=self.n_jobs,
+                verbose=self.verbose,
+                noise=self.noise,
+                engine=self._engine,
+            )
+            readout = learned.readout
+            if self._readout is not None:
+                readout = self._readout.renewed(settings)
+                readout.merge(learned.readout)
+        # the coefficients, or whatever else the readout makes of the rows
+        self._watch_units(learned.activity)
+        if readout.n_rows or not settings.partial:  # else all rows were washout
+            for name, value in readout.solve().items():
+                setattr(self, name, value)
+        # settings are made anew from the parameters in each call; what is kept can be saved
+        readout.settings = ReadoutSettings()
+        self._readout, self._noise_generator = readout, learned.generator
+        state = learned.state
+        if source.n_fed_back:
+            state = np.concatenate([state, jobs[-1].Y[-1].astype(state.dtype)])
+        self.state_ = state
+
+    def _watch_units(self, activity: Activity | None) -> None:
+        """Say so once where the inputs hold most units at their bounds."""
+        if self._activity is None or activity is None:
+            return
+        activity.merge(self._activity)
+        said = warn_of_saturation(activity, self.reservoir_)
+        self._activity = None if said else activity
+
+    def _warn_of_range(self, sequences: Sequences) -> None:
+        """Say so where a chunk leaves the range that the first one was certified for."""
+        certificate = getattr(self, "certificate_", None)
+        if certificate is None or all(map(certificate.covers_inputs, sequences.arrays)):
+            return
+        warnings.warn(
+            'bias="stable" was certified for the range of the first chunk, and this one leaves '
+            "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
+            "fit.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+    def _first_washout(self, sequences: Sequences, targets: list[Array]) -> int:
+        """Return the washout that the first chunk decides for all that follow."""
+        if not is_measured(self.washout):
+            return self._washout_of_chunks(sequences.lengths[0])
+        starts = self._states_before(self.initial_state, sequences, None)
+        arrays = sequences.arrays
+        return measured_washouts(self._source, arrays[:1], targets[:1], starts[:1])[0]
+
+    # ------------------------------------------------------------------ using the fitted network
+
+    @property
+    def _dtype(self) -> Any:
+        return self._source.dtype
+
+    @property
+    def _n_fed_back(self) -> int:  # type: ignore[override]
+        return self._source.n_fed_back
+
+    @property
+    def _engine(self) -> str:
+        """Return who steps: large jobs in training decide for the small ones after them."""
+        return self._source.engine_for(self._n_trained)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return any(name in vars(self) for name in _fitted_by_readouts())
+
+    def _check_fitted(self) -> None:
+        if not self._is_new and not self.__sklearn_is_fitted__():
+            raise NotFittedError(
+                f"This {type(self).__name__} has seen only washout rows so far: "
+                f"{self._progress.n_steps} steps, washout={self._progress.washout}. Call "
+                "partial_fit with more rows."
+            )
+        check_is_fitted(self)
+
+    def _solved(self) -> Readout:
+        """Return the readout that reads the fitted attributes back."""
+        assert self._readout is not None
+        return self._readout
+
+    def _loop_readout(self) -> Any:
+        """Return what closes a loop: (coef, intercept), or a function of one row of features."""
+        readout = self._solved()
+        outputs = readout.outputs(self)
+        return readout.linear(self) or (lambda features: outputs(features[None])[0])
+
+    def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
+        spec = self.initial_state if spec is None else spec
+        return self._states_before(spec, sequences, self._last_state())
+
+    def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
+        source = self._source
+        shape = StateShape(source.state_size, source.n_fed_back, source.dtype)
+        return self._progress.starts(
+            spec,
+            sequences,
+            shape,
+            last=last,
+            steady=source.steady_state,
+            fresh=source.fresh_state,
+        )
+
+    def _outputs(
+        self, sequences: Sequences, spec: Any, readout: Outputs | None = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence; `readout` replaces the fitted one."""
+        starts = self._start_states(spec, sequences)
+        if self._source.n_fed_back:
+            return self._play_all(sequences, starts)
+        readout = readout or self._solved().outputs(self)
+        return open_loop_outputs(
+            self._source, sequences.arrays, starts, readout, engine=self._engine
+        )
+
+    def _play_all(
+        self, sequences: Sequences, starts: list[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        """Run on own outputs; return outputs and end states, and warn of the first that strays."""
+        played = [self._play(X, start) for X, start in zip(sequences.arrays, starts, strict=True)]
+        for i, (rows, _, n_sound) in enumerate(played):
+            which = i if len(played) > 1 else None
+            reach = self._progress.target_range
+            if warn_of_leaving(rows, reach, n_sound=n_sound, sequence=which):
+                break
+        return [rows for rows, _, _ in played], [state for _, state, _ in played]
+
+    def _play(self, X: Array, start: Array) -> tuple[Array, Array, int]:
+        """Run on own outputs through the feedback weights; return outputs, state, sound steps."""
+        size = self._source.state_size
+        rows, state, n_sound = self._run_loop(
+            self._loop_readout(),
+            len(X),
+            initial_state=start[:size],
+            initial_output=start[size:],
+            exog=X,
+        )
+        return rows, np.concatenate([state, rows[-1]]), n_sound
+
+    def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs; the caller warns of a loop that diverged."""
+        return self._source.run_loop(readout, n_steps, engine=self._engine, **options)
+
+    def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
+        return self._solved().linear_path(
+            alphas, fit_intercept=self.fit_intercept, dtype=self._dtype
+        )
+
+    def _run_loops(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
+        if self._source.n_fed_back or any(callable(readout) for readout in readouts):
+            return super()._run_loops(readouts, n_steps, **options)
+        return run_source_loops(self._source, readouts, n_steps, **options)
+
+    def _listen(self, rows: Array, targets: Array | None, state: Array) -> Array:
+        return state_behind(self._source, rows, targets, state, engine=self._engine)
+
+    def _starts_of_training(self, sequences: Sequences) -> list[Array]:
+        return self._states_before(self.initial_state, sequences, None)
+
+
+def _fitted_by_readouts() -> set[str]:
+    """Return the names of all fitted attributes that readouts make."""
+    return {name for kind in READOUTS.values() for name in kind.fitted}
