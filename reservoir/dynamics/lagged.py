@@ -10,7 +10,8 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.saturation import Activity
 
 
 @saved
@@ -68,13 +69,22 @@ class LaggedSource(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
         size = self.n_past * self.n_features
         every = np.concatenate([state[:size].reshape(self.n_past, -1), rows])
         lagged = np.hstack([every[k : k + len(rows)] for k in self._ages()])
         for start, features, end in self.source.iter_features(
-            lagged, state[size:], teacher=teacher, noise=noise, generator=generator, engine=engine
+            lagged,
+            state[size:],
+            teacher=teacher,
+            noise=noise,
+            generator=generator,
+            engine=engine,
+            activity=activity,
+            skip=skip,
         ):
             past = every[start + len(features) :][: self.n_past]
             yield start, features, np.concatenate([past.ravel(), end])

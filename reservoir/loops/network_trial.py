@@ -10,7 +10,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.features import FeatureSource
+from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.loops.loop_design import LoopDesign, Place, Trajectories
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.path_loops import log_errors, run_path_loops
@@ -138,18 +138,12 @@ def accumulate(
             for which, low, high in pieces
             if which == i
         ]
-        for start, features, _ in source.iter_features(rows, fresh_state(source, rows[0])):
+        for start, features, _ in source.iter_features(rows, source.fresh_state(rows[0])):
             for block, low, high in wanted:
                 first, last = max(low, start), min(high, start + len(features))
                 if first < last:
                     block.update(features[first - start : last - start], targets[first:last])
     return sums
-
-
-def fresh_state(source: FeatureSource, row: Array) -> Array:
-    """Return the state of a source that has seen nothing; its past repeats the first row."""
-    fresh = getattr(source, "fresh_state", None)
-    return np.zeros(source.state_size, source.dtype) if fresh is None else fresh(row)
 
 
 def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]) -> Array:
@@ -158,7 +152,7 @@ def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]
     before, at, state = -1, 0, np.zeros(0)
     for k, (i, t) in enumerate(places):
         if i != before:
-            before, at, state = i, 0, fresh_state(source, data.inputs[i][0])
+            before, at, state = i, 0, source.fresh_state(data.inputs[i][0])
         if t > at:
             for _, _, end in source.iter_features(data.inputs[i][at:t], state):
                 state = end
