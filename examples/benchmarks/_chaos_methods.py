@@ -65,15 +65,15 @@ def protocol_network_qr(rows: Array, n_steps: int, seed: int) -> Array:
     return protocol_network(rows, n_steps, seed, solver="qr", alpha=1e-27 * len(rows))
 
 
-def increments_qr(rows: Array, n_steps: int, seed: int) -> Array:
-    """1000 units whose targets are increments, by QR."""
+def increments_qr(rows: Array, n_steps: int, seed: int, *, penalty: float) -> Array:
+    """1000 units whose targets are increments, by QR; the penalty is per row."""
     esn = ESNRegressor(
         1000,
         spectral_radius=0.05,
         input_scaling=0.3,
         bias_scaling=2.0,
         solver="qr",
-        alpha=1e-27 * len(rows),
+        alpha=penalty * len(rows),
         washout=WASHOUT,
         random_state=seed,
     )
@@ -203,7 +203,8 @@ def unseeded(method: Method) -> SeededMethod:
 LORENZ: dict[str, SeededMethod] = {
     "500 units of the protocol, Gram, 1e-8": standardised(protocol_network),
     "500 units of the protocol, QR, 1e-27 T": standardised(protocol_network_qr),
-    "1000 units, increments, QR, 1e-27 T": standardised(increments_qr),
+    "1000 units, increments, QR, 1e-27 T": standardised(partial(increments_qr, penalty=1e-27)),
+    "1000 units, increments, QR, 1e-30 T": standardised(partial(increments_qr, penalty=1e-30)),
     "ESNForecaster as it comes": esn_forecaster,
     "ESNForecaster(n_networks=1)": partial(esn_forecaster, n_networks=1),
     "NVAR, 2 lags, degree 2, 1e-6": standardised(
