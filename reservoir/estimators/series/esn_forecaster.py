@@ -162,7 +162,8 @@ class ESNForecaster(BaseEstimator):
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Workers for the networks of the bank (joblib). The result does not depend on it.""",
+        """Workers for the networks of the bank (joblib). The result does not depend on it, to the
+        bit: each network is fitted on one BLAS thread.""",
         lambda name, value: check_n_jobs(value),
     )
     verbose: int = parameter(
