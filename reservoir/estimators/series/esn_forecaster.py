@@ -119,6 +119,7 @@ class ESNForecaster(BaseEstimator):
     ESNRegressor : One network with parameters of your own.
     reservoir.model_selection.ClosedLoopSearchCV : The same choice among networks of your own.
     NVARRegressor : Polynomials of lagged values in the place of a network.
+    reservoir.plotting.closed_loop_search : Draws `search_results_`.
 
     Notes
     -----
