@@ -31,13 +31,12 @@ unit = {"dt": dt, "lyapunov_time": lyapunov_time, "scale": seen.std(axis=0)}
 forecaster = ESNForecaster(random_state=0).fit(seen)
 n_steps = 660  # 30 Lyapunov times
 guess, truth = forecaster.forecast(n_steps), orbit[n_fit : n_fit + n_steps]
-print(f"valid for {valid_time(truth, guess, **unit):.1f} Lyapunov times (error up to 0.3 std)")
-
 times = np.arange(-66, n_steps) * dt / lyapunov_time
 ax = plotting.forecast(
     orbit[n_fit - 66 : n_fit + n_steps], guess, index=times, labels=["x", "y", "z"]
 )
 ax.set_xlabel("Lyapunov times")
+print(f"valid for {valid_time(truth, guess, **unit):.1f} Lyapunov times (error up to 0.3 std)")
 
 # %%
 # What the choice rests on
@@ -46,10 +45,8 @@ ax.set_xlabel("Lyapunov times")
 # in the data. The score counts the digits that these forecasts keep, on average over 100 steps. The
 # smallest penalties win: the data have no noise, so there is nothing to smooth away.
 results = forecaster.search_results_
-print(
-    f"a row tells the next one: {results['observed'] == 'all'}, noise: {results['noise']:.0e} std"
-)
 plotting.closed_loop_search(results)
+print(f"observed: {results['observed']}; noise {results['noise']:.0e} std")
 
 # %%
 # What a penalty costs
@@ -97,6 +94,8 @@ cases = {
     "x alone": (ESNForecaster(random_state=0).fit(orbit[:n_fit, :1]), orbit, 1),
 }
 fig, ax = plt.subplots(figsize=(7, 2.2), layout="constrained")
+ax.set_yticks([0, -1, -2], labels=list(cases))
+ax.set(xlabel="valid time, Lyapunov times (the median in red)", xlim=(0, 31), ylim=(-2.6, 0.6))
 for place, (name, (model, rows, n_columns)) in enumerate(cases.items()):
     unit["scale"] = seen.std(axis=0)[:n_columns]
     valid = []
@@ -105,12 +104,8 @@ for place, (name, (model, rows, n_columns)) in enumerate(cases.items()):
         valid.append(valid_time(orbit[start : start + n_steps, :n_columns], guess, **unit))
     ax.plot(valid, np.full(len(valid), -place), "o", color="black", alpha=0.4)
     ax.plot(np.median(valid), -place, "|", color="firebrick", markersize=24, markeredgewidth=2)
-    print(
-        f"{name}: median {np.median(valid):.1f} Lyapunov times of {len(valid)} starts; a row tells "
-        f"the next one: {model.search_results_['observed'] == 'all'}"
-    )
-ax.set_yticks([0, -1, -2], labels=list(cases))
-ax.set(xlabel="valid time, Lyapunov times (the median in red)", xlim=(0, None), ylim=(-2.6, 0.6))
+    observed = model.search_results_["observed"]
+    print(f"{name}: median {np.median(valid):.1f} of {len(valid)} starts; observed: {observed}")
 
 # %%
 # What remains
