@@ -37,18 +37,21 @@ def say(text: str) -> None:
     _LOGGER.warning(text)
 
 
-def progress(items: Iterable[Any], total: int, verbose: int) -> Iterable[Any]:
-    """Pass batches on, and show how many have come if `verbose`."""
+def progress(
+    items: Iterable[Any], total: int, verbose: int, *, what: str = "", unit: str = "batch"
+) -> Iterable[Any]:
+    """Pass items on, and show how many have come if `verbose`: of which unit, and what for."""
     if not verbose:
         return items
     try:
         from tqdm.auto import tqdm
     except ImportError:
-        return _counted(items, total)
-    return tqdm(items, total=total, desc="reservoir fit", unit="batch")
+        return _counted(items, total, f"fit, {what}" if what else "fit", unit)
+    title = f"reservoir fit, {what}" if what else "reservoir fit"
+    return tqdm(items, total=total, desc=title, unit=unit)
 
 
-def _counted(items: Iterable[Any], total: int) -> Iterator[Any]:
+def _counted(items: Iterable[Any], total: int, title: str, unit: str) -> Iterator[Any]:
     for i, item in enumerate(items):
-        say(f"fit: batch {i + 1} of {total}")
+        say(f"{title}: {unit} {i + 1} of {total}")
         yield item

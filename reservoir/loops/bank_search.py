@@ -24,7 +24,7 @@ from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Clip, Member, NetworkTrial
 from reservoir.loops.path_loops import log_errors
 
-Report = Callable[[Iterable[Any], int], Iterable[Any]]
+Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 Key = tuple[NetworkPlan, int]
 _STRETCH = 2000  # rows that a bank is tried on
 _JUDGED_TWICE = 4  # networks that are fitted without each block, too
@@ -91,15 +91,15 @@ class Search:
     clip : (low, high)
         Bounds of what is fed back.
     plans : sequence of NetworkPlan, optional
-        What to try instead of the bank for such data.
+        What to try instead of the bank for such data. They keep their size.
     n_members : int
-        Networks in the committee.
+        Seeds of the best network in the committee.
     n_steps : int, optional
         Of a loop.
     seed : int
     n_jobs : int, optional
     report : callable
-        ``report(results, n)`` passes results on as they come.
+        ``report(results, n, what)`` passes results on as they come; `what` says what is done.
     """
 
     def __init__(
@@ -121,28 +121,31 @@ class Search:
         self.stretch = data.last_rows(_STRETCH) if data.n_rows > _STRETCH else data
         self.diagnosis = diagnose(self.stretch, seed)
         bank = bank_for(self.stretch, self.diagnosis)
+        self.may_grow = plans is None
         self.bank = bank if plans is None else replace(bank, plans=tuple(plans))
 
     def run(self) -> Choice:
         """Try the bank; return the committee that came of it."""
         keys = [(plan, self.seed) for plan in self.bank.plans]
         alone = replace(self.bank, leave_out=False)
-        tried = dict(zip(keys, self._try(keys, self.stretch, alone), strict=True))
+        tried = dict(zip(keys, self._try(keys, self.stretch, alone, "trying"), strict=True))
         best = sorted(keys, key=lambda key: -tried[key].scores.max())
         # loops in blocks that were left out cost more: of the best ones only
         if self.bank.leave_out:
-            best = best[: max(_JUDGED_TWICE, self.n_members)]
-            tried |= zip(best, self._try(best, self.stretch, self.bank), strict=True)
+            best = best[:_JUDGED_TWICE]
+            again = self._try(best, self.stretch, self.bank, "trying on rows left out")
+            tried |= zip(best, again, strict=True)
             best = sorted(best, key=lambda key: -tried[key].scores.max())
         table = self._table([tried[key] for key in keys])
-        # who sits in the committee, fitted on everything
-        bank, chosen = self.bank, best[: self.n_members]
-        if bank.seeds_of_best:
-            bank, plan = grown(bank, best[0][0], self.data)
-            chosen = [(plan, self.seed + k) for k in range(self.n_members)]
+        # the committee: the best network under several seeds, fitted on everything
+        bank, plan = self.bank, best[0][0]
+        if self.may_grow:
+            bank, plan = grown(bank, plan, self.data)
+        chosen = [(plan, self.seed + k) for k in range(self.n_members)]
         known = tried if self.stretch is self.data and bank is self.bank else {}
         wanted = [key for key in chosen if key not in known]
-        known = known | dict(zip(wanted, self._try(wanted, self.data, bank), strict=True))
+        fitted = self._try(wanted, self.data, bank, "fitting") if wanted else []
+        known = known | dict(zip(wanted, fitted, strict=True))
         return Choice(
             [known[key].member for key in chosen],
             chosen[0][0],
@@ -163,7 +166,7 @@ class Search:
     def _design(self, data: Trajectories, bank: Bank) -> LoopDesign:
         return design_of(data, bank.plans, leave_out=bank.leave_out, n_steps=self.n_steps)
 
-    def _try(self, keys: list[Key], data: Trajectories, bank: Bank) -> list[Tried]:
+    def _try(self, keys: list[Key], data: Trajectories, bank: Bank, what: str) -> list[Tried]:
         """Fit and try networks; the result does not depend on the number of workers."""
         design = self._design(data, bank)
         results: Iterable[Tried]
@@ -173,7 +176,7 @@ class Search:
             )
         else:
             results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
-        return list(self.report(results, len(keys)))
+        return list(self.report(results, len(keys), what))
 
     def _table(self, tried: list[Tried]) -> dict[str, Any]:
         """Return a row for each network and penalty that was tried."""

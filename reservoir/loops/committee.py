@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir.loops.network_trial import Clip, Member
+
+_ROUNDING = 1e-9  # widths of the bounds that a level may be beyond them by rounding
+
+
+class CommitteeRun(NamedTuple):
+    """What came of a loop.
+
+    Attributes
+    ----------
+    levels : array of shape (n_steps, n_outputs)
+        As they were fed back: within the bounds.
+    states : list of arrays of shape (state_size,)
+        One for each member, before the last of the levels.
+    n_free : int
+        Steps before the loop was first held at its bounds; n_steps if it never was.
+    """
+
+    levels: Array
+    states: list[Array]
+    n_free: int
 
 
 def run_committee(
@@ -18,7 +39,7 @@ def run_committee(
     *,
     exog: Array,
     clip: Clip,
-) -> tuple[Array, list[Array]]:
+) -> CommitteeRun:
     """Run networks on the median of their outputs.
 
     Parameters
@@ -35,11 +56,11 @@ def run_committee(
 
     Returns
     -------
-    levels : array of shape (n_steps, n_outputs)
-        As they were fed back: within the bounds.
-    states : list of arrays of shape (state_size,)
-        Before the last of the levels.
+    CommitteeRun
     """
+    low, high = clip
+    leeway = _ROUNDING * (high - low)
+    n_free = n_steps
     levels = np.empty((n_steps, len(row)))
     now = [state[None] for state in states]
     turned = [np.ascontiguousarray(member.coef.T) for member in members]
@@ -50,6 +71,9 @@ def run_committee(
             for m, member in enumerate(members):
                 features, now[m] = member.source.advance(now[m], given)
                 said[m] = features[0] @ turned[m] + member.intercept
-            row = np.clip(row + np.nan_to_num(np.median(said, axis=0)), *clip)
+            wanted = row + np.nan_to_num(np.median(said, axis=0))
+            row = np.clip(wanted, low, high)
+            if n_free > k and (np.abs(wanted - row) > leeway).any():
+                n_free = k
             levels[k] = row
-    return levels, [state[0] for state in now]
+    return CommitteeRun(levels, [state[0] for state in now], n_free)

@@ -11,6 +11,8 @@ import numpy as np
 
 from reservoir._typing import Array
 
+_ROOM = 200  # rows in a row that loops of a stretch need, if there are so many at all
+
 #: A row of a trajectory: (which trajectory, which row).
 Place = tuple[int, int]
 
@@ -68,14 +70,20 @@ class Trajectories:
         return np.stack([self.levels[i][t + 1 : t + 1 + n_steps] for i, t in places], axis=1)
 
     def last_rows(self, n_rows: int) -> Trajectories:
-        """Return the end of the trajectories: so many rows, of the last ones."""
-        levels, exog = [], []
+        """Return the end of the trajectories: so many rows, of the last ones.
+
+        Of the longest alone where the last ones are short, and loops would have no room in them.
+        """
+        levels, exog, left = [], [], n_rows
         for level, known in zip(self.levels[::-1], self.exog[::-1], strict=True):
-            if n_rows <= 0:
+            if left < 2:
                 break
-            levels.append(level[-n_rows:])
-            exog.append(known[-n_rows:])
-            n_rows -= len(level)
+            levels.append(level[-left:])
+            exog.append(known[-left:])
+            left -= len(level)
+        i = int(np.argmax([len(level) for level in self.levels]))
+        if max(map(len, levels)) < min(len(self.levels[i]), _ROOM):
+            return Trajectories([self.levels[i][-n_rows:]], [self.exog[i][-n_rows:]])
         return Trajectories(levels[::-1], exog[::-1])
 
 
@@ -121,19 +129,23 @@ class LoopDesign:
         edges = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)
         blocks = [_between(whole, *pair) for pair in pairwise(edges.tolist())]
         recycled = _spread(whole, n_starts, n_steps)
-        left_out = []
-        for block in blocks:
-            longest = max(high - low for _, low, high in block)
-            left_out.append(_spread(block, n_starts_per_block, min(n_steps, longest // 2)))
+        left_out = [
+            _spread(block, n_starts_per_block, _steps_within(block, n_steps)) for block in blocks
+        ]
         return cls(washout, n_steps, blocks, recycled, left_out)
 
     def n_steps_left_out(self, n_block: int) -> int:
         """Return how many steps the loops of a block have."""
-        longest = max(high - low for _, low, high in self.blocks[n_block])
-        return min(self.n_steps, longest // 2)
+        return _steps_within(self.blocks[n_block], self.n_steps)
 
 
 Pieces = list[tuple[int, int, int]]
+
+
+def _steps_within(pieces: Pieces, n_steps: int) -> int:
+    """Return how long loops within pieces are: half of the longest piece at most."""
+    longest = max(high - low for _, low, high in pieces)
+    return max(1, min(n_steps, longest // 2))
 
 
 def _between(pieces: Pieces, begin: int, end: int) -> Pieces:

@@ -23,6 +23,7 @@ _UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500
 _SHARE = 0.3  # units per row, at most
 _MEDIUM = 1500  # rows from which loops and the washout are longer
 _LONG = 3000  # rows from which the winner of a bank grows
+_FEWEST_LEARNED = 20  # rows behind the washout that are needed in any case
 _N_STARTS, _N_BLOCKS, _STARTS_PER_BLOCK = 8, 4, 6
 _HIDDEN = 2.5  # times the error of a network with memory: what rows by themselves do not tell
 _NOISY = 5e-3  # error of a step, in standard deviations, from which loops are judged as noisy
@@ -59,7 +60,7 @@ _MEMORY = (
 _CLEAN_PENALTIES = (1e-3, 1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25)
 _LONG_PENALTIES = (1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25, 1e-30)
 _NOISE_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
-_HIDDEN_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-13, 1e-17)
+_HIDDEN_PENALTIES = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18)
 _PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 
 
@@ -92,15 +93,15 @@ class Bank:
         In standard deviations; smaller errors of a loop say no more.
     leave_out : bool
         Whether loops in blocks that the fit has not seen count as well.
-    seeds_of_best : bool
-        Whether the committee is the best network under several seeds; else the best networks.
+    grows : bool
+        Whether the best network gets more units where there are rows for them.
     """
 
     plans: tuple[NetworkPlan, ...]
     alphas: tuple[float, ...]
     least_error: float
     leave_out: bool
-    seeds_of_best: bool
+    grows: bool = False
 
 
 def diagnose(data: Trajectories, seed: int) -> Diagnosis:
@@ -131,18 +132,18 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
         plans += plans_of(((0.05, 0.8, 1.0),), n_units, "square", n_lags=2)
         plans += plans_of(((0.05, 0.3, 1.0),), n_units, "square", n_lags=3)
         plans += plans_of(((0.05, 0.8, 1.0), (0.4, 0.3, 1.0)), n_units, "square", n_lags=3, skip=2)
-        return Bank(plans, _HIDDEN_PENALTIES, 1e-2, leave_out=True, seeds_of_best=False)
+        return Bank(plans, _HIDDEN_PENALTIES, 1e-2, leave_out=False)
     if diagnosis.noise > _NOISY:
         plans = plans_of(_NOISE, n_units, "square")
         plans += plans_of(_NOISE_FEW, min(_FEW_UNITS, n_units), "square")
-        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True, seeds_of_best=False)
+        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True)
     plans = plans_of(_CLEAN, n_units, "square")
-    return Bank(plans, _CLEAN_PENALTIES, 1e-9, leave_out=False, seeds_of_best=True)
+    return Bank(plans, _CLEAN_PENALTIES, 1e-14, leave_out=False, grows=True)
 
 
 def grown(bank: Bank, plan: NetworkPlan, data: Trajectories) -> tuple[Bank, NetworkPlan]:
     """Return the winner of a bank as large as the data can bear, and how it is judged."""
-    if data.n_rows < _LONG:
+    if not bank.grows or data.n_rows < _LONG:
         return bank, plan
     plan = replace(plan, n_units=_MANY_UNITS, augment=None)
     return replace(bank, alphas=_LONG_PENALTIES), plan
@@ -174,16 +175,36 @@ def design_of(
     """Return where loops begin, and how long they are."""
     n_rows, longest = data.n_rows, max(map(len, data.levels))
     past = max((plan.n_lags - 1) * plan.skip for plan in plans)
+    washout = max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past)
+    automatic = int(np.clip(longest // 5, 5, 100 if n_rows < _MEDIUM else 150))
+    _refuse_long_past(past, automatic if n_steps is None else 0, longest)
     if n_steps is None:
-        n_steps = int(np.clip(longest // 5, 5, 100 if n_rows < _MEDIUM else 150))
+        n_steps = automatic
+    elif n_steps > longest - 1 - washout:
+        raise ValueError(
+            f"horizon={n_steps} leaves no place for a loop: networks are tried on {longest} rows "
+            f"in a row, of which the first {washout} are washout. It must be at most "
+            f'{longest - 1 - washout}; "auto" takes a fifth of the rows.'
+        )
     return LoopDesign.of(
         [len(levels) for levels in data.levels],
-        washout=max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past),
+        washout=washout,
         n_steps=n_steps,
         n_starts=_N_STARTS,
         n_blocks=_N_BLOCKS if leave_out else 1,
         n_starts_per_block=_STARTS_PER_BLOCK,
     )
+
+
+def _refuse_long_past(past: int, n_steps: int, longest: int) -> None:
+    """Refuse networks that see so far back that hardly a row is left to learn from."""
+    most = longest - 1 - max(2 * n_steps, _FEWEST_LEARNED)
+    if past > max(most, 0):
+        raise ValueError(
+            f"A network of search sees {past} rows back ((n_lags - 1) * skip), and networks are "
+            f"tried on {longest} rows in a row. That may be {max(most, 0)} at most: lower n_lags "
+            "or skip, or give a longer series."
+        )
 
 
 def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> tuple[Array, Array | None]:

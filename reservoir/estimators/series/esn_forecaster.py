@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -27,43 +27,25 @@ from reservoir.estimators._parameters import (
     parameter,
 )
 from reservoir.estimators._reporting import leaving_no_trace, progress
+from reservoir.estimators.series._own_networks import check_search, plans_of_users
 from reservoir.estimators.series._series_tables import (
     Scale,
+    dtype_of,
+    is_flat,
     read_tables,
     refuse_constants,
+    refuse_lengths,
     refuse_short,
     trajectories,
 )
 from reservoir.loops.bank_search import Search
 from reservoir.loops.committee import run_committee
 from reservoir.loops.loop_design import Trajectories
-from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import states_at
 
 __all__ = ["ESNForecaster"]
 
 _WORTH = 0.1  # by so much a score must be better than that of the mean
-_PLAN = tuple(each.name for each in fields(NetworkPlan))
-
-
-def _check_search(name: str, value: Any) -> None:
-    if isinstance(value, str) and value == "auto":
-        return
-    known = isinstance(value, (list, tuple)) and len(value) > 0
-    if not known or not all(isinstance(item, dict) for item in value):
-        raise ValueError(
-            f'search={value!r} must be "auto" or a list of dicts, one for each network to try, '
-            f"with keys among {', '.join(_PLAN)}."
-        )
-    for item in value:
-        strange = sorted(set(item) - set(_PLAN))
-        if strange:
-            raise ValueError(
-                f"search has a network with the key {strange[0]!r}, which is none of "
-                f"{', '.join(_PLAN)}."
-            )
-        if "n_units" not in item:
-            raise ValueError(f"search has a network without n_units: {item!r}. Add it.")
 
 
 def _check_clip(name: str, value: Any) -> None:
@@ -88,9 +70,9 @@ class ESNForecaster(BaseEstimator):
     For series that follow a rule of their own: flows and maps, chaotic or not, with all variables
     observed or some. `fit` standardises the data, finds out how noisy they are and whether a row
     tells the next one, tries a bank of echo state networks and ridge penalties by closed loops
-    from places within the data [1]_, and keeps the best network under several seeds, or the best
-    networks. `forecast` feeds the median of what they say back to all of them. Networks learn
-    increments, from one row to the next, through all the digits of the data [2]_.
+    from places within the data [1]_, and keeps the best network under several seeds. `forecast`
+    feeds the median of what these say back to all of them. Networks learn increments, from one row
+    to the next, through all the digits of the data [2]_.
 
     Parameters
     ----------
@@ -152,9 +134,11 @@ class ESNForecaster(BaseEstimator):
         "auto",
         '"auto" or list of dicts',
         """The networks to try: a bank that suits the data, or your own, each a dict with
-        `n_units`, `spectral_radius`, `input_scaling` (of standardised rows), `bias_scaling`,
-        `leak_rate`, `augment`, `n_lags`, `skip` as in ESNRegressor and NVARRegressor.""",
-        _check_search,
+        `n_units` and, if you like, `spectral_radius` (default 0.05), `input_scaling` (0.3, of
+        standardised rows), `bias_scaling` (1), `leak_rate` (1), `augment` (None, "square" or
+        "even_square"), `n_lags` (1) and `skip` (1), as in ESNRegressor and NVARRegressor. Your
+        own networks keep their size, also on long series.""",
+        check_search,
     )
     n_networks: int = parameter(
         3,
@@ -228,8 +212,8 @@ class ESNForecaster(BaseEstimator):
         refuse_constants("y", levels)
         self._known = _Exog()
         known = self._read_exog(exog, [len(level) for level in levels], reset=True)
-        self._one_dimensional = _is_flat(y)
-        self._dtype = _dtype_of(y)
+        self._one_dimensional = is_flat(y)
+        self._dtype = dtype_of(y)
         # without units
         self._scale = Scale.of(levels)
         self._scale_of_exog = Scale.of(known) if known else None
@@ -244,13 +228,10 @@ class ESNForecaster(BaseEstimator):
 
     def _choose(self, data: Trajectories) -> None:
         """Search for networks, and keep what came of it."""
-        plans = None
-        if not isinstance(self.search, str):
-            plans = [NetworkPlan(**_with_defaults(item)) for item in self.search]
         choice = Search(
             data,
             tuple(self._limits),
-            plans=plans,
+            plans=plans_of_users(self.search),
             n_members=self.n_networks,
             n_steps=None if isinstance(self.horizon, str) else self.horizon,
             seed=int(as_generator(self.random_state).integers(2**31)),
@@ -271,8 +252,8 @@ class ESNForecaster(BaseEstimator):
                 stacklevel=caller_level(),
             )
 
-    def _report(self, results: Iterable[Any], total: int) -> Iterable[Any]:
-        return progress(results, total, int(self.verbose))
+    def _report(self, results: Iterable[Any], total: int, what: str) -> Iterable[Any]:
+        return progress(results, total, int(self.verbose), what=what, unit="network")
 
     def forecast(self, n_steps: int, exog: Any = None, context: Any = None) -> Array:
         """Forecast the rows that follow the training data, or a context.
@@ -310,11 +291,14 @@ class ESNForecaster(BaseEstimator):
         n_steps = check_count("n_steps", n_steps)
         if context is None:
             (known,) = self._read_exog(exog, [n_steps], reset=False) or [np.zeros((n_steps, 0))]
-            states, last = self._start_after_training(known)
+            states, last = self._states, self._last
         else:
             levels = read_tables("context", self, context, reset=False)
             if len(levels) != 1:
-                raise ValueError(f"context holds {len(levels)} series; give one to go on from.")
+                raise ValueError(
+                    f"context holds {len(levels)} trajectories, and a forecast goes on from one. "
+                    "Call forecast for each."
+                )
             self._check_context(levels[0])
             n_rows = len(levels[0]) + n_steps
             every = self._read_exog(exog, [n_rows], reset=False) or [np.zeros((n_rows, 0))]
@@ -323,7 +307,7 @@ class ESNForecaster(BaseEstimator):
                 levels, [every[0][: len(levels[0])]] if exog is not None else []
             )
             states, last = self._states_behind(data), data.levels[0][-1]
-        rows, _ = run_committee(
+        rows, _, n_free = run_committee(
             self._members,
             states,
             last,
@@ -331,12 +315,9 @@ class ESNForecaster(BaseEstimator):
             exog=self._scale_of_exog.standardise(known) if self._scale_of_exog else known,
             clip=tuple(self._limits),
         )
-        self._warn_of_bounds(rows)
+        _warn_of_bounds(n_free, n_steps)
         rows = self._scale.restore(rows).astype(self._dtype)
         return rows[:, 0] if self._one_dimensional else rows
-
-    def _start_after_training(self, known: Array) -> tuple[list[Array], Array]:
-        return self._states, self._last
 
     def _states_behind(self, data: Trajectories) -> list[Array]:
         """Return, for each network, the state before the last row of the last trajectory."""
@@ -348,15 +329,18 @@ class ESNForecaster(BaseEstimator):
 
     def _check_context(self, rows: Array) -> None:
         past = max(getattr(member.source, "n_past", 0) for member in self._members)
-        if len(rows) < past + 1:
+        fewest = max(past + 1, 2)
+        if len(rows) < fewest:
             raise ValueError(
-                f"context has {len(rows)} rows, and the networks see {past + 1} at once. Give at "
-                f"least as many; {self._washout} let them forget where they started."
+                f"context has {len(rows)} row{'s' * (len(rows) != 1)}, and the networks need at "
+                f"least {fewest} to go on from. After {self._washout + 1} they have forgotten "
+                "where they started: give that many or more."
             )
         if len(rows) <= self._washout:
             warnings.warn(
-                f"context has {len(rows)} rows: networks need about {self._washout} to forget "
-                "where they started, so the first digits of the forecast may be lost. Give more.",
+                f"context has {len(rows)} rows, and networks need about {self._washout} before the "
+                "last one to forget where they started. The forecast may be less exact than it "
+                f"could be. Give {self._washout + 1} or more.",
                 UserWarning,
                 stacklevel=caller_level(),
             )
@@ -375,34 +359,19 @@ class ESNForecaster(BaseEstimator):
         if exog is None:
             if not reset and self._scale_of_exog is not None:
                 raise ValueError(
-                    f"The series was fitted with exog of {len(self._scale_of_exog.mean)} columns: "
-                    f"give exog with {lengths[0]} rows."
+                    f"exog is missing: the series was fitted with {len(self._scale_of_exog.mean)} "
+                    f"columns of it. Give it with {lengths[0]} rows."
                 )
             return []
         if not reset and self._scale_of_exog is None:
             raise ValueError("exog was given, and the series was fitted without. Leave it out.")
         tables = read_tables("exog", self._known, exog, reset=reset)
-        found = [len(table) for table in tables]
-        if found != lengths:
-            raise ValueError(
-                f"exog must have as many rows as what it goes with: {lengths} expected, got "
-                f"{found}."
-            )
+        refuse_lengths(
+            tables,
+            lengths,
+            "y" if reset else "the forecast, behind those of the context if there is one",
+        )
         return tables
-
-    def _warn_of_bounds(self, rows: Array) -> None:
-        """Say so where the loop has reached its bounds."""
-        low, high = self._limits
-        outside = ((rows <= low) | (rows >= high)).any(axis=1)
-        if outside.any():
-            step = int(np.argmax(outside))
-            warnings.warn(
-                f"The forecast left the range of the training data at step {step} and was held at "
-                "its bounds (clip). The rows from there on are not to be trusted. More rows in "
-                "fit, or fewer steps, help.",
-                RuntimeWarning,
-                stacklevel=caller_level(),
-            )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_states")
@@ -413,19 +382,14 @@ class _Exog(BaseEstimator):
     """Holds number and names of the exogenous columns."""
 
 
-def _with_defaults(item: dict[str, Any]) -> dict[str, Any]:
-    return {"spectral_radius": 0.05, "input_scaling": 0.3} | item
-
-
-def _is_flat(y: Any) -> bool:
-    """Whether rows of y have no column axis."""
-    if isinstance(y, (list, tuple)) and len(y) and np.ndim(y[0]) > 0:
-        return np.ndim(y[0]) == 1 and all(np.ndim(item) == 1 for item in y)
-    return np.ndim(y) == 1
-
-
-def _dtype_of(y: Any) -> Any:
-    """Return float32 where all data are, else float64: what forecasts come in."""
-    parts = y if isinstance(y, (list, tuple)) else [y]
-    kinds = {str(getattr(part, "dtype", "float64")) for part in parts}
-    return np.float32 if kinds == {"float32"} else np.float64
+def _warn_of_bounds(n_free: int, n_steps: int) -> None:
+    """Say so where the loop was held at its bounds."""
+    if n_free == n_steps:
+        return
+    warnings.warn(
+        f"The forecast was held at its bounds (clip), first in step {n_free} of {n_steps}, counted "
+        "from 0: it left the range of the training data. The rows from there on are not to be "
+        "trusted. More rows in fit, or fewer steps, help.",
+        RuntimeWarning,
+        stacklevel=caller_level(),
+    )

@@ -1,0 +1,590 @@
+"""ESNForecaster as a user sees it: series of any kind, what is refused, and how far it sees."""
+
+import logging
+import pickle
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from reservoir import ESNForecaster, ESNRegressor, load, save
+from reservoir.datasets import henon, logistic_map, lorenz, lorenz96, mackey_glass
+from reservoir.model_selection import make_forecast_pairs
+
+pytestmark = pytest.mark.one_engine
+
+ORBIT = lorenz(200, dt=0.05, random_state=0)
+NO_BETTER = "no network does better on these data than their mean"
+SMALL = [{"n_units": 25}, {"n_units": 15, "spectral_radius": 0.4, "augment": "square"}]
+LAGS = [{"n_units": 15, "n_lags": 3, "skip": 2, "augment": "square"}]
+
+
+def small(**params):
+    return ESNForecaster(**{"search": SMALL, "n_networks": 2, "random_state": 0} | params)
+
+
+def fields_of(model):
+    return {name: value for name, value in vars(model).items() if name.endswith("_")}
+
+
+def same(a, b):
+    np.testing.assert_equal(fields_of(a), fields_of(b))
+    np.testing.assert_array_equal(a.forecast(20), b.forecast(20))
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return small().fit(ORBIT)
+
+
+# --- containers ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", ["1-D", "one column", "three columns"])
+def test_lists_are_the_arrays_that_they_hold(shape):
+    rows = {"1-D": ORBIT[:, 0], "one column": ORBIT[:, :1], "three columns": ORBIT}[shape]
+    expected = small().fit(rows).forecast(7)
+    assert expected.shape == (7, *rows.shape[1:])
+    for given in (rows.tolist(), tuple(rows.tolist()), [rows], rows.astype(object)):
+        np.testing.assert_array_equal(small().fit(given).forecast(7), expected)
+    np.testing.assert_array_equal(small().fit(rows).forecast(7, context=rows.tolist()), expected)
+
+
+def test_one_dimension_is_one_column():
+    flat, table = small().fit(ORBIT[:, 0]), small().fit(ORBIT[:, :1])
+    np.testing.assert_array_equal(flat.forecast(9), table.forecast(9)[:, 0])
+    np.testing.assert_array_equal(flat.forecast(9), flat.forecast(9, context=ORBIT[:, :1]))
+
+
+def test_trajectories_come_in_lists_object_arrays_and_three_dimensions():
+    parts = [ORBIT[:100], ORBIT[100:]]
+    expected = small().fit(parts).forecast(7)
+    packed = np.empty(2, object)
+    packed[:] = parts
+    for given in (tuple(parts), packed, np.stack(parts), [part.tolist() for part in parts]):
+        np.testing.assert_array_equal(small().fit(given).forecast(7), expected)
+    flat = small().fit([part[:, 0] for part in parts]).forecast(7)
+    assert flat.shape == (7,)
+    np.testing.assert_array_equal(flat, small().fit([p[:, :1] for p in parts]).forecast(7)[:, 0])
+
+
+def test_tables_of_pandas_keep_their_names():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(ORBIT, columns=["x", "y", "z"])
+    model = small().fit(frame)
+    assert list(model.feature_names_in_) == ["x", "y", "z"]
+    np.testing.assert_array_equal(model.forecast(5), small().fit(ORBIT).forecast(5))
+    np.testing.assert_array_equal(model.forecast(5, context=frame), model.forecast(5))
+    with pytest.warns(UserWarning, match=r"context has no column names.*x, y, z, in this order"):
+        model.forecast(5, context=ORBIT)
+    with pytest.raises(ValueError, match="In context: The feature names"):
+        model.forecast(5, context=frame[["y", "x", "z"]])
+    one = small().fit(frame["x"])
+    np.testing.assert_array_equal(one.forecast(5), small().fit(ORBIT[:, 0]).forecast(5))
+    one.forecast(5, context=ORBIT[:, 0])  # one column is no question of order: no warning
+    driven = small().fit(frame["x"], frame[["y", "z"]])
+    with pytest.raises(ValueError, match="In exog: The feature names"):
+        driven.forecast(5, exog=frame[["z", "y"]][:5])
+
+
+def test_tables_of_polars(polars):
+    frame = polars.DataFrame(ORBIT, schema=["x", "y", "z"])
+    np.testing.assert_array_equal(small().fit(frame).forecast(5), small().fit(ORBIT).forecast(5))
+    one = small().fit(frame["x"]).forecast(5)
+    np.testing.assert_array_equal(one, small().fit(ORBIT[:, 0]).forecast(5))
+
+
+def test_forecasts_have_the_precision_of_the_data():
+    single = ORBIT.astype(np.float32)
+    assert small().fit(ORBIT).forecast(3).dtype == np.float64
+    assert small().fit(single).forecast(3).dtype == np.float32
+    assert small().fit([single, single]).forecast(3).dtype == np.float32
+    assert small().fit([single, ORBIT]).forecast(3).dtype == np.float64
+    assert small().fit(np.round(ORBIT).astype(int)).forecast(3).dtype == np.float64
+    pd = pytest.importorskip("pandas")
+    assert small().fit(pd.DataFrame(single)).forecast(3).dtype == np.float32
+    assert small().fit(pd.Series(single[:, 0])).forecast(3).dtype == np.float32
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e12, 1e200])
+def test_units_do_not_matter(factor, fitted):
+    model = small().fit(factor * ORBIT)
+    np.testing.assert_allclose(model.forecast(9) / factor, fitted.forecast(9), rtol=1e-4)
+    assert model.best_params_ == fitted.best_params_
+
+
+def test_an_offset_leaves_the_digits_that_it_leaves():
+    offset = small().fit(1e9 + ORBIT).forecast(20) - 1e9
+    np.testing.assert_allclose(offset, small().fit(ORBIT).forecast(20), atol=0.02)
+
+
+# --- chance, copies, files -----------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(fitted):
+    same(fitted, small().fit(ORBIT))
+    other = small(random_state=1).fit(ORBIT)
+    assert np.abs(other.forecast(20) - fitted.forecast(20)).max() > 0
+    legacy = [small(random_state=np.random.RandomState(3)).fit(ORBIT) for _ in range(2)]
+    same(*legacy)
+
+
+def test_forecasts_leave_no_trace(fitted):
+    first = fitted.forecast(10)
+    fitted.forecast(3, context=ORBIT[:100])
+    np.testing.assert_array_equal(fitted.forecast(10), first)
+    np.testing.assert_array_equal(fitted.forecast(4), first[:4])
+
+
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+def test_workers_change_no_bit(backend, fitted):
+    joblib = pytest.importorskip("joblib")
+    with joblib.parallel_backend(backend):
+        same(small(n_jobs=2).fit(ORBIT), fitted)
+
+
+def test_clone_and_parameters(fitted):
+    params = {"search": LAGS, "n_networks": 4, "clip": 0.5, "horizon": 9, "n_jobs": 1, "verbose": 0}
+    model = ESNForecaster(**params, random_state=3)
+    assert clone(model).get_params() == model.get_params()
+    assert {name: model.get_params()[name] for name in params} == params
+    assert model.set_params(clip=2.0).clip == 2.0
+    with pytest.raises(NotFittedError):
+        clone(fitted).forecast(3)
+    before = repr(fitted.get_params())
+    clone(fitted).fit(ORBIT)
+    assert repr(fitted.get_params()) == before
+
+
+@pytest.mark.parametrize("case", ["plain", "lags", "exog", "found"])
+def test_files_and_pickles_hold_every_bit(case, tmp_path):
+    if case == "exog":
+        model, more = small().fit(ORBIT[:, :1], ORBIT[:, 1:]), {"exog": ORBIT[:20, 1:]}
+    elif case == "found":
+        model, more = ESNForecaster(random_state=0).fit(ORBIT[:100, 0]), {}
+    else:
+        model, more = small(search=LAGS if case == "lags" else SMALL).fit(ORBIT), {}
+    save(model, tmp_path / "model.npz")
+    for back in (load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_equal(fields_of(back), fields_of(model))
+        np.testing.assert_array_equal(back.forecast(20, **more), model.forecast(20, **more))
+
+
+def test_a_fit_that_fails_leaves_what_was_fitted(fitted, monkeypatch):
+    model = pickle.loads(pickle.dumps(fitted))
+    broken = ORBIT.copy()
+    broken[7, 1] = np.nan
+    for bad in (broken, ORBIT[:10], ORBIT[:, :2] * 0):
+        with pytest.raises(ValueError, match="y"):
+            model.fit(bad)
+        same(model, fitted)
+    with pytest.raises(ValueError, match="exog"):
+        model.fit(ORBIT[:, :1], exog=ORBIT[:-1, 1])
+    same(model, fitted)
+    monkeypatch.setattr("reservoir.estimators.series.esn_forecaster.states_at", None)
+    with pytest.raises(TypeError):  # at the very end of the fit
+        model.fit(ORBIT[:, :1])
+    same(model, fitted)
+
+
+def test_a_second_fit_is_a_first_one():
+    model = small().fit(ORBIT[:, 0], exog=ORBIT[:, 1])
+    same(model.fit(ORBIT), small().fit(ORBIT))
+
+
+# --- what is kept, and shown ---------------------------------------------------------------------
+
+
+def test_search_results_name_what_was_tried(fitted):
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(fitted.search_results_)
+    assert set(table.n_units) == {15, 25}
+    assert sorted(table["rank"]) == list(range(1, len(table) + 1))
+    best = table.loc[table["rank"].idxmin()]
+    assert best.score == table.score.max() == fitted.best_score_
+    numbers = {name: x for name, x in fitted.best_params_.items() if name != "augment"}
+    assert {name: best[name] for name in numbers} == numbers
+    assert (table.observed == "all").all()
+    assert (table.groupby("n_units").alpha.nunique() == table.alpha.nunique()).all()
+
+
+def test_progress_names_what_is_done(monkeypatch, caplog, capsys):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with caplog.at_level(logging.INFO, logger="reservoir"):
+        small(verbose=1).fit(ORBIT)
+    assert caplog.messages[0] == "fit, trying: network 1 of 2"
+    assert any(text.startswith("fit, fitting: network 1 of") for text in caplog.messages)
+    caplog.clear()
+    small().fit(ORBIT)
+    assert not caplog.messages
+    assert capsys.readouterr().out == ""
+
+
+# --- where forecasts begin -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("search", [SMALL, LAGS], ids=["one row", "lags"])
+def test_a_context_is_another_start(search):
+    model = small(search=search).fit(ORBIT)
+    np.testing.assert_array_equal(model.forecast(20, context=ORBIT), model.forecast(20))
+    # units forget: a late part of the series leads to nearly the same forecast
+    part = model.forecast(20, context=ORBIT[-60:])
+    np.testing.assert_allclose(part, model.forecast(20), atol=1e-3)
+    elsewhere = model.forecast(3, context=ORBIT[:150])
+    np.testing.assert_allclose(elsewhere, ORBIT[150:153], atol=1.0)
+    with pytest.warns(UserWarning, match="context has 15 rows, and networks need about 20 before"):
+        model.forecast(3, context=ORBIT[:15])
+
+
+def test_a_short_context_is_refused():
+    with pytest.raises(ValueError, match="context has 1 row, and the networks need at least 2"):
+        small().fit(ORBIT).forecast(3, context=ORBIT[:1])
+    with pytest.raises(ValueError, match="context has 4 rows, and the networks need at least 5"):
+        small(search=LAGS).fit(ORBIT).forecast(3, context=ORBIT[:4])
+
+
+def test_forecasts_go_on_from_the_last_trajectory():
+    model = small().fit([ORBIT[:120], ORBIT[120:]])
+    np.testing.assert_array_equal(model.forecast(9), model.forecast(9, context=ORBIT[120:]))
+    back = small().fit([ORBIT[120:], ORBIT[:120]]).forecast(3)
+    np.testing.assert_allclose(back, ORBIT[120:123], atol=1.0)
+
+
+def test_no_step_is_learned_across_a_boundary():
+    # a walk on a circle, cut where it has turned half way: the cut would be the largest step
+    turn = 0.3 * np.arange(150)
+    circle = np.column_stack([np.cos(turn), np.sin(turn)])
+    model = small().fit([circle, -circle + [5.0, 0.0]])
+    assert model.forecast(1, context=circle)[0, 0] == pytest.approx(np.cos(0.3 * 150), abs=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore:The forecast was held:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")
+@pytest.mark.parametrize("short", [2, 5, 12])
+def test_short_trajectories_are_no_trouble_beside_a_long_one(short):
+    model = small().fit([ORBIT[:100], *[ORBIT[k : k + short] for k in range(100, 180)]])
+    assert np.isfinite(model.forecast(5)).all()
+    noisy = np.random.default_rng(0).normal(size=(400, 2)).cumsum(axis=0)
+    pieces = [noisy[:40], *[noisy[k : k + short] for k in range(40, 240, 4)]]
+    assert np.isfinite(small(horizon=3).fit(pieces).forecast(5)).all()
+
+
+# --- what is known beforehand --------------------------------------------------------------------
+
+
+def driven(n, seed=0):
+    """Return y and exog of a map whose row t depends on row t - 1 and the force of row t."""
+    force = np.random.default_rng(seed).uniform(-1, 1, n)
+    y = np.zeros(n)
+    for t in range(1, n):
+        y[t] = 0.5 * y[t - 1] + np.tanh(force[t])
+    return y, force
+
+
+def test_a_driven_system_is_forecast_with_what_drives_it():
+    y, force = driven(500)
+    model = small().fit(y[:400], exog=force[:400])
+    forecast = model.forecast(100, exog=force[400:])
+    assert np.abs(forecast - y[400:]).max() < 0.05
+    # a row too early or too late, and the forecast is lost
+    for wrong in (force[399:499], np.append(force[401:], 0.0)):
+        assert np.abs(model.forecast(100, exog=wrong) - y[400:]).mean() > 0.3
+    whole = model.forecast(50, exog=force[100:450], context=y[100:400])
+    np.testing.assert_allclose(whole, forecast[:50], atol=1e-3)
+    whole = model.forecast(9, exog=force[:409], context=y[:400])
+    np.testing.assert_array_equal(whole, forecast[:9])
+    with pytest.warns(UserWarning, match=NO_BETTER):
+        small().fit(y[:400])
+
+
+def test_a_constant_exogenous_column_does_no_harm():
+    exog = np.full(200, 0.1)
+    exog[::2] += 1e-17  # nothing that floating point holds
+    model = small().fit(ORBIT, exog)
+    np.testing.assert_allclose(model.forecast(5, exog=exog[:5]), small().fit(ORBIT).forecast(5),
+                               atol=0.3)  # fmt: skip
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_networks", [1, 5])
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+@pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")
+def test_so_many_networks_sit_in_the_committee(n_networks, noise):
+    rows = ORBIT + noise * np.random.default_rng(0).normal(size=ORBIT.shape)
+    model = small(n_networks=n_networks).fit(rows)
+    assert len(model._members) == n_networks
+    assert np.isfinite(model.forecast(5)).all()
+
+
+@pytest.mark.parametrize("clip", [0, 0.1, "auto"])
+def test_forecasts_stay_within_their_bounds_and_say_so(clip):
+    rows = np.exp(np.arange(300) / 40)[:, None]
+    model = small(clip=clip).fit(rows)
+    with pytest.warns(RuntimeWarning, match=r"held at its bounds.*step \d+ of 200"):
+        forecast = model.forecast(200)
+    width = {"auto": 1.0}.get(clip, clip) * np.ptp(rows)
+    assert forecast.max() <= rows.max() + width * (1 + 1e-9)
+    assert forecast[-1] == pytest.approx(rows.max() + width)
+
+
+def test_a_forecast_that_only_touches_its_bounds_is_not_held():
+    model = small(clip=0).fit(np.tile([0.0, 1.0], 100))
+    np.testing.assert_allclose(model.forecast(50), np.tile([0.0, 1.0], 25), atol=1e-6)
+
+
+def test_own_networks_have_defaults_and_horizons():
+    model = small(search=[{"n_units": 12}], horizon=7).fit(ORBIT)
+    assert model.best_params_ == {
+        "n_units": 12,
+        "spectral_radius": 0.05,
+        "input_scaling": 0.3,
+        "bias_scaling": 1.0,
+        "leak_rate": 1.0,
+        "augment": None,
+        "n_lags": 1,
+        "skip": 1,
+    }
+    assert model.best_score_ > small(search=[{"n_units": 12}], horizon=60).fit(ORBIT).best_score_
+
+
+BAD_PARAMETERS = {
+    "search": [
+        ("automatic", 'must be "auto" or a list of dicts'),
+        ([], 'must be "auto" or a list of dicts'),
+        ({"n_units": 9}, 'must be "auto" or a list of dicts'),
+        ([{"n_unit": 9}], r"search\[0\] has the key 'n_unit', which is none of n_units"),
+        ([{"n_units": 9}, {"skip": 1}], r"search\[1\] has no n_units"),
+        ([{"n_units": 0}], r"search\[0\]: n_units=0 must be at least 1"),
+        ([{"n_units": 9.5}], r"search\[0\]: n_units must be an integer"),
+        ([{"n_units": 9, "n_lags": 0}], r"n_lags=0 must be at least 1"),
+        ([{"n_units": 9, "skip": -1}], r"skip=-1 must be at least 1"),
+        ([{"n_units": 9, "leak_rate": 0}], r"leak_rate=0 must be finite and in \(0, 1\]"),
+        ([{"n_units": 9, "input_scaling": [1, 2]}], r"input_scaling must be a number"),
+        ([{"n_units": 9, "spectral_radius": -1}], r"spectral_radius=-1 must be finite and in \[0"),
+        ([{"n_units": 9, "augment": "cube"}], "'cube' is not known.*even_square"),
+        ([{"n_units": 9, "augment": np.tanh}], "augment is a function"),
+        ([{"n_units": 9, "n_lags": 50, "skip": 10}], "sees 490 rows back.*may be 119 at most"),
+    ],
+    "n_networks": [(0, "n_networks=0 must be at least 1"), (1.5, "must be an integer")],
+    "clip": [(-1, r"clip=-1 must be finite and in \[0"), ("x", 'must be "auto" or a number'),
+             (np.nan, "must be finite"), (None, "must be a number")],
+    "horizon": [(0, "horizon=0 must be at least 1"), ("x", "must be an integer"),
+                (180, "horizon=180 leaves no place for a loop.*200 rows.*must be at most 179")],
+    "n_jobs": [(0, "n_jobs=0 leaves nobody to work")],
+    "verbose": [(-1, "verbose=-1 must be at least 0")],
+    "random_state": [("a", "random_state must be None"), (-1, "random_state=-1")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [(name, *case) for name, cases in BAD_PARAMETERS.items() for case in cases],
+)
+def test_bad_parameters_are_refused(name, value, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        small(**{name: value}).fit(ORBIT)
+
+
+# --- bad data ------------------------------------------------------------------------------------
+
+
+def with_entry(value):
+    rows = ORBIT.copy()
+    rows[5, 1] = value
+    return rows
+
+
+BAD_SERIES = [
+    (ORBIT[:29], "y has 29 rows.*at least 30 in a row.*longer series"),
+    ([ORBIT[:20]] * 3, "The longest trajectory of y has 20 rows"),
+    ([ORBIT, ORBIT[:1]], "Trajectory 1 of y has 1 row.*2 rows or more, or leave it out"),
+    ([ORBIT, ORBIT[:0]], "Trajectory 1 of y has no rows"),
+    ([ORBIT, ORBIT[:, :2]], "y.*2"),
+    (np.ones(90), r"All rows of y are equal \(value 1, n_samples=90\).*Leave it out"),
+    (1e13 + np.arange(90) % 2, "All rows of y are equal to 1e-12 of their size"),
+    (ORBIT * [1, 0, 1] + 1, r"Column 1 of y is constant \(value 1"),
+    (with_entry(np.nan), "y contains NaN in column 1, first in row 5.*Fill it"),
+    ([ORBIT, with_entry(np.nan)], "trajectory 1 of y contains NaN"),
+    (with_entry(np.inf), "y contains infinity.*Replace it"),
+    (ORBIT * 1j, "y holds complex numbers"),
+    (["a", "b"] * 30, "In y: could not convert string"),
+    ([[1.0, 2.0], [3.0]], "y has rows of different lengths"),
+    (np.zeros((2, 2, 2, 2)), "y has shape"),
+    (np.zeros((50, 0)), "y has no columns"),
+    ([], "y has no rows"),
+    (None, "y must be an array.*got NoneType"),
+    (3.0, "y must be an array.*got float"),
+    ("abc", "y must be an array.*got str"),
+]
+
+
+@pytest.mark.parametrize(("y", "message"), BAD_SERIES)
+def test_bad_series_are_refused(y, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        small().fit(y)
+    assert "X" not in str(caught.value).split()
+
+
+def test_dates_among_values_are_refused():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"t": pd.date_range("2020", periods=200), "a": ORBIT[:, 0]})
+    with pytest.raises(TypeError, match=r"y has the datetime column 't'.*y\.set_index\('t'\)"):
+        small().fit(frame)
+    with pytest.raises(TypeError, match=r"exog has the datetime column 't'"):
+        small().fit(ORBIT, exog=frame)
+
+
+def test_bad_exogenous_columns_are_refused(fitted):
+    y, exog = ORBIT[:, :1], ORBIT[:, 1]
+    model = small().fit(y, exog)
+    for call, message in (
+        (lambda: small().fit(y, exog[1:]), "exog has 199 rows, and 200 are needed.*row of y"),
+        (lambda: small().fit([y, y], exog), "exog holds 1 tables, and there are 2 trajectories"),
+        (lambda: small().fit([y, y], [exog, exog[1:]]), "Trajectory 1 of exog has 199 rows"),
+        (lambda: small().fit(y, with_entry(np.nan)), "exog contains NaN in column 1"),
+        (lambda: model.forecast(5), "exog is missing.*1 columns of it. Give it with 5 rows"),
+        (lambda: model.forecast(5, exog=exog[:4]), "exog has 4 rows, and 5 are needed"),
+        (lambda: model.forecast(5, exog=ORBIT[:5]), "exog has 3 columns, and in fit it had 1"),
+        (lambda: model.forecast(5, exog[:5], y[:100]), "exog has 5 rows, and 105 are needed"),
+        (lambda: fitted.forecast(5, exog=exog[:5]), "exog was given.*fitted without"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+
+
+def test_bad_forecasts_are_refused(fitted):
+    for call, message in (
+        (lambda: fitted.forecast(0), "n_steps=0 must be at least 1"),
+        (lambda: fitted.forecast(2.5), "n_steps must be an integer"),
+        (lambda: fitted.forecast(2, context=ORBIT[:0]), "context has no rows"),
+        (lambda: fitted.forecast(2, context=ORBIT[:, :2]), "context has 2 columns.*it had 3"),
+        (lambda: fitted.forecast(2, context=[ORBIT] * 2), "context holds 2 trajectories"),
+        (lambda: fitted.forecast(2, context=with_entry(np.nan)), "context contains NaN"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            call()
+    with pytest.raises(NotFittedError, match="not fitted"):
+        small().forecast(3)
+
+
+# --- series of many kinds ------------------------------------------------------------------------
+
+T = np.arange(400)
+RNG = np.random.default_rng(0)
+SERIES = {
+    "sine": np.sin(0.2 * T),
+    "sawtooth": T % 7.0,
+    "period of two": T % 2.0,
+    "trend and noise": 0.01 * T + 0.1 * RNG.normal(size=400),
+    "line": 1.0 * T,
+    "Mackey-Glass": mackey_glass(400, random_state=0).ravel(),
+    "months": np.exp(
+        4.8 + 0.01 * T[:144] + 0.15 * np.sin(T[:144] * np.pi / 6) + 0.03 * RNG.normal(size=144)
+    ),
+    "integers": (100 * np.sin(0.2 * T)).astype(int),
+    "offset": 1e9 + 1e-2 * np.sin(0.2 * T),
+    "tiny": 1e-12 * ORBIT,
+    "huge": 1e12 * ORBIT,
+    "Henon": henon(400, random_state=0),
+    "logistic map": logistic_map(400, random_state=0),
+    "step": np.where(T > 200, 1.0, 0.0),
+    "30 rows": np.sin(0.4 * T[:30]),
+    "40 rows of a flow": ORBIT[:40],
+    "60 rows, 10 columns": np.sin(0.1 * T[:60, None] + np.arange(10)),
+}
+
+
+@pytest.mark.parametrize("name", SERIES)
+def test_series_of_all_kinds_are_forecast_without_a_warning(name):
+    own = [{"n_units": 20, "augment": "square"}, *LAGS]
+    model = small(search=own if len(SERIES[name]) > 100 else "auto")
+    forecast = model.fit(SERIES[name]).forecast(10)
+    assert np.isfinite(forecast).all()
+    assert model.best_score_ > 0.3
+
+
+@pytest.mark.parametrize(
+    "y",
+    [RNG.normal(size=300), RNG.standard_t(1.2, size=300), RNG.integers(0, 2, 300) * 1.0],
+    ids=["white", "heavy tails", "binary"],
+)
+def test_what_cannot_be_forecast_is_said(y):
+    with pytest.warns(UserWarning, match=NO_BETTER) as w:
+        model = small(search=SMALL[:1]).fit(y)
+    assert len(w) == 1
+    assert w[0].filename == __file__
+    assert model.best_score_ < 1
+
+
+# --- how far it sees -----------------------------------------------------------------------------
+
+
+def valid_steps(forecast, truth, rows):
+    error = np.sqrt((((forecast - truth) / rows.std(axis=0)) ** 2).reshape(len(truth), -1).mean(1))
+    return int(np.argmax(error > 0.3)) if (error > 0.3).any() else len(error)
+
+
+def compared(series, n, seed):
+    """Return how many steps are right, by the forecaster and by ESNRegressor as it comes."""
+    rows, truth = series[:n], series[n:]
+    own = ESNForecaster(random_state=seed).fit(rows).forecast(len(truth))
+    X, y = make_forecast_pairs(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of loops that are lost
+        plain = ESNRegressor(random_state=seed).fit(X, y).forecast(len(truth))
+    return valid_steps(own, truth, rows), valid_steps(plain.reshape(truth.shape), truth, rows)
+
+
+def noisy_lorenz(seed):
+    orbit = lorenz(900, dt=0.05, random_state=seed)
+    return orbit + 0.01 * orbit.std(axis=0) * np.random.default_rng(seed).normal(size=orbit.shape)
+
+
+# A series for a seed, rows to learn from, and steps that each seed is right for. The logistic map
+# loses a bit in each step: double precision ends after 52.
+SIGHT = {
+    "flow": (lambda seed: lorenz(900, dt=0.05, random_state=seed), 700, 150),
+    "flow with noise": (noisy_lorenz, 700, 20),
+    "map": (lambda seed: henon(500, random_state=seed), 400, 40),
+    "interval map": (lambda seed: logistic_map(460, random_state=seed), 400, 30),
+    "one of three": (lambda seed: lorenz(600, dt=0.05, random_state=seed)[:, 0], 450, 30),
+    "one of two": (lambda seed: henon(500, random_state=seed)[:, 0], 400, 25),
+    "delay": (lambda seed: mackey_glass(600, random_state=seed), 450, 100),
+}
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 6))]
+)
+@pytest.mark.parametrize("name", SIGHT)
+def test_the_forecaster_sees_far(name, seed):
+    series_of, n_rows, least = SIGHT[name]
+    own, plain = compared(series_of(seed), n_rows, seed)
+    assert own >= least
+    assert own >= 1.5 * plain
+    assert name != "interval map" or own <= 52
+
+
+@pytest.mark.parametrize("n_variables", [10, pytest.param(40, marks=pytest.mark.slow)])
+def test_many_variables_are_forecast_together(n_variables):
+    # fewer rows than features
+    rows = lorenz96(260, n_features=n_variables, dt=0.01, random_state=0)
+    model = small(search=[{"n_units": 150, "augment": "square"}]).fit(rows[:250])
+    assert model._members[0].source.width > 250
+    forecast = model.forecast(10)
+    persistence = np.abs(rows[249] - rows[250:]).mean()
+    assert np.abs(forecast - rows[250:]).mean() < 0.5 * persistence
+
+
+@pytest.mark.slow
+def test_a_long_series_is_searched_on_a_stretch_and_learned_whole():
+    rows = lorenz(25_200, dt=0.02, random_state=0)
+    model = ESNForecaster(n_networks=1, random_state=0).fit(rows[:25_000])
+    assert model.best_params_["n_units"] == 500
+    assert set(model.search_results_["n_units"]) != {500}
+    assert valid_steps(model.forecast(200), rows[25_000:], rows) == 200
