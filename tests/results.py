@@ -23,7 +23,9 @@ from sklearn.preprocessing import StandardScaler
 
 from reservoir import (
     ESNClassifier,
+    ESNForecaster,
     ESNRegressor,
+    NVARRegressor,
     ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
@@ -69,6 +71,9 @@ def of_esn(engine, dtype):
     for selection in ("blocked", "holdout"):
         esn = made(alpha=[1e-8, 1e-4], alpha_selection=selection)
         yield selection, numbers(esn.fit(X[:700], y[:700]), X[700:])
+    yield "digits", numbers(made(solver="qr", alpha=[1e-12, 1e-8]).fit(X[:700], y[:700]), X[700:])
+    for name in ("square", "even_square"):
+        yield name, numbers(made(augment=name).fit(X[:700], y[:700]), X[700:])
     yield "noise", numbers(made(noise=1e-3).fit(X[:700], y[:700]), X[700:])
     yield "stable", numbers(made(bias="stable", leak_rate=0.5).fit(X[:700], y[:700]), X[700:])
     yield "readout", numbers(made(readout=Ridge(1e-6)).fit(X[:700], y[:700].ravel()), X[700:])
@@ -101,6 +106,9 @@ def of_others(dtype):
     X, y = make_forecast_pairs(mackey_glass(500, random_state=0))
     transformer = ReservoirTransformer(40, dtype=dtype, random_state=0)
     yield "transformer", {"states": transformer.fit_transform(X)}
+    yield "polynomials", numbers(NVARRegressor(3, dtype=dtype).fit(X[:400], y[:400]), X[400:])
+    forecaster = ESNForecaster(random_state=0).fit(X[:300].astype(dtype))
+    yield "bank", {"forecast": forecaster.forecast(20)}
     for cell in ("rnn", "leaky", "lstm", "gru"):
         options = {"cell": cell, "max_iter": 3, "dtype": dtype, "random_state": 0}
         rnn = RNNRegressor(10, **options).fit(X[:400], y[:400])

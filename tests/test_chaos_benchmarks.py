@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reservoir import ESNRegressor
+from reservoir import ESNRegressor, NVARRegressor
 from reservoir.datasets import lorenz
+from reservoir.dynamics import run_closed_loop
 
 pytestmark = pytest.mark.one_engine
 
@@ -21,6 +22,7 @@ try:
     import _dysts_systems as systems
     import _lorenz_truth as truth
     import chaos
+    import forecasting_costs as costs
 finally:
     sys.path.remove(str(FOLDER))
 
@@ -100,27 +102,65 @@ def test_linear_autoregression_goes_on_with_a_linear_recurrence():
 
 
 def test_increments_are_added_up_in_closed_loop():
+    """A readout that has learnt increments, with 1 added where the input goes on as it is."""
     rows = lorenz(500, random_state=0) / 10
     esn = ESNRegressor(30, random_state=0).fit(rows[:-1], np.diff(rows, axis=0))
     found = methods.forecast_increments(esn, rows[-1], 20)
-    stream, last = esn.stream(), rows[-1]
-    for row in found:
-        last = last + stream.predict(last[None])[0]
-        np.testing.assert_allclose(row, last, rtol=1e-9)
+    coef = esn.coef_.copy()
+    coef[:, -3:] += np.eye(3)  # features end with the input
+    added, _ = run_closed_loop(
+        esn.reservoir_,
+        (coef, esn.intercept_),
+        20,
+        initial_state=esn.state_,
+        initial_output=rows[-1],
+        include_input=True,
+    )
+    np.testing.assert_allclose(found, added, rtol=1e-9)
+
+
+def test_a_loop_that_diverges_ends_with_nan():
+    rows = np.exp2(np.arange(50.0))[:, None]
+    model = NVARRegressor(1, degree=1, alpha=0.0).fit(rows[:-1], np.diff(rows, axis=0))
+    found = methods.forecast_increments(model, np.array([1.0]), 40)
+    np.testing.assert_allclose(found[:19, 0], np.exp2(np.arange(1, 20)), rtol=1e-6)
+    assert np.isnan(found[19:]).all()
 
 
 def test_every_method_is_measured_on_a_window():
-    """What cannot be run here is left out by name; nothing else is."""
+    """No method refuses it."""
     rows = lorenz(800, random_state=0)
     system = systems.System("Lorenz", rows, truth.EXPONENT, 0.02, "given")
     options = argparse.Namespace(
-        points_per_period=30, end=[600], context=512, horizon=100, noise=0.01, one=False
+        points_per_period=30, end=[400], context=250, horizon=100, noise=0.01, one=False
     )
-    names = chaos.chosen(methods.dysts_methods(30), "")
+    names = list(methods.dysts_methods(30))
     outcomes = chaos.dysts_system(system, names, options)
     assert [outcome.method for outcome in outcomes] == names
-    assert {outcome.case for outcome in outcomes} == {"Lorenz 600"}
+    assert {outcome.case for outcome in outcomes} == {"Lorenz 400"}
+    assert not any(outcome.refusal for outcome in outcomes)
     assert all(0 <= outcome.lyapunov_times <= 100 * 0.02 * truth.EXPONENT for outcome in outcomes)
+
+
+@pytest.mark.slow
+def test_every_method_is_measured_on_lorenz():
+    """Digits are worth as much as the tables say, already on one short series."""
+    outcomes = chaos.lorenz_start(0, 2000, methods.LORENZ)
+    assert [outcome.method for outcome in outcomes] == list(methods.LORENZ)
+    assert not any(outcome.refusal for outcome in outcomes)
+    times = {outcome.method: outcome.lyapunov_times for outcome in outcomes}
+    gram, qr = "500 units of the protocol, Gram, 1e-8", "500 units of the protocol, QR, 1e-27 T"
+    assert times[qr] > 1.5 * times[gram]
+    assert times["ESNForecaster as it comes"] > 1.5 * times[gram]
+
+
+@pytest.mark.slow
+def test_costs_are_ratios_to_the_first_row(capsys):
+    costs.accumulate(600)
+    costs.penalties(600, 30)
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.endswith(" x")]
+    assert len(rows) == 2 * 4 + 4
+    assert [float(row.split()[-2]) for row in rows[::2]][:4] == [1.0] * 4
 
 
 def test_windows_hold_what_options_say():

@@ -94,7 +94,7 @@ class Search:
     plans : sequence of NetworkPlan, optional
         What to try instead of the bank for such data. They keep their size.
     n_members : int
-        Networks in the committee.
+        Seeds of the best network in the committee.
     n_steps : int, optional
         Of a loop.
     seed : int
@@ -133,16 +133,16 @@ class Search:
         best = sorted(keys, key=lambda key: -tried[key].scores.max())
         # loops in blocks that were left out cost more: of the best ones only
         if self.bank.leave_out:
-            best = best[: max(_JUDGED_TWICE, self.n_members)]
+            best = best[:_JUDGED_TWICE]
             again = self._try(best, self.stretch, self.bank, "trying on rows left out")
             tried |= zip(best, again, strict=True)
             best = sorted(best, key=lambda key: -tried[key].scores.max())
         table = self._table([tried[key] for key in keys])
-        # who sits in the committee, fitted on everything
-        bank, chosen = self.bank, self._committee([plan for plan, _ in best])
-        if bank.seeds_of_best and self.may_grow:
-            bank, plan = grown(bank, best[0][0], self.data)
-            chosen = self._committee([plan])
+        # the committee: the best network under several seeds, fitted on everything
+        bank, plan = self.bank, best[0][0]
+        if self.may_grow:
+            bank, plan = grown(bank, plan, self.data)
+        chosen = [(plan, self.seed + k) for k in range(self.n_members)]
         known = tried if self.stretch is self.data and bank is self.bank else {}
         wanted = [key for key in chosen if key not in known]
         fitted = self._try(wanted, self.data, bank, "fitting") if wanted else []
@@ -156,12 +156,6 @@ class Search:
             self.diagnosis,
             self._design(self.data, bank).washout,
         )
-
-    def _committee(self, plans: list[NetworkPlan]) -> list[Key]:
-        """Return who sits in the committee; where networks run out, they come with other seeds."""
-        if self.bank.seeds_of_best:
-            plans = plans[:1]
-        return [(plans[k % len(plans)], self.seed + k // len(plans)) for k in range(self.n_members)]
 
     def _score_of_mean(self, bank: Bank) -> float:
         """Return what a forecast of zeros, the mean of standardised rows, scores."""

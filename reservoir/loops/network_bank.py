@@ -60,7 +60,7 @@ _MEMORY = (
 _CLEAN_PENALTIES = (1e-3, 1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25)
 _LONG_PENALTIES = (1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25, 1e-30)
 _NOISE_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
-_HIDDEN_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8, 1e-10, 1e-13, 1e-17)
+_HIDDEN_PENALTIES = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18)
 _PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 
 
@@ -93,15 +93,15 @@ class Bank:
         In standard deviations; smaller errors of a loop say no more.
     leave_out : bool
         Whether loops in blocks that the fit has not seen count as well.
-    seeds_of_best : bool
-        Whether the committee is the best network under several seeds; else the best networks.
+    grows : bool
+        Whether the best network gets more units where there are rows for them.
     """
 
     plans: tuple[NetworkPlan, ...]
     alphas: tuple[float, ...]
     least_error: float
     leave_out: bool
-    seeds_of_best: bool
+    grows: bool = False
 
 
 def diagnose(data: Trajectories, seed: int) -> Diagnosis:
@@ -132,18 +132,18 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
         plans += plans_of(((0.05, 0.8, 1.0),), n_units, "square", n_lags=2)
         plans += plans_of(((0.05, 0.3, 1.0),), n_units, "square", n_lags=3)
         plans += plans_of(((0.05, 0.8, 1.0), (0.4, 0.3, 1.0)), n_units, "square", n_lags=3, skip=2)
-        return Bank(plans, _HIDDEN_PENALTIES, 1e-2, leave_out=True, seeds_of_best=False)
+        return Bank(plans, _HIDDEN_PENALTIES, 1e-2, leave_out=False)
     if diagnosis.noise > _NOISY:
         plans = plans_of(_NOISE, n_units, "square")
         plans += plans_of(_NOISE_FEW, min(_FEW_UNITS, n_units), "square")
-        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True, seeds_of_best=False)
+        return Bank(plans, _NOISE_PENALTIES, 1e-3, leave_out=True)
     plans = plans_of(_CLEAN, n_units, "square")
-    return Bank(plans, _CLEAN_PENALTIES, 1e-9, leave_out=False, seeds_of_best=True)
+    return Bank(plans, _CLEAN_PENALTIES, 1e-14, leave_out=False, grows=True)
 
 
 def grown(bank: Bank, plan: NetworkPlan, data: Trajectories) -> tuple[Bank, NetworkPlan]:
     """Return the winner of a bank as large as the data can bear, and how it is judged."""
-    if data.n_rows < _LONG:
+    if not bank.grows or data.n_rows < _LONG:
         return bank, plan
     plan = replace(plan, n_units=_MANY_UNITS, augment=None)
     return replace(bank, alphas=_LONG_PENALTIES), plan

@@ -18,6 +18,7 @@ from reservoir.readouts import GramAccumulator, QRAccumulator
 from reservoir.readouts.sums import RowSums
 
 Clip = tuple[Array, Array]
+_ROUNDING = 1e-15  # smaller errors of standardised rows are none
 _HELD_BY_GRAM = 1e-11  # per row: the least penalty that a Gram matrix has digits for
 
 
@@ -117,7 +118,7 @@ class NetworkTrial:
             increments=True,
         )
         followed = data.followed(places, n_steps)[:, None]
-        return log_errors(rows, followed, np.ones(data.n_outputs))
+        return log_errors(rows, followed, np.ones(data.n_outputs), low=_ROUNDING)
 
     def member(self, which: int) -> Member:
         """Return the network with the readout of one penalty."""

@@ -70,9 +70,9 @@ class ESNForecaster(BaseEstimator):
     For series that follow a rule of their own: flows and maps, chaotic or not, with all variables
     observed or some. `fit` standardises the data, finds out how noisy they are and whether a row
     tells the next one, tries a bank of echo state networks and ridge penalties by closed loops
-    from places within the data [1]_, and keeps the best network under several seeds, or the best
-    networks. `forecast` feeds the median of what they say back to all of them. Networks learn
-    increments, from one row to the next, through all the digits of the data [2]_.
+    from places within the data [1]_, and keeps the best network under several seeds. `forecast`
+    feeds the median of what these say back to all of them. Networks learn increments, from one row
+    to the next, through all the digits of the data [2]_.
 
     Parameters
     ----------
@@ -101,6 +101,7 @@ class ESNForecaster(BaseEstimator):
     ESNRegressor : One network with parameters of your own.
     reservoir.model_selection.ClosedLoopSearchCV : The same choice among networks of your own.
     NVARRegressor : Polynomials of lagged values in the place of a network.
+    reservoir.plotting.closed_loop_search : Draws `search_results_`.
 
     Notes
     -----
