@@ -32,6 +32,25 @@ def line(ax, label):
     return next(drawn for drawn in ax.get_lines() if drawn.get_label() == label)
 
 
+# As ESNForecaster.search_results_: two networks, three penalties.
+TRIED = {
+    "spectral_radius": np.repeat([0.05, 0.8], 3),
+    "leak_rate": np.repeat([1.0, 0.3], 3),
+    "alpha": np.tile([1e-3, 1e-9, 1e-25], 2),
+    "score": np.array([1.0, 2.0, 4.0, 1.0, 3.0, 2.0]),
+    "score_left_out": np.full(6, np.nan),
+    "rank": np.array([5, 3, 1, 6, 2, 4]),
+    "observed": "all",
+    "noise": 1e-8,
+}
+
+
+def searched(params, scores):
+    """As ClosedLoopSearchCV.cv_results_."""
+    order = np.argsort(np.argsort(-np.array(scores)))
+    return {"params": params, "mean_test_score": scores, "rank_test_score": order + 1}
+
+
 DRAWINGS = {
     "forecast": lambda ax: plotting.forecast(SINE, SINE[60:], ax=ax),
     "forecast of two outputs": lambda ax: plotting.forecast(
@@ -40,6 +59,7 @@ DRAWINGS = {
     "states": lambda ax: plotting.states(np.outer(SINE, np.ones(9)), ax=ax),
     "spectrum": lambda ax: plotting.spectrum(np.eye(3), ax=ax),
     "penalty_path": lambda ax: plotting.penalty_path([1e-3, 1.0], [2.0, 1.0], ax=ax),
+    "closed_loop_search": lambda ax: plotting.closed_loop_search(TRIED, ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
     "jacobian_norms": lambda ax: plotting.jacobian_norms([[-0.1, -1.0], [-0.2, -2.0]], ax=ax),
 }
@@ -147,6 +167,32 @@ def test_penalty_path_places_a_penalty_of_zero():
     plotting.penalty_path([0], [0.1]).figure.canvas.draw()
 
 
+def test_closed_loop_search_draws_a_line_for_each_network_the_best_first():
+    ax = plotting.closed_loop_search(TRIED)
+    assert labels(ax) == ["radius 0.05", "radius 0.8, leak 0.3", "chosen: 1e-25"]
+    assert ax.get_xscale() == "log"
+    np.testing.assert_array_equal(line(ax, "radius 0.05").get_xdata(), [1e-25, 1e-9, 1e-3])
+    np.testing.assert_array_equal(line(ax, "radius 0.05").get_ydata(), [4, 2, 1])
+    assert line(ax, "chosen: 1e-25").get_xydata().tolist() == [[1e-25, 4]]
+    one = plotting.closed_loop_search(TRIED, n_named=1)
+    assert labels(one) == ["network", "others", "chosen: 1e-25"]
+
+
+def test_closed_loop_search_draws_what_the_ranks_go_by():
+    left_out = np.array([np.nan] * 3 + [1.0, 2.0, 4.0])
+    both = TRIED | {"score_left_out": left_out, "rank": np.array([5, 6, 4, 3, 2, 1])}
+    ax = plotting.closed_loop_search(both)
+    assert line(ax, "chosen: 1e-25").get_xydata().tolist() == [[1e-25, 3]]  # (2 + 4) / 2
+
+
+def test_closed_loop_search_takes_results_of_a_search_in_a_pipeline():
+    params = [{"esn__alpha": a, "esn__n_units": n} for n in (50, 100) for a in (1e-2, 1e-9, 1e-12)]
+    scores = [1.0, 2.0, np.nan, 1.0, 3.0, 2.0]
+    ax = plotting.closed_loop_search(searched(params, scores))
+    assert labels(ax) == ["units 100", "units 50", "chosen: 1e-09"]
+    assert len(line(ax, "units 50").get_xdata()) == 2  # what has no score is left out
+
+
 def test_memory_profile_starts_at_lag_one():
     ax = plotting.memory_profile([1.0, 0.5])
     np.testing.assert_array_equal(ax.get_lines()[0].get_xdata(), [1, 2])
@@ -169,6 +215,14 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.spectrum(sp.csr_array((5001, 5001))), "W has 5001 units.*up to 5000"),
         (lambda: plotting.penalty_path([1.0], [1.0, 2.0]), "2 rows for 1 alphas"),
         (lambda: plotting.penalty_path([-1.0], [1.0]), "penalty -1.0"),
+        (lambda: plotting.closed_loop_search({"a": 1}), "has the keys a: neither"),
+        (lambda: plotting.closed_loop_search(TRIED | {"alpha": np.zeros(6)}), "penalty alpha=0.0"),
+        (
+            lambda: plotting.closed_loop_search(TRIED | {"score": np.full(6, np.nan)}),
+            "No candidate",
+        ),
+        (lambda: plotting.closed_loop_search(searched([{"n_units": 3}], [1.0])), "found were none"),
+        (lambda: plotting.closed_loop_search(TRIED, n_named=0), "n_named=0 must be at least 1"),
         (lambda: plotting.memory_profile([[1.0]]), r"profile has shape \(1, 1\)"),
     ],
 )

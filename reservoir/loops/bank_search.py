@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
+from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
 from reservoir.loops.loop_design import LoopDesign, Trajectories
@@ -170,13 +171,15 @@ class Search:
         """Fit and try networks; the result does not depend on the number of workers."""
         design = self._design(data, bank)
         results: Iterable[Tried]
-        if effective_n_jobs(self.n_jobs) > 1 and len(keys) > 1:
-            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_try_one)(*key, data, design, bank, self.clip) for key in keys
-            )
-        else:
-            results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
-        return list(self.report(results, len(keys), what))
+        # for the whole process: its threads share one BLAS
+        with threadpool_limits(1):
+            if effective_n_jobs(self.n_jobs) > 1 and len(keys) > 1:
+                results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                    delayed(_try_one)(*key, data, design, bank, self.clip) for key in keys
+                )
+            else:
+                results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
+            return list(self.report(results, len(keys), what))
 
     def _table(self, tried: list[Tried]) -> dict[str, Any]:
         """Return a row for each network and penalty that was tried."""
@@ -205,9 +208,11 @@ def _try_one(
     bank: Bank,
     clip: Clip,
 ) -> Tried:
+    """Fit and try a network, on one BLAS thread: how many there are would change the last bits."""
     alphas = np.array(bank.alphas)
-    trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
-    recycled, left_out = scores_of(trial, bank, clip)
+    with threadpool_limits(1):
+        trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
+        recycled, left_out = scores_of(trial, bank, clip)
     if left_out is None:
         left_out = np.full(len(alphas), np.nan)
     best = int(np.argmax(_scores(recycled, left_out)))

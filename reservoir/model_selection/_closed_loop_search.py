@@ -112,6 +112,8 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     forecast_scorer : Closed loops in the searches of scikit-learn.
+    reservoir.ESNForecaster : The same choice among a bank of networks, with nothing to set.
+    reservoir.plotting.closed_loop_search : Draws `cv_results_`.
 
     Notes
     -----

@@ -15,6 +15,7 @@ from reservoir.plotting._memory_profile import memory_profile
 from reservoir.plotting._parameter_map import parameter_map
 from reservoir.plotting._penalty_path import penalty_path
 from reservoir.plotting._phase_portrait import phase_portrait
+from reservoir.plotting._search_scores import closed_loop_search
 from reservoir.plotting._spectrum import multipliers, spectrum
 from reservoir.plotting._time_series import forecast, states
 
@@ -23,6 +24,7 @@ __all__ = [
     "bias_surface",
     "bifurcation",
     "certificate",
+    "closed_loop_search",
     "cobweb",
     "forecast",
     "jacobian_norms",

@@ -38,6 +38,7 @@ class ESNRegressor(SourceRegressor, BaseESN):
 
     See Also
     --------
+    ESNForecaster : Forecasts a series with networks that it finds by itself.
     ESNClassifier : One label per time step.
     NVARRegressor : Polynomials of lagged inputs in the place of states.
     ReservoirTransformer : The states alone, for a pipeline.

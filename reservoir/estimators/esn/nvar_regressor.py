@@ -105,6 +105,7 @@ class NVARRegressor(SourceRegressor, LagParameters):
     See Also
     --------
     ESNRegressor : States of a random network in the place of polynomials.
+    ESNForecaster : Forecasts a series with networks that it finds by itself.
     reservoir.forecast : Closed-loop forecasts from pipelines and searches.
 
     References

@@ -101,6 +101,7 @@ class ESNForecaster(BaseEstimator):
     ESNRegressor : One network with parameters of your own.
     reservoir.model_selection.ClosedLoopSearchCV : The same choice among networks of your own.
     NVARRegressor : Polynomials of lagged values in the place of a network.
+    reservoir.plotting.closed_loop_search : Draws `search_results_`.
 
     Notes
     -----
@@ -162,7 +163,8 @@ class ESNForecaster(BaseEstimator):
     n_jobs: int | None = parameter(
         None,
         "int",
-        """Workers for the networks of the bank (joblib). The result does not depend on it.""",
+        """Workers for the networks of the bank (joblib). The result does not depend on it, to the
+        bit: each network is fitted on one BLAS thread.""",
         lambda name, value: check_n_jobs(value),
     )
     verbose: int = parameter(

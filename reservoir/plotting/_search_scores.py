@@ -1,0 +1,195 @@
+"""The scores of networks and penalties that were tried in closed loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import check_count
+from reservoir.plotting._axes import legend_outside, new_axes
+from reservoir.plotting._styles import DASHES, MARK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_OTHERS: dict[str, Any] = {"color": "0.75", "linestyle": "-", "linewidth": 0.8, "zorder": 1}
+_COLOURS = ("black", "tab:blue", "firebrick", "tab:green", "0.45")
+_SHORT = {
+    "n_units": "units",
+    "spectral_radius": "radius",
+    "input_scaling": "input",
+    "bias_scaling": "bias",
+    "leak_rate": "leak",
+    "n_lags": "lags",
+}
+_NONE_AT_ONE = ("leak_rate", "n_lags", "skip")
+_ABOUT_FORECASTER = ("alpha", "score", "score_left_out", "rank", "observed", "noise")
+
+
+class _Tried(NamedTuple):
+    """A row for each candidate: the values that make its network, its penalty, score and rank."""
+
+    networks: list[dict[str, Any]]
+    alphas: Array
+    scores: Array
+    ranks: Array
+
+
+def closed_loop_search(
+    results: Mapping[str, Any], *, n_named: int = 5, ax: Axes | None = None
+) -> Axes:
+    """Draw the scores of a search in closed loop over the penalty, with a line for each network.
+
+    Candidates that differ in the penalty alone are one network. The best ones are named by the
+    parameters in which they differ, the others are grey; a circle marks the best candidate.
+
+    Parameters
+    ----------
+    results : dict of arrays
+        `search_results_` of `reservoir.ESNForecaster`, or `cv_results_` of
+        `reservoir.model_selection.ClosedLoopSearchCV` with `alpha` among what was tried, in a
+        pipeline as well. Greater scores are better. Candidates without a score are left out.
+    n_named : int, default=5
+        How many of the best networks the legend names.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If `results` is not of these kinds, a penalty is not positive, or there is no score at all.
+
+    Examples
+    --------
+    >>> from reservoir import ESNForecaster, plotting
+    >>> from reservoir.datasets import lorenz
+    >>> forecaster = ESNForecaster(random_state=0).fit(lorenz(300, dt=0.05))
+    >>> ax = plotting.closed_loop_search(forecaster.search_results_)
+    >>> len(ax.get_lines())  # ten networks, and the circle
+    11
+    """
+    named = check_count("n_named", n_named)
+    tried = _read(results)
+    # the rows of each network, the network of the best candidate first
+    keys = [tuple(map(str, network.values())) for network in tried.networks]
+    lines: dict[tuple[str, ...], list[int]] = {}
+    for row in np.argsort(tried.ranks, kind="stable"):
+        lines.setdefault(keys[row], []).append(int(row))
+    names = _names([tried.networks[rows[0]] for rows in lines.values()][:named])
+    ax = new_axes(ax)
+    for k, rows in enumerate(lines.values()):
+        order = sorted(rows, key=lambda row: tried.alphas[row])
+        style = _OTHERS
+        if k < named:
+            style = {"color": _COLOURS[k % 5], "linestyle": DASHES[k % 4], "zorder": 3}
+            style |= {"linewidth": 1.6 if k == 0 else 1.2, "marker": ".", "label": names[k]}
+        elif k == named:
+            style = style | {"label": "others"}
+        ax.plot(tried.alphas[order], tried.scores[order], **style)
+    best = next(iter(lines.values()))[0]
+    _mark(ax, tried.alphas[best], tried.scores[best])
+    ax.set_xscale("log")
+    ax.locator_params(axis="x", numticks=6)  # exponents of two digits are wide
+    ax.set_xlabel("penalty alpha" + (" per row" if "score_left_out" in results else ""))
+    ax.set_ylabel("score (greater is better)")
+    return legend_outside(ax)
+
+
+def _mark(ax: Axes, alpha: float, score: float) -> None:
+    ring: dict[str, Any] = {
+        "marker": "o",
+        "markersize": 10,
+        "markerfacecolor": "none",
+        "linestyle": "none",
+    }
+    ax.plot([alpha], [score], color=MARK["color"], label=f"chosen: {alpha:.3g}", zorder=4, **ring)
+
+
+def _read(results: Mapping[str, Any]) -> _Tried:
+    """Return the candidates that have a score."""
+    if not isinstance(results, Mapping):
+        raise TypeError(
+            f"results is a {type(results).__name__}; give the dict search_results_ of an "
+            "ESNForecaster, or cv_results_ of a ClosedLoopSearchCV."
+        )
+    if {"alpha", "score", "rank"} <= set(results):
+        tried = _of_forecaster(results)
+    elif {"params", "mean_test_score", "rank_test_score"} <= set(results):
+        tried = _of_search(results)
+    else:
+        raise ValueError(
+            f"results has the keys {', '.join(map(str, results)) or 'none'}: neither those of "
+            "ESNForecaster.search_results_ (alpha, score, rank) nor of "
+            "ClosedLoopSearchCV.cv_results_ (params, mean_test_score, rank_test_score)."
+        )
+    if not np.all(tried.alphas > 0):
+        raise ValueError(
+            f"results has the penalty alpha={np.min(tried.alphas)}; the axis is logarithmic. Leave "
+            "candidates out whose penalty is not positive."
+        )
+    rows = np.flatnonzero(np.isfinite(tried.scores))
+    if not len(rows):
+        raise ValueError("No candidate in results has a score: there is nothing to draw.")
+    networks = [tried.networks[row] for row in rows]
+    return _Tried(networks, tried.alphas[rows], tried.scores[rows], tried.ranks[rows])
+
+
+def _of_forecaster(results: Mapping[str, Any]) -> _Tried:
+    """Scores are those that the ranks go by: with loops in left-out blocks where these were run."""
+    score = np.asarray(results["score"], dtype=float)
+    left_out = np.asarray(results.get("score_left_out", np.nan), dtype=float)
+    parts = [name for name in results if name not in _ABOUT_FORECASTER]
+    networks = [{name: results[name][row] for name in parts} for row in range(len(score))]
+    return _Tried(
+        networks,
+        np.asarray(results["alpha"], dtype=float),
+        np.where(np.isnan(left_out), score, (score + left_out) / 2),
+        np.asarray(results["rank"]),
+    )
+
+
+def _of_search(results: Mapping[str, Any]) -> _Tried:
+    """Read `cv_results_`; a parameter of a step in a pipeline is named as it is there."""
+    params = results["params"]
+    found = {name for one in params for name in one if name.split("__")[-1] == "alpha"}
+    if len(found) != 1 or not all(found <= set(one) for one in params):
+        raise ValueError(
+            f"The penalty is the horizontal axis: each of params needs one alpha, and found were "
+            f"{', '.join(sorted(found)) or 'none'}."
+        )
+    (penalty,) = found
+    return _Tried(
+        [{name: value for name, value in one.items() if name != penalty} for one in params],
+        np.array([one[penalty] for one in params], dtype=float),
+        np.asarray(results["mean_test_score"], dtype=float),
+        np.asarray(results["rank_test_score"]),
+    )
+
+
+def _names(networks: list[dict[str, Any]]) -> list[str]:
+    """Name each network by the parameters in which they differ, leaving out what it does not have.
+
+    A leak rate of 1 is no leak, one lag the row itself.
+    """
+    every = list(dict.fromkeys(name for network in networks for name in network))
+    parts = [n for n in every if len({str(network.get(n)) for network in networks}) > 1]
+    names = []
+    for network in networks:
+        said = [
+            f"{_SHORT.get(name.split('__')[-1], name.split('__')[-1])} {_short(network[name])}"
+            for name in parts
+            if name in network and not (name.split("__")[-1] in _NONE_AT_ONE and network[name] == 1)
+        ]
+        names.append(", ".join(said) or "network")
+    return names
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, (float, np.floating)) else str(value)
