@@ -85,6 +85,9 @@ class Choice(NamedTuple):
 class Search:
     """A search on trajectories.
 
+    Its result depends in the last bits on the number of BLAS threads: hold it at one, which is
+    fastest for matrices of this size, too. Workers do so themselves.
+
     Parameters
     ----------
     data : Trajectories
@@ -171,15 +174,13 @@ class Search:
         """Fit and try networks; the result does not depend on the number of workers."""
         design = self._design(data, bank)
         results: Iterable[Tried]
-        # for the whole process: its threads share one BLAS
-        with threadpool_limits(1):
-            if effective_n_jobs(self.n_jobs) > 1 and len(keys) > 1:
-                results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                    delayed(_try_one)(*key, data, design, bank, self.clip) for key in keys
-                )
-            else:
-                results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
-            return list(self.report(results, len(keys), what))
+        if effective_n_jobs(self.n_jobs) > 1 and len(keys) > 1:
+            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+                delayed(_try_one)(*key, data, design, bank, self.clip) for key in keys
+            )
+        else:
+            results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
+        return list(self.report(results, len(keys), what))
 
     def _table(self, tried: list[Tried]) -> dict[str, Any]:
         """Return a row for each network and penalty that was tried."""

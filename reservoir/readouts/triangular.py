@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
+from threadpoolctl import ThreadpoolController
 
 from reservoir._typing import Array
 from reservoir.readouts.eigen import NOISE
 
 _PANEL = 32  # columns that LAPACK eliminates at a time: the fastest of 16, 32, 64 and 128
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """Return what holds the threads of BLAS libraries; to find these takes long."""
+    return ThreadpoolController()
 
 
 def eliminated(R: Array, rows: Array, *, triangular: bool = False) -> Array:
@@ -28,7 +35,12 @@ def eliminated(R: Array, rows: Array, *, triangular: bool = False) -> Array:
     """
     pentagonal = len(rows) if triangular else 0
     panel = min(_PANEL, len(R))
-    R, _, _, info = lapack.dtpqrt(pentagonal, panel, R, rows, overwrite_a=True, overwrite_b=True)
+    # LAPACK multiplies narrow panels here: waiting for other BLAS threads takes longer than the
+    # work itself, a thousand times as long where cores are busy
+    with _thread_pools().limit(limits=1):
+        R, _, _, info = lapack.dtpqrt(
+            pentagonal, panel, R, rows, overwrite_a=True, overwrite_b=True
+        )
     if info != 0:
         raise linalg.LinAlgError(f"dtpqrt refused its arguments: info={info}.")
     return R

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
 from reservoir._typing import Array
@@ -202,7 +203,8 @@ class ESNForecaster(BaseEstimator):
             If no network does better in closed loop than the mean of the data.
         """
         check_parameters(self)
-        with leaving_no_trace(self):
+        # small matrices: more BLAS threads cost time, and would change the last bits
+        with leaving_no_trace(self), threadpool_limits(1):
             self._fit(y, exog)
         return self
 
@@ -308,14 +310,15 @@ class ESNForecaster(BaseEstimator):
                 levels, [every[0][: len(levels[0])]] if exog is not None else []
             )
             states, last = self._states_behind(data), data.levels[0][-1]
-        rows, _, n_free = run_committee(
-            self._members,
-            states,
-            last,
-            n_steps,
-            exog=self._scale_of_exog.standardise(known) if self._scale_of_exog else known,
-            clip=tuple(self._limits),
-        )
+        with threadpool_limits(1):
+            rows, _, n_free = run_committee(
+                self._members,
+                states,
+                last,
+                n_steps,
+                exog=self._scale_of_exog.standardise(known) if self._scale_of_exog else known,
+                clip=tuple(self._limits),
+            )
         _warn_of_bounds(n_free, n_steps)
         rows = self._scale.restore(rows).astype(self._dtype)
         return rows[:, 0] if self._one_dimensional else rows
