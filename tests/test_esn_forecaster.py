@@ -545,7 +545,7 @@ def noisy_lorenz(seed):
     return orbit + 0.01 * orbit.std(axis=0) * np.random.default_rng(seed).normal(size=orbit.shape)
 
 
-# A series for a seed, rows to learn from, and steps that each seed is right for. The logistic map
+# A series for a seed, rows to learn from, and steps that a forecast is right for. The logistic map
 # loses a bit in each step: double precision ends after 52.
 SIGHT = {
     "flow": (lambda seed: lorenz(900, dt=0.05, random_state=seed), 700, 150),
@@ -558,16 +558,24 @@ SIGHT = {
 }
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 6))]
-)
 @pytest.mark.parametrize("name", SIGHT)
-def test_the_forecaster_sees_far(name, seed):
+def test_the_forecaster_sees_far(name):
     series_of, n_rows, least = SIGHT[name]
-    own, plain = compared(series_of(seed), n_rows, seed)
+    own, plain = compared(series_of(0), n_rows, 0)
     assert own >= least
     assert own >= 1.5 * plain
-    assert name != "interval map" or own <= 52
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIGHT)
+def test_it_sees_far_from_most_starts(name):
+    """How far a chaotic forecast is right depends on where it starts: medians over seeds."""
+    series_of, n_rows, least = SIGHT[name]
+    own, plain = np.transpose([compared(series_of(seed), n_rows, seed) for seed in range(7)])
+    print(name, own, plain)
+    assert np.median(own) >= least
+    assert np.median(own) >= 2 * np.median(plain)
+    assert name != "interval map" or max(own) <= 52
 
 
 @pytest.mark.parametrize("n_variables", [10, pytest.param(40, marks=pytest.mark.slow)])
