@@ -521,6 +521,15 @@ def test_what_cannot_be_forecast_is_said(y):
     assert model.best_score_ < 1
 
 
+def test_a_gap_in_the_dates_is_said_of_y():
+    pd = pytest.importorskip("pandas")
+    index = pd.date_range("2020", periods=130, freq="D").delete(slice(40, 60))
+    rows = pd.Series(np.sin(0.3 * np.arange(110)), index=index)
+    with pytest.warns(UserWarning, match="the index of y: rows are missing between row 39") as w:
+        small().fit(rows)
+    assert [each.filename for each in w] == [__file__]
+
+
 # --- how far it sees -----------------------------------------------------------------------------
 
 

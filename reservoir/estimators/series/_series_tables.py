@@ -120,11 +120,15 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
         _check_columns(name, reader, parts)
     try:
         container_of(tables)
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
             warnings.filterwarnings("ignore", message=_NO_NAMES)
             found = read_series(reader, tables, reset=reset, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(_renamed(str(error), name, reader)) from error
+    for each in said:
+        text = str(each.message).replace("the index of X", f"the index of {name}")
+        warnings.warn(text, each.category, stacklevel=caller_level())
     return list(found.arrays)
 
 
