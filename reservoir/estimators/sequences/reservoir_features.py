@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
@@ -135,7 +136,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         with leaving_no_trace(self):
             sequences = self._read(X, None)
             self.fit_sequences(sequences)
-            return self.transform_sequences(sequences)
+            return self._labelled(sequences)
 
     def transform(self, X: Any) -> Array:
         """Return the features of sequences.
@@ -151,7 +152,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             The columns are named by `get_feature_names_out`.
         """
         check_is_fitted(self)
-        return self.transform_sequences(self._read(X, (self._container, self.n_channels_)))
+        return self._labelled(self._read(X, (self._container, self.n_channels_)))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features, such as "mean_unit0".
@@ -220,6 +221,17 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
+
+    def _labelled(self, sequences: Sequences) -> Any:
+        """Return the features; as a table with the ids as its index where pandas is asked for."""
+        features = self.transform_sequences(sequences)
+        if sequences.ids is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return features
+        import pandas as pd
+
+        return pd.DataFrame(
+            features, index=list(sequences.ids), columns=self.get_feature_names_out()
+        )
 
     def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
         return read_whole_series(
