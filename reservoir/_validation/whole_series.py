@@ -64,7 +64,9 @@ def _kind(X: Any) -> str:
     """Return the container that X is: "array" (3-D), "list", "object" or "rows" (2-D)."""
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X):
         return "object" if np.ndim(X[0]) else _ROWS
-    if isinstance(X, (list, tuple)) and len(X):
+    if isinstance(X, (list, tuple)):
+        if not len(X):
+            raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
         first = X[0]
         if getattr(first, "ndim", 0):
             return "list"
