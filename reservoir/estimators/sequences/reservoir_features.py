@@ -193,7 +193,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         generator = as_generator(self.random_state)
         of_weights, of_sample = generator.spawn(2)
         self.reservoir_ = self._build(of_weights)
-        self._engine = engine_for(self.reservoir_, sum(sequences.lengths))
+        self._n_trained = sum(sequences.lengths)
         self._poolings = self._pools(arrays, of_sample)
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
@@ -216,8 +216,10 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
         features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
 
+        engine = self._engine_for(sum(sequences.lengths))
+
         def fill(batch: Array) -> None:
-            features[batch] = self._pool([arrays[i] for i in batch])
+            features[batch] = self._pool([arrays[i] for i in batch], engine)
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
@@ -286,7 +288,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                 self._prepared(sample, backward),
                 levels,
                 generator=generator,
-                engine=self._engine,
+                engine=self._engine_for(self._n_trained),
             )
             # states at rest, equal to rounding, do not lie above themselves
             thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
@@ -298,7 +300,12 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         prepared = [self._inputs(rows, self.reservoir_.dtype) for rows in arrays]
         return [rows[::-1] for rows in prepared] if backward else prepared
 
-    def _pool(self, arrays: Sequence[Array]) -> Array:
+    def _engine_for(self, n_steps: int) -> str:
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
+        kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
+        return "numba" if kernels else "numpy"
+
+    def _pool(self, arrays: Sequence[Array], engine: str) -> Array:
         """Return the features of a batch of series."""
         return np.hstack(
             [
@@ -306,7 +313,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                     self.reservoir_,
                     self._prepared(arrays, backward=way == 1),
                     pooling,
-                    engine=self._engine,
+                    engine=engine,
                 )
                 for way, pooling in enumerate(self._poolings)
             ]
