@@ -23,7 +23,14 @@ import reservoir
 from reservoir import _kernels
 from reservoir._kernels import _calls, _networks
 from reservoir.activations import ACTIVATIONS
-from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
+from reservoir.dynamics import (
+    Pooling,
+    Reservoir,
+    pool_many,
+    run,
+    run_closed_loop,
+    run_many,
+)
 from reservoir.training import cell_loops
 
 pytest.importorskip("numba")
@@ -134,8 +141,11 @@ def draw_network(rng, n_steps, n_sequences, n_units, *, cell=None, dtype=None):
     return go, dtype
 
 
-def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=None):
-    """Return a function that runs one reservoir over some series and on its own outputs."""
+def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=None, pooled=True):
+    """Return a function that runs one reservoir over some series and on its own outputs.
+
+    `pooled` says whether it pools states, too.
+    """
     drawn = str(rng.choice(list(TOLERANCE)))
     dtype = dtype or drawn
     n_features, n_outputs = (int(rng.integers(1, 4)) for _ in range(2))
@@ -154,6 +164,9 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
     n_columns = n_units * (2 if augment == "square" else 1)
     readout = 0.1 * rng.normal(size=(n_outputs, n_columns)), np.zeros(n_outputs)
     start = rng.normal(size=n_outputs)
+    lengths = [int(rng.integers(1, n_steps + 2)) for _ in series]
+    thresholds = rng.uniform(-1, 1, (int(rng.integers(1, 6)), n_units)).astype(dtype)
+    pooling = Pooling(("mean", "std", "max", "min", "last", "quantiles"), thresholds)
 
     def go(engine):
         X = series[0][:n_steps]
@@ -167,7 +180,11 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
             engine=engine,
         )
         alone = run(open_loop, X, engine=engine)
-        return [outputs, alone, *run_many(open_loop, series, engine=engine)]
+        found = [outputs, alone, *run_many(open_loop, series, engine=engine)]
+        if pooled:
+            cut = [X[:n] for X, n in zip(series, lengths, strict=True)]
+            found.append(pool_many(open_loop, cut, pooling, engine=engine))
+        return found
 
     return go, dtype
 
@@ -210,7 +227,9 @@ def run_sizes(kinds):
             rng = np.random.default_rng(seed)
             if kind == "reservoir":
                 for sparse in (True, False):
-                    go, dtype = draw_reservoir(rng, *case, sparse=sparse, dtype="float64")
+                    go, dtype = draw_reservoir(
+                        rng, *case, sparse=sparse, dtype="float64", pooled="pool" in kinds
+                    )
                     compare(go("numba"), go("numpy"), dtype, case)
             else:
                 go, dtype = draw_network(rng, *case, cell=kind, dtype="float64")
