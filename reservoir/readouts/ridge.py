@@ -13,7 +13,7 @@ from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
-from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds
+from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds, least_score
 from reservoir.readouts.sums import RidgeSolution, RowSums
 
 
@@ -85,11 +85,7 @@ def ridge_path(
     path = gram.path(fit_intercept)
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
     scores = rule.scores(gram, path, alphas, parts, fit_intercept)
-    order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
-    if per_target:
-        best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
-    else:
-        best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
+    best = least_score(alphas, scores, per_target)
     # a path loses more to rounding; so the solution agrees with `solve` to the last bit
     coef = gram._best_coef(best, fit_intercept, path)
     return gram._solution(coef, best, fit_intercept, scores)
