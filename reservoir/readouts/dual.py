@@ -104,7 +104,7 @@ def leave_one_out_ridge(
     >>> H = y[:, None] + 3 * rng.normal(size=(30, 200))
     >>> ridge = leave_one_out_ridge(H, y, [1.0, 100.0, 10000.0])
     >>> ridge.alpha, ridge.coef.shape, ridge.left_out.shape
-    (100.0, (1, 200), (30, 1))
+    (1.0, (1, 200), (30, 1))
     """
     H, Y, weights = _read(H, Y, sample_weight)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
