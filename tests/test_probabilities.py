@@ -46,17 +46,19 @@ def sampled(n, blocks, seed=0):
 @pytest.mark.parametrize("n", [3, CAPACITY, CAPACITY + 1, 100_000])
 def test_blocks_orders_and_merges_do_not_matter_to_what_is_kept(n):
     first = sampled(n, 1)
-    assert min(n, 0.4 * CAPACITY) <= len(first.numbers) <= CAPACITY
-    assert np.array_equal(first.rows[0][:, 0], first.numbers)
-    assert np.array_equal(first.rows[1][:, 0], 2 * first.numbers)
+    numbers, features, targets, weights = first.rows()
+    assert min(n, 0.4 * CAPACITY) <= len(numbers) <= CAPACITY
+    assert np.array_equal(features[:, 0], numbers)
+    assert np.array_equal(targets[:, 0], 2 * numbers)
+    assert np.array_equal(weights, np.ones(len(numbers)))
     for seed in range(5):
         again = sampled(n, 30, seed)
         assert again.level == first.level
-        assert np.array_equal(again.numbers, first.numbers)
+        assert np.array_equal(again.rows()[0], numbers)
 
 
 def test_what_is_kept_has_no_period():
-    numbers = sampled(200_000, 1).numbers
+    numbers, *_ = sampled(200_000, 1).rows()
     for period in (2, 3, 8, 10, 64):
         counts = np.bincount(numbers % period, minlength=period)
         expected = len(numbers) / period

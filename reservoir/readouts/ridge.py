@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -122,9 +121,9 @@ def _temperature(kept: RowSample, solution: RidgeSolution, solved: Solved, own: 
     own : float
         What the intercept adds to a row's own output, per unit of weight.
     """
-    if not kept.rows:
+    if len(kept) == 0:
         return 1.0
-    features, targets, weights = kept.rows
+    _, features, targets, weights = kept.rows()
     features = features.astype(np.float64, copy=False)
     leverage = solved.leverage(features).reshape(len(features), -1) + own
     left = np.maximum(1 - weights[:, None] * leverage, _LEAST_LEFT)
@@ -205,7 +204,7 @@ class RidgeReadout(Readout):
         """Return an independent copy under settings that may be others."""
         one = super().renewed(settings)
         one.parts = {part: sums.copy() for part, sums in self.parts.items()}
-        one.kept = copy.copy(self.kept)
+        one.kept = None if self.kept is None else self.kept.copy()
         return one
 
     def check_partial(self) -> None:

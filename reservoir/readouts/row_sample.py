@@ -22,16 +22,12 @@ class RowSample:
     Attributes
     ----------
     level : int
-    numbers : array of shape (n_rows,)
-        Ascending.
-    rows : tuple of arrays
-        Features, targets and weights of these rows; empty before the first.
     """
 
     def __init__(self) -> None:
         self.level = 0
-        self.numbers = np.zeros(0, dtype=np.int64)
-        self.rows: tuple[Array, ...] = ()
+        # numbers, features, targets and weights, as they came
+        self._parts: list[tuple[Array, ...]] = []
 
     def add(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
@@ -41,26 +37,46 @@ class RowSample:
         if weights is not None:
             kept &= weights > 0
         if kept.any():
-            w = np.ones(int(kept.sum())) if weights is None else weights[kept]
-            self._join(numbers[kept], features[kept], targets[kept], w)
+            w = np.ones(len(numbers)) if weights is None else weights
+            self._parts.append(tuple(each[kept] for each in (numbers, features, targets, w)))
+            self._make_room()
 
     def merge(self, other: RowSample) -> None:
         """Add what another sample has kept of other rows."""
         self.level = max(self.level, other.level)
-        if other.rows:
-            self._join(other.numbers, *other.rows)
+        self._parts += other._parts
+        self._cut()
+        self._make_room()
 
-    def _join(self, numbers: Array, *rows: Array) -> None:
-        if self.rows:
-            numbers = np.concatenate([self.numbers, numbers])
-            rows = tuple(np.concatenate(pair) for pair in zip(self.rows, rows, strict=True))
-        kept = _is_kept(numbers, self.level)
-        while kept.sum() > CAPACITY:
+    def copy(self) -> RowSample:
+        """Return an independent sample of the same rows."""
+        one = RowSample()
+        one.merge(self)
+        return one
+
+    def rows(self) -> tuple[Array, Array, Array, Array]:
+        """Return numbers, ascending, features, targets and weights; only if there are any rows."""
+        numbers, *others = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        order = np.argsort(numbers, kind="stable")
+        features, targets, weights = (each[order] for each in others)
+        return numbers[order], features, targets, weights
+
+    def __len__(self) -> int:
+        return sum(len(part[0]) for part in self._parts)
+
+    def _make_room(self) -> None:
+        while len(self) > CAPACITY:
             self.level += 1
-            kept = _is_kept(numbers, self.level)
-        order = np.flatnonzero(kept)[np.argsort(numbers[kept], kind="stable")]
-        self.numbers = numbers[order]
-        self.rows = tuple(part[order] for part in rows)
+            self._cut()
+
+    def _cut(self) -> None:
+        """Let go of the rows that are kept no longer."""
+        kept = [_is_kept(part[0], self.level) for part in self._parts]
+        self._parts = [
+            part if mask.all() else tuple(each[mask] for each in part)
+            for part, mask in zip(self._parts, kept, strict=True)
+            if mask.any()
+        ]
 
 
 def _is_kept(numbers: Array, level: int) -> Array:

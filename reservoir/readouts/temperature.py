@@ -64,12 +64,13 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
     scores, spread = scores / size, spread * size
     weights = weights / weights.max()
     n = weights.sum() ** 2 / (weights @ weights)  # rows of equal weight that would say as much
+    below = scores - scores.max(axis=1, keepdims=True)
     # the mean over the classes is 0
     target = (1 - 1 / (n + 2)) * scores[np.arange(len(scores)), right]
 
     def slope(log_sharpness: float) -> float:
-        expected = softmax(np.exp(log_sharpness) * scores, axis=1)
-        return float(weights @ (np.einsum("ij,ij->i", expected, scores) - target))
+        p = np.exp(np.exp(log_sharpness) * below)
+        return float(weights @ (np.einsum("ij,ij->i", p, scores) / p.sum(axis=1) - target))
 
     # likelihood is concave in 1 / temperature: it has one maximum, perhaps at a bound
     low, high = np.log(_LEAST), np.log(_MOST)
@@ -78,7 +79,7 @@ def fitted_temperature(scores: Array, columns: Array, weights: Array | None = No
     elif slope(high) <= 0:
         best = high
     else:
-        best = optimize.brentq(slope, low, high, xtol=1e-9)
+        best = optimize.brentq(slope, low, high, xtol=1e-7)
     return spread / float(np.exp(best))
 
 
