@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 
+from reservoir._kernels import LANES, LaneSums, lane_sums
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_n_jobs
+from reservoir.dynamics import _compiled
 from reservoir.dynamics._many import Plan, lockstep, make_plan
 from reservoir.dynamics.reservoir import Reservoir
 
@@ -311,9 +313,11 @@ def pool_many(
         raise ValueError(
             f"thresholds must have shape (n_thresholds, n_units={n_units}); got {thresholds.shape}."
         )
+    known = all(POOLS[name] in _FROM_LANES for name in pooling.names)
+    pool = _pool_lanes if plan.lanes and known and not plan.check else _pool_blocks
     pooled = np.empty((len(plan.inputs), pooling.n_columns(n_units)), reservoir.dtype)
     Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(_pool_blocks)(plan, group, pooling, pooled) for group in plan.groups
+        delayed(pool)(plan, group, pooling, pooled) for group in plan.groups
     )
     if not np.isfinite(pooled).all():
         i = int(np.argmin(np.isfinite(pooled).all(axis=1)))
@@ -322,6 +326,43 @@ def pool_many(
             'or use a bounded activation such as "tanh".'
         )
     return pooled
+
+
+#: How sums that kernels make of eight series become what a pool would have returned, for all
+#: series at once: ``f(sums, n_steps)``, with arrays of shape (n_series, n_labels, n_units).
+_FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
+    Mean: lambda sums, n_steps: sums.mean,
+    Std: lambda sums, n_steps: np.sqrt(np.maximum(sums.squares, 0.0) / n_steps),
+    Max: lambda sums, n_steps: sums.high,
+    Min: lambda sums, n_steps: sums.low,
+    Last: lambda sums, n_steps: sums.last,
+    Quantiles: lambda sums, n_steps: sums.counts / n_steps,
+}
+
+
+def _pool_lanes(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) -> None:
+    """Write the rows of a group of series into `pooled`, by the kernel for eight lanes."""
+    kinds = [POOLS[name] for name in pooling.names]
+    n_units, n_series = plan.reservoir.n_units, len(group)
+    thresholds = np.empty((0, n_units))
+    if Quantiles in kinds and pooling.thresholds is not None:
+        thresholds = pooling.thresholds
+    sums = lane_sums(
+        n_units,
+        len(thresholds),
+        pooled.dtype,
+        moments=Mean in kinds or Std in kinds,
+        ends=Max in kinds or Min in kinds,
+        last=Last in kinds,
+    )
+    series = [plan.inputs[i] for i in group]
+    _compiled.pool_lanes(plan.reservoir, plan.starts[group], series, thresholds, sums)
+    # lanes first, units last; without the thresholds that make their number a multiple of four
+    parts = LaneSums(*(each.reshape(n_units, -1, LANES).T[:n_series] for each in sums))
+    parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
+    n_steps = np.array([len(X) for X in series], float)[:, None, None]
+    rows = [_FROM_LANES[kind](parts, n_steps).reshape(n_series, -1) for kind in kinds]
+    pooled[group] = np.hstack(rows)
 
 
 def _pool_blocks(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) -> None:
