@@ -116,7 +116,7 @@ def leave_one_out_ridge(
             f"Leave-one-out needs two rows of positive weight at least; got {known.sum()}."
         )
     every = known.all()
-    rows = _StandardRows(H if every else H[known], weights[known])
+    rows = StandardRows(H if every else H[known], weights[known])
     basis_of = _RowBasis if len(rows.H) <= H.shape[1] else _ColumnBasis
     basis = basis_of(rows, Y[known])
     errors = basis.left_out_errors(alphas)
@@ -155,7 +155,7 @@ def _read(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
     return H, Y, weights
 
 
-class _StandardRows:
+class StandardRows:
     """Rows whose columns have mean 0 and standard deviation 1, made block by block.
 
     Attributes
@@ -209,7 +209,7 @@ class _RowBasis(SingularBasis):
     are then sums of terms that do not cancel, however small the penalty.
     """
 
-    def __init__(self, rows: _StandardRows, Y: Array) -> None:
+    def __init__(self, rows: StandardRows, Y: Array) -> None:
         n, weights = len(rows.H), rows.weights
         self.rows, self.root = rows, np.sqrt(weights)
         v = self.root / linalg.norm(self.root)
@@ -263,7 +263,7 @@ class _RowBasis(SingularBasis):
 class _ColumnBasis(Eigenbasis):
     """Ridge solutions from the products between columns: for more rows than columns."""
 
-    def __init__(self, rows: _StandardRows, Y: Array) -> None:
+    def __init__(self, rows: StandardRows, Y: Array) -> None:
         gram = GramAccumulator(rows.H.shape[1], Y.shape[1])
         for at in rows.row_slices():
             gram.update(rows[at, :], Y[at], rows.weights[at], overwrite_h=True)
