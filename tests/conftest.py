@@ -5,6 +5,11 @@ import importlib.util
 import os
 import sys
 
+# Processes that share the cores are best with one thread each. Read when numpy is first imported.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import joblib
 import pytest
 from hypothesis import settings
 
@@ -22,6 +27,12 @@ def pytest_configure(config):
         from reservoir.training import loop_engines as of_training
 
         engines._WORTH_LOADING = of_training._WORTH_LOADING = 0.0
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """Return what ``-n auto`` means: one process per core, but no more than memory bears."""
+    return min(4, joblib.cpu_count())
 
 
 def pytest_collection_modifyitems(items):

@@ -389,6 +389,59 @@ def test_all_digits_of_a_flow_without_noise(seed):
     assert (far[:800] < 0.3).all()  # 14 Lyapunov times and more
 
 
+# --- increments ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", KINDS)
+def test_increments_are_a_ridge_about_the_input(options):
+    inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20 + 1)
+    model = NVARRegressor(alpha=1e-2, increments=True, **options).fit(inputs, targets)
+    n_past = (model.n_lags - 1) * model.skip
+    table = by_hand(inputs, low=inputs.min(axis=0), high=inputs.max(axis=0), **options)[n_past:]
+    ridge = Ridge(1e-2).fit(table, (targets - inputs)[n_past:])
+    said = ridge.predict(table) + inputs[n_past:]
+    np.testing.assert_allclose(model.predict(inputs)[n_past:], said, rtol=0, atol=1e-8)
+    # one output, that of the first column; chunks; penalties of a path
+    one = NVARRegressor(alpha=1e-2, increments=True, **options).fit(inputs, targets[:, 0])
+    np.testing.assert_allclose(one.coef_, model.coef_[0], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(one.intercept_, model.intercept_[0], rtol=0, atol=1e-9)
+    model.set_params(alpha=[1e-2], increments=False)  # what it learns was decided in fit
+    ((coef, intercept),) = forecaster_of(model).readout_path([1e-2])
+    np.testing.assert_allclose(coef, model.coef_, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(intercept, model.intercept_, rtol=0, atol=1e-9)
+
+
+def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
+    inputs, targets = make_forecast_pairs(lorenz(300, random_state=0) / 20)
+    options = {"n_lags": 2, "alpha": 1e-3, "increments": True}
+    whole = NVARRegressor(**options).fit(inputs, targets)
+    parts = NVARRegressor(**options)
+    for a, b in ((0, 1), (1, 2), (2, 120), (120, 300)):
+        parts.partial_fit(inputs[a:b], targets[a:b])
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=1e-9)
+    narrow = NVARRegressor(dtype="float32", **options).fit(inputs, targets)
+    assert narrow.coef_.dtype == narrow.predict(inputs).dtype == np.float32
+    np.testing.assert_allclose(narrow.predict(inputs), whole.predict(inputs), rtol=0, atol=1e-3)
+    bare = NVARRegressor(fit_intercept=False, basis="chebyshev", **options).fit(inputs, targets)
+    assert np.abs(bare.predict(inputs) - targets)[1:].max() < 0.01
+    with pytest.raises(ValueError, match=r"y, with 3 columns, must continue .* which has 1"):
+        NVARRegressor(increments=True).fit(inputs[:, :1], targets)
+    with pytest.raises(ValueError, match="increments=True is the ridge's"):
+        NVARRegressor(increments=True, readout=Ridge()).fit(inputs, targets)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_increments_hold_a_flow_for_longer(seed):
+    """A strong penalty draws next values to the mean, and increments to none."""
+    rows = StandardScaler().fit_transform(lorenz(2000, random_state=seed))
+    inputs, targets = make_forecast_pairs(rows[:1001])
+    errors = []
+    for increments in (False, True):
+        model = NVARRegressor(2, degree=3, alpha=0.1, increments=increments).fit(inputs, targets)
+        errors.append(np.abs(model.predict(rows[1000:-1]) - rows[1001:]).mean())
+    assert errors[1] < 0.5 * errors[0]
+
+
 # --- refusals ------------------------------------------------------------------------------------
 
 
@@ -400,6 +453,7 @@ def test_all_digits_of_a_flow_without_noise(seed):
         ({"skip": 0}, ValueError, "skip=0 must be at least 1"),
         ({"degree": 0}, ValueError, "degree=0 must be at least 1"),
         ({"basis": "legendre"}, ValueError, "monomial"),
+        ({"increments": 2}, TypeError, "increments"),
         ({"n_lags": 40, "degree": 4}, ValueError, "give 135750 terms for 1 inputs, more than"),
         ({"washout": "measured"}, ValueError, "compares runs of a reservoir"),
         ({"washout": 500}, ValueError, "leaves nothing to fit"),

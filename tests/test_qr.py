@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from scipy import linalg
 
+from reservoir.datasets import lorenz
+from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.readouts import GramAccumulator, QRAccumulator, ridge_path
 
 INTERCEPT = pytest.mark.parametrize("fit_intercept", [True, False])
@@ -76,6 +78,24 @@ def test_the_units_of_the_columns_cost_no_digits(seed):
             terms = np.abs(coef * units).sum()  # least norm is that of coefficients in these units
             assert np.abs(Y - H * units @ coef.T - path.intercept(coef)).max() < 1e-14 * terms
             assert terms < 1e4
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_nearly_dependent_columns_are_fitted_as_well_as_from_stored_rows(seed):
+    """Where R is singular but for rounding, no step on the way from R may add errors."""
+    series = lorenz(3000, random_state=seed)
+    H = LaggedPolynomials.for_inputs([series], n_lags=1, skip=1, degree=11, basis="chebyshev")
+    H, alpha = H._features(series.T[None]), 3e-27
+    Y = H @ np.random.default_rng(seed).normal(size=(H.shape[1], 2))
+    solution = QRAccumulator(H.shape[1], 2).update(H, Y).solve(alpha)
+    penalty = np.eye(1 + H.shape[1])[1:] * np.sqrt(alpha)
+    Q, R = linalg.qr(np.vstack([np.insert(H, 0, 1, axis=1), penalty]), mode="economic")
+    stored = linalg.solve_triangular(R, Q[: len(H)].T @ Y)
+    errors = [
+        np.sqrt(((Y - H @ coef.T - intercept) ** 2).mean())
+        for coef, intercept in ((solution.coef, solution.intercept), (stored[1:].T, stored[0]))
+    ]
+    assert errors[0] < 1.15 * errors[1]
 
 
 def test_any_split_and_any_merge_give_one_sum():

@@ -36,18 +36,9 @@ def default_esn(rows: Array, n_steps: int) -> Array:
     return ESNRegressor(random_state=0).fit(rows[:-1], rows[1:]).forecast(n_steps)
 
 
-def nvar(
-    rows: Array,
-    n_steps: int,
-    *,
-    penalty: float,
-    increments: bool = False,
-    **settings: Any,
-) -> Array:
+def nvar(rows: Array, n_steps: int, *, penalty: float, **settings: Any) -> Array:
     """Next generation reservoir computing; the penalty is per row."""
     model = NVARRegressor(alpha=penalty * len(rows), **settings)
-    if increments:
-        return forecast_increments(model.fit(rows[:-1], np.diff(rows, axis=0)), rows[-1], n_steps)
     return model.fit(rows[:-1], rows[1:]).forecast(n_steps)
 
 

@@ -284,7 +284,17 @@ class LaggedPolynomials(FeatureSource):
         coef, intercept = (np.asarray(part, self.dtype) for part in readout)
         turned = np.empty_like(coef)
         turned[:, order] = coef
-        return lambda terms: turned @ terms + intercept
+        # the inputs themselves come last: they are the largest part, and are rounded once
+        m = self.n_lags * self.n_features
+        linear, others = turned[:, :m].copy(), turned[:, m:].copy()
+        return lambda terms: (others @ terms[m:] + intercept) + linear @ terms[:m]
+
+    def repeating(self, n_outputs: int) -> tuple[Array, Array]:
+        """Return coefficients and intercept of outputs that are the first inputs, unchanged."""
+        coef = np.zeros((n_outputs, self.width), self.dtype)
+        # the first columns are the inputs of the present row
+        np.fill_diagonal(coef, self.width_of_input[:n_outputs])
+        return coef, self.centre[:n_outputs].copy()
 
     def names(self, inputs: Sequence[str]) -> list[str]:
         """Return the names of the columns, from those of the inputs."""

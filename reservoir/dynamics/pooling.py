@@ -58,33 +58,40 @@ class Mean(Pool):
     def add(self, states: Array) -> None:
         """Move the mean towards that of the block."""
         self.n_steps += len(states)
-        self.mean += (states.mean(axis=0, dtype=np.float64) - self.mean) * (
-            len(states) / self.n_steps
-        )
+        gap = states.mean(axis=0, dtype=np.float64) - self.mean
+        self.mean += gap * (len(states) / self.n_steps)
 
     def result(self) -> Array:
         """Return the mean."""
         return self.mean
 
 
-class Std(Mean):
+class Std(Pool):
     """The standard deviation of the states, by the number of steps (not one less).
 
-    Sums of squared deviations of blocks are merged with the formula of Chan, Golub and LeVeque
-    (1983), so that a large mean costs no digits.
+    Means and squared deviations of blocks are merged with the formula of Chan, Golub and LeVeque
+    (1983), counted from the first state, so that a large mean costs no digits.
     """
 
     def __init__(self, n_units: int, thresholds: Array | None) -> None:
         super().__init__(n_units, thresholds)
-        self.squares = np.zeros(n_units)
+        self.n_steps, self.first = 0, np.zeros(n_units)
+        self.mean, self.squares = np.zeros(n_units), np.zeros(n_units)
 
     def add(self, states: Array) -> None:
         """Merge the block's mean and squared deviations."""
-        before, old = self.n_steps, self.mean.copy()
-        super().add(states)
-        mean = states.mean(axis=0, dtype=np.float64)
-        self.squares += np.square(states - mean).sum(axis=0)
-        self.squares += (mean - old) ** 2 * (before * len(states) / self.n_steps)
+        if self.n_steps == 0:
+            self.first = states[0].astype(np.float64)
+        before, new = self.n_steps, len(states)
+        self.n_steps += new
+        deviations = states.astype(np.float64)
+        deviations -= self.first
+        mean = deviations.mean(axis=0)
+        gap = mean - self.mean
+        deviations -= mean
+        self.squares += np.einsum("ij,ij->j", deviations, deviations)
+        self.squares += gap**2 * (before * new / self.n_steps)
+        self.mean += gap * (new / self.n_steps)
 
     def result(self) -> Array:
         """Return the standard deviation."""
@@ -148,8 +155,8 @@ class Quantiles(Pool):
         """Count the steps above each threshold."""
         assert self.thresholds is not None
         self.n_steps += len(states)
-        for count, threshold in zip(self.above, self.thresholds, strict=True):
-            count += np.count_nonzero(states > threshold, axis=0)
+        above = states > self.thresholds[:, None]
+        self.above += np.add.reduce(above.view(np.uint8), axis=1, dtype=np.uint32)
 
     def result(self) -> Array:
         """Return the shares."""
@@ -369,11 +376,12 @@ def _pool_blocks(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) 
     """Write the rows of a group of series into `pooled`, block by block of states."""
     n_units = plan.reservoir.n_units
     pools = {i: [POOLS[name](n_units, pooling.thresholds) for name in pooling.names] for i in group}
-    for i, _, states in lockstep(plan, group):
-        for pool in pools[i]:
-            pool.add(states)
-    for i in group:
-        with np.errstate(over="ignore"):  # what overflows is refused by the caller
+    # what overflows is refused by the caller
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i, _, states in lockstep(plan, group):
+            for pool in pools[i]:
+                pool.add(states)
+        for i in group:
             pooled[i] = np.concatenate([pool.result().ravel() for pool in pools[i]])
 
 

@@ -117,6 +117,8 @@ class TriangularSystem:
         """Return coefficients in the row space of what is more than rounding errors."""
         rows, Z, order = self._revealed
         rank, n = rows.shape
+        if rank == n:  # nothing is left out: the direct way has a digit more
+            return self._penalised(alpha)
         coef = np.zeros((n, Z.shape[1]))
         if rank:
             # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; long rows first keep the digits of
@@ -124,8 +126,16 @@ class TriangularSystem:
             tall = np.vstack([rows.T, np.sqrt(alpha) * np.eye(rank)])
             sorted_ = np.argsort(-np.abs(tall).max(axis=1), kind="stable")
             Q, R = linalg.qr(tall[sorted_], mode="economic", check_finite=False)
-            solved = Q @ linalg.solve_triangular(R, Z, trans="T", check_finite=False)
-            back = np.empty_like(solved)
-            back[sorted_] = solved
-            coef[order] = back[:n]
+
+            def dual(Z: Array) -> tuple[Array, Array]:
+                """Return C' = A' W and W, where (A A' + alpha I) W = Z."""
+                half = linalg.solve_triangular(R, Z, trans="T", check_finite=False)
+                back = np.empty((len(Q), Z.shape[1]))
+                back[sorted_] = Q @ half
+                return back[:n], linalg.solve_triangular(R, half, check_finite=False)
+
+            C, W = dual(Z)
+            # what rounding errors have left, once more
+            C += dual(Z - rows @ C - alpha * W)[0]
+            coef[order] = C
         return coef.T

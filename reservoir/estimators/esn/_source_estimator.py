@@ -269,7 +269,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         # the coefficients, or whatever else the readout makes of the rows
         self._watch_units(learned.activity)
         if readout.n_rows or not settings.partial:  # else all rows were washout
-            for name, value in readout.solve().items():
+            for name, value in self._made_of(readout).items():
                 setattr(self, name, value)
         # settings are made anew from the parameters in each call; what is kept can be saved
         readout.settings = ReadoutSettings()
@@ -278,6 +278,10 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         if source.n_fed_back:
             state = np.concatenate([state, jobs[-1].Y[-1].astype(state.dtype)])
         self.state_ = state
+
+    def _made_of(self, readout: Readout) -> dict[str, Any]:
+        """Return the fitted attributes that the rows seen lead to."""
+        return readout.solve()
 
     def _watch_units(self, activity: Activity | None) -> None:
         """Say so once where the inputs hold most units at their bounds."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_count
+from reservoir._validation import Sequences, check_count, check_switch
 from reservoir.dynamics.polynomial_lags import BASES, LaggedPolynomials
 from reservoir.estimators._parameters import (
     SequenceParameters,
@@ -19,8 +20,10 @@ from reservoir.estimators._parameters import (
     one_of,
     parameter,
 )
+from reservoir.estimators.esn._learning import Job
 from reservoir.estimators.esn._readout_parameters import ReadoutParameters
 from reservoir.estimators.esn._source_regressor import SourceRegressor
+from reservoir.readouts.contract import Readout
 
 __all__ = ["NVARRegressor"]
 
@@ -58,6 +61,16 @@ class LagParameters:
         since powers are almost collinear. Outside the range Chebyshev polynomials grow fast:
         ``forecast(..., clip=True)`` keeps what is fed back near it.""",
         one_of(*BASES),
+    )
+    increments: bool = parameter(
+        False,
+        "bool",
+        """Whether the ridge is fitted to what y adds to the first n_outputs columns of X, as
+        Gauthier et al. do [1]_, where y continues these columns. `coef_` are those of y all the
+        same: the penalty then draws towards "the next row is like this one" instead of towards the
+        mean, and where rows follow each other closely the last digits of y are not lost. On
+        Lorenz-63 it adds one to two Lyapunov times.""",
+        check_switch,
     )
 
 
@@ -126,6 +139,18 @@ class NVARRegressor(SourceRegressor, LagParameters):
     >>> dict(zip(model.get_feature_names_out().tolist(), model.coef_[0].round(3).tolist()))
     {'x0': 3.9, 'x0^2': -3.9}
     >>> bool(abs(model.forecast(1)[0] - 3.9 * x[-1] * (1 - x[-1])) < 1e-6)
+    True
+
+    A flow whose variables have other units than 1 is standardised first, so that `alpha` means the
+    same to all terms:
+
+    >>> from reservoir.datasets import lorenz
+    >>> from reservoir.model_selection import make_forecast_pairs
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> rows = StandardScaler().fit_transform(lorenz(1200, random_state=0))
+    >>> inputs, targets = make_forecast_pairs(rows[:1001])
+    >>> flow = NVARRegressor(2, degree=3, increments=True).fit(inputs, targets)
+    >>> bool(abs(flow.forecast(100, clip=True) - rows[1001:1101]).max() < 0.2)
     True
     """
 
@@ -197,9 +222,38 @@ class NVARRegressor(SourceRegressor, LagParameters):
     def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         self.__dict__.pop("input_range_", None)
         super()._start(sequences, targets)
+        self._learns_increments = bool(self.increments)
+        if self._learns_increments:
+            self._refuse_increments(sequences.arrays[0].shape[1])
         source = self._polynomials
         if source.basis == "chebyshev":
             self.input_range_ = source.centre + np.array([[-1], [1]]) * source.width_of_input
+
+    def _jobs(
+        self, readout: Readout, sequences: Sequences, targets: list[Array], *rest: Any, **held: Any
+    ) -> list[Job]:
+        if self._learns_increments:
+            pairs = zip(sequences.arrays, targets, strict=True)
+            targets = [Y - X[:, : self.n_outputs_] for X, Y in pairs]
+        return super()._jobs(readout, sequences, targets, *rest, **held)
+
+    def _made_of(self, readout: Readout) -> dict[str, Any]:
+        made = super()._made_of(readout)
+        if self._learns_increments:
+            shape = np.shape(made["coef_"])
+            coef, intercept = self._polynomials.repeating(self.n_outputs_)
+            made["coef_"] = made["coef_"] + coef.reshape(shape)
+            made["intercept_"] = made["intercept_"] + (
+                intercept[0] if len(shape) == 1 else intercept
+            )
+        return made
+
+    def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
+        path = super()._readout_path(alphas)
+        if path is None or not self._learns_increments:
+            return path
+        coef, intercept = self._polynomials.repeating(self.n_outputs_)
+        return [(one + coef, constant + intercept) for one, constant in path]
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         if not _is_auto(self.washout):
@@ -215,6 +269,20 @@ class NVARRegressor(SourceRegressor, LagParameters):
                     f"n_samples={n_samples}. Lower them, or give washout=0."
                 )
         return [n_past] * len(lengths)
+
+    def _refuse_increments(self, n_features: int) -> None:
+        """Refuse increments of what is no input, or of what is not learned by the ridge."""
+        if self.n_outputs_ > n_features:
+            raise ValueError(
+                f"increments=True: y, with {self.n_outputs_} columns, must continue the first "
+                f"columns of X, which has {n_features}. Give X those columns, or use "
+                "increments=False."
+            )
+        if self.readout is not None:
+            raise ValueError(
+                f"increments=True is the ridge's; readout={self.readout!r} replaces it. Use "
+                "readout=None or increments=False."
+            )
 
     def _washout_of_chunks(self, n_samples: int) -> int:
         if not _is_auto(self.washout):

@@ -103,6 +103,10 @@ class Forecaster(Protocol):
 @singledispatch
 def forecaster_of(model: Any) -> Forecaster:
     """Return what forecasts ask of a fitted estimator; refuse what is no such estimator."""
+    if hasattr(model, "forecast"):
+        raise TypeError(
+            f"{type(model).__name__} forecasts by its own method: call model.forecast(n_steps)."
+        )
     raise TypeError(
         "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "
         f"TransformedTargetRegressor or search that ends in one; got {type(model).__name__}."

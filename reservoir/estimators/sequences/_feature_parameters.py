@@ -66,7 +66,7 @@ class FeatureParameters(ReservoirParameters):
         "standard",
         '"standard" or None',
         """"standard": each channel less its mean, by its standard deviation, both over all steps of
-        the series in fit. None leaves the channels as they are.""",
+        the series in fit (a constant channel by its size). None leaves channels as they are.""",
         lambda name, value: None if value is None else one_of("standard")(name, value),
     )
     differences: bool = parameter(

@@ -92,7 +92,8 @@ class SequenceInputs:
 def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
     """Return mean and standard deviation of each channel over all steps; NaN are left out.
 
-    A constant channel keeps its units, and so does one that is missing throughout.
+    The spread of a constant channel is its size, so that other values, should they come, count by
+    their relative change; 1 for a channel of zeros, or one that is missing throughout.
     """
     size = np.max([_largest(rows) for rows in _joined(arrays)], axis=0)
     # a power of two as the unit: squares neither overflow nor vanish, and no bit changes
@@ -107,7 +108,7 @@ def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
         squares += np.nansum(np.square(rows / unit - mean), axis=0)
     spread = np.sqrt(squares / np.maximum(count, 1))
     varies = spread > _ROUNDING * np.abs(size / unit)
-    return mean * unit, np.where(varies, spread * unit, 1.0)
+    return mean * unit, np.where(varies, spread * unit, np.where(size > 0, size, 1.0))
 
 
 def _largest(rows: Array) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
@@ -135,7 +136,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         with leaving_no_trace(self):
             sequences = self._read(X, None)
             self.fit_sequences(sequences)
-            return self.transform_sequences(sequences)
+            return self._labelled(sequences)
 
     def transform(self, X: Any) -> Array:
         """Return the features of sequences.
@@ -151,7 +152,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             The columns are named by `get_feature_names_out`.
         """
         check_is_fitted(self)
-        return self.transform_sequences(self._read(X, (self._container, self.n_channels_)))
+        return self._labelled(self._read(X, (self._container, self.n_channels_)))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the features, such as "mean_unit0".
@@ -192,7 +193,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         generator = as_generator(self.random_state)
         of_weights, of_sample = generator.spawn(2)
         self.reservoir_ = self._build(of_weights)
-        self._engine = engine_for(self.reservoir_, sum(sequences.lengths))
+        self._n_trained = sum(sequences.lengths)
         self._poolings = self._pools(arrays, of_sample)
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
@@ -215,11 +216,24 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
         features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
 
+        engine = self._engine_for(sum(sequences.lengths))
+
         def fill(batch: Array) -> None:
-            features[batch] = self._pool([arrays[i] for i in batch])
+            features[batch] = self._pool([arrays[i] for i in batch], engine)
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
+
+    def _labelled(self, sequences: Sequences) -> Any:
+        """Return the features; as a table with the ids as its index where pandas is asked for."""
+        features = self.transform_sequences(sequences)
+        if sequences.ids is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return features
+        import pandas as pd
+
+        return pd.DataFrame(
+            features, index=list(sequences.ids), columns=self.get_feature_names_out()
+        )
 
     def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
         return read_whole_series(
@@ -274,7 +288,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                 self._prepared(sample, backward),
                 levels,
                 generator=generator,
-                engine=self._engine,
+                engine=self._engine_for(self._n_trained),
             )
             # states at rest, equal to rounding, do not lie above themselves
             thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
@@ -286,7 +300,12 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         prepared = [self._inputs(rows, self.reservoir_.dtype) for rows in arrays]
         return [rows[::-1] for rows in prepared] if backward else prepared
 
-    def _pool(self, arrays: Sequence[Array]) -> Array:
+    def _engine_for(self, n_steps: int) -> str:
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
+        kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
+        return "numba" if kernels else "numpy"
+
+    def _pool(self, arrays: Sequence[Array], engine: str) -> Array:
         """Return the features of a batch of series."""
         return np.hstack(
             [
@@ -294,7 +313,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                     self.reservoir_,
                     self._prepared(arrays, backward=way == 1),
                     pooling,
-                    engine=self._engine,
+                    engine=engine,
                 )
                 for way, pooling in enumerate(self._poolings)
             ]
