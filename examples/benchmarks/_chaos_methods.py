@@ -42,7 +42,7 @@ def nvar(rows: Array, n_steps: int, *, penalty: float, **settings: Any) -> Array
     return model.fit(rows[:-1], rows[1:]).forecast(n_steps)
 
 
-CHEBYSHEV = {"n_lags": 1, "degree": 10, "basis": "chebyshev", "solver": "qr", "penalty": 1e-27}
+CHEBYSHEV = {"n_lags": 1, "degree": 10, "basis": "chebyshev", "solver": "qr"}
 
 
 def protocol_network(rows: Array, n_steps: int, seed: int, **changes: Any) -> Array:
@@ -201,9 +201,14 @@ LORENZ: dict[str, SeededMethod] = {
     "NVAR, 2 lags, degree 2, 1e-6": standardised(
         unseeded(partial(nvar, n_lags=2, degree=2, penalty=1e-6))
     ),
-    "NVAR, Chebyshev degree 10": standardised(unseeded(partial(nvar, **CHEBYSHEV))),
-    "NVAR, Chebyshev degree 10, increments": standardised(
-        unseeded(partial(nvar, increments=True, **CHEBYSHEV))
+    "NVAR, Chebyshev degree 10, 1e-27 T": standardised(
+        unseeded(partial(nvar, penalty=1e-27, **CHEBYSHEV))
+    ),
+    "the same, increments, 1e-27 T": standardised(
+        unseeded(partial(nvar, penalty=1e-27, increments=True, **CHEBYSHEV))
+    ),
+    "the same, increments, 1e-30 T": standardised(
+        unseeded(partial(nvar, penalty=1e-30, increments=True, **CHEBYSHEV))
     ),
     "nearest motif of 5 rows": unseeded(partial(nearest_motif, period=40)),
     "the flow, rounded each step: the ceiling": unseeded(
@@ -213,7 +218,7 @@ LORENZ: dict[str, SeededMethod] = {
 LORENZ_SETTINGS = """\
 protocol: 10 connections per row, radius 0.6, no leak, W_in +-0.15, bias +-1, readout of [1, u, x]
 1000 units: radius 0.05, W_in +-0.3, bias +-2; increments: the target is the next row less the last
-Chebyshev: 1 lag, QR, penalty 1e-27 T; data standardised; T rows"""
+Chebyshev: 1 lag, QR; penalties stand in the rows; data standardised; T rows"""
 
 
 def dysts_methods(points_per_period: int) -> dict[str, Method]:

@@ -266,7 +266,8 @@ class LaggedPolynomials(FeatureSource):
             for k in range(n_steps):
                 fed = output if limits is None else np.clip(output, *limits)
                 known[n + k, : output.size] = fed
-                new = np.asarray(say(self._terms(known[places + k])), dtype)
+                seen = known[places + k]
+                new = np.asarray(say(seen[0], self._terms(seen)), dtype)
                 if new.shape != output.shape:
                     raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
                 # diverged: repeat the last good output
@@ -276,18 +277,25 @@ class LaggedPolynomials(FeatureSource):
                 outputs[k] = output = new
         return outputs, known[n_steps : n_steps + n].ravel().copy(), n_steps
 
-    def _as_function(self, readout: Any) -> Callable[[Array], Array]:
-        """Return a readout as a function of the terms in the order of the plan."""
+    def _as_function(self, readout: Any) -> Callable[[Array, Array], Array]:
+        """Return a readout as a function of the inputs and of their terms in the plan's order.
+
+        Outputs of a flow are its last inputs and a little more. Whole multiples of these inputs are
+        added last, as they are: scaled and centred they would be rounded several times.
+        """
         order = self._plan.order
         if callable(readout):
-            return lambda terms: readout(terms[order])
+            return lambda inputs, terms: readout(terms[order])
         coef, intercept = (np.asarray(part, self.dtype) for part in readout)
         turned = np.empty_like(coef)
         turned[:, order] = coef
-        # the inputs themselves come last: they are the largest part, and are rounded once
-        m = self.n_lags * self.n_features
-        linear, others = turned[:, :m].copy(), turned[:, m:].copy()
-        return lambda terms: (others @ terms[m:] + intercept) + linear @ terms[:m]
+        q = len(coef)
+        width, centre = self.width_of_input[:q], self.centre[:q]
+        # the first terms are the present inputs
+        whole = np.rint(turned[:, : len(width)] / width)
+        turned[:, : len(width)] -= whole * width
+        rest = intercept - whole @ centre
+        return lambda inputs, terms: whole @ inputs[: len(width)] + (turned @ terms + rest)
 
     def repeating(self, n_outputs: int) -> tuple[Array, Array]:
         """Return coefficients and intercept of outputs that are the first inputs, unchanged."""
