@@ -241,6 +241,7 @@ def test_labels_that_do_not_fit_the_sequences_are_refused():
     rnn = RNNClassifier(n_units=5, max_iter=2, target="last", sequence_column="id", random_state=0)
     first = rnn.fit(frame, by_row).predict_proba(frame)
     np.testing.assert_array_equal(first, rnn.fit(frame, y).predict_proba(frame))
+    assert rnn.score(frame, by_row) == rnn.score(frame, y)
     with pytest.raises(ValueError, match="constant within a sequence"):
         rnn.fit(frame, wrong)
 
