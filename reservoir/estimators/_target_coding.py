@@ -59,6 +59,10 @@ class TargetCoding(ABC):
     def decode(self, columns: Array) -> Array:
         """Return outputs, (n_rows, n_outputs), as what y holds."""
 
+    def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
+        """Return y as predictions are scored on it, one entry per sequence: unseen labels too."""
+        return np.asarray(y)
+
     def for_readout(self, columns: Array) -> Array:
         """Return columns as a scikit-learn estimator is fitted on them."""
         return self.decode(columns)
@@ -107,6 +111,10 @@ class Numbers(TargetCoding):
         if first:
             self.one_dimensional = ndim == 1
         return targets
+
+    def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
+        """Return y, (n_sequences, n_outputs)."""
+        return np.stack(read_last_targets(estimator, y, sequences)[0])
 
     def decode(self, columns: Array) -> Array:
         """Return outputs without their column axis, if y came without."""
@@ -159,7 +167,8 @@ class Labels(TargetCoding):
         every = np.concatenate(labels)
         check_classification_targets(every)
         if first:
-            self.classes = _check_classes(np.unique(every if classes is None else classes))
+            found = np.unique(every if classes is None else classes)
+            self.classes = _check_classes(found, in_chunks=not self.per_sequence)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes):
             raise ValueError(
                 f"classes={classes!r} are not those of the first call, {self.classes.tolist()}."
@@ -199,6 +208,10 @@ class Labels(TargetCoding):
             return np.where(index == 1, 1.0, self.low)[:, None]
         return np.where(index[:, None] == np.arange(len(self.classes)), 1.0, self.low)
 
+    def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
+        """Return y, (n_sequences,)."""
+        return np.concatenate(read_last_labels(estimator, y, sequences))
+
     def decode(self, columns: Array) -> Array:
         """Return the label of the largest column; of a single one, by its sign."""
         if columns.shape[1] == 1:
@@ -211,11 +224,11 @@ class Labels(TargetCoding):
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 
 
-def _check_classes(classes: Array) -> Array:
-    """Return classes, of which there must be two at least."""
+def _check_classes(classes: Array, *, in_chunks: bool) -> Array:
+    """Return classes, of which there must be two at least; say what to do if they come later."""
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
-            "two classes. In partial_fit name them all with classes=."
+            "two classes." + (" In partial_fit name them all with classes=." if in_chunks else "")
         )
     return classes
