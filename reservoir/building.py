@@ -19,9 +19,10 @@ from reservoir._validation import (
     check_choice,
     check_count,
     check_number,
+    check_numbers,
     check_scaling,
 )
-from reservoir.dynamics import Reservoir
+from reservoir.dynamics import Reservoir, join_reservoirs
 from reservoir.input_weights import bias as make_bias
 from reservoir.input_weights import feedback_weights
 from reservoir.input_weights import input_weights as make_input_weights
@@ -206,6 +207,63 @@ class Recipe:
         )
         reservoir = reservoir if reservoir.dtype == dtype else reservoir.astype(dtype)
         return _stabilised(reservoir, self.drive_bounds, of_bias) if stable else reservoir
+
+    def build_groups(
+        self,
+        n_units: int,
+        n_features: int,
+        generator: np.random.Generator,
+        *,
+        repeatable: bool,
+    ) -> Reservoir:
+        """Return a reservoir with a group of units for each of a few leak rates.
+
+        Fewer leak rates than units, but more than one, make groups whose sizes differ by one at
+        most and that do not hear each other: W is block-diagonal, each block scaled to the spectral
+        radius by itself. A W that is given as an array stays whole.
+        """
+        n_units = check_count("n_units", n_units)
+        rates = np.atleast_1d(check_numbers("leak_rate", self.leak_rate))
+        if rates.ndim != 1 or not 1 <= len(rates) <= n_units:
+            raise ValueError(
+                f"leak_rate has shape {rates.shape}, and n_units={n_units}: give a number, one per "
+                "unit, or a few, one for each group of units."
+            )
+        sizes = [len(part) for part in np.array_split(np.arange(n_units), len(rates))]
+        drawn = isinstance(self.topology, str) or callable(self.topology)
+        if drawn and 1 < len(rates) < n_units:
+            return self._build_blocks(rates, sizes, n_features, generator, repeatable)
+        recipe = replace(self, leak_rate=np.repeat(rates, sizes) if len(rates) > 1 else rates[0])
+        return recipe.build(n_units, n_features, 0, generator, repeatable=repeatable)
+
+    def _build_blocks(
+        self,
+        rates: Array,
+        sizes: list[int],
+        n_features: int,
+        generator: np.random.Generator,
+        repeatable: bool,
+    ) -> Reservoir:
+        """Build one reservoir per leak rate and join them; given arrays are shared out."""
+        ends = np.cumsum(sizes)
+        blocks = []
+        for rate, size, end, child in zip(
+            rates, sizes, ends, generator.spawn(len(sizes)), strict=True
+        ):
+            own = {
+                name: given[end - size : end]
+                for name in ("input_weights", "bias")
+                if len(given := _rows_of(getattr(self, name))) == ends[-1]
+            }
+            recipe = replace(self, leak_rate=float(rate), **own)
+            blocks.append(recipe.build(size, n_features, 0, child, repeatable=repeatable))
+        return join_reservoirs(blocks)
+
+
+def _rows_of(given: Any) -> Any:
+    """Return weights that are given as an array, or as rows; nothing for laws and functions."""
+    known = sp.issparse(given) or isinstance(given, (np.ndarray, list, tuple))
+    return (given if sp.issparse(given) else np.asarray(given)) if known else np.empty(0)
 
 
 def _dtype_name(dtype: Any) -> str:

@@ -137,3 +137,15 @@ def block_scores(H, Y, alphas, blocks, *, weights=None, fit_intercept=True):
             )
             score += weights[rows] @ (H[rows] @ coef.T + intercept - Y[rows]) ** 2
     return scores / sum(weights[rows].sum() for rows in blocks)
+
+
+def pooled(states, names, thresholds=()):
+    """The numbers that states, (n_steps, n_units), are pooled to, in the order of their names."""
+    states = np.asarray(states, dtype=np.float64)
+    parts = []
+    for name in names:
+        if name == "quantiles":
+            parts += [(states > level).mean(axis=0) for level in thresholds]
+        else:
+            parts.append(states[-1] if name == "last" else getattr(np, name)(states, axis=0))
+    return np.concatenate(parts)

@@ -22,9 +22,12 @@ from toys.lag_regressor import LagRegressor
 from toys.lagged_inputs import lagged_inputs
 from toys.nearest_readout import NearestReadout
 from toys.ordered_labels import OrderedRegressor
+from toys.travel import Travel
 
-from reservoir import ESNClassifier, ESNRegressor, forecast, load, save
+from reservoir import ESNClassifier, ESNRegressor, ReservoirFeatures, forecast, load, save
 from reservoir.datasets import narma, sine_square
+from reservoir.dynamics import run
+from reservoir.dynamics.pooling import POOLS
 from reservoir.estimators.esn.sources import SOURCES
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.ridge import RidgeReadout
@@ -237,3 +240,25 @@ def test_whatever_offers_the_forecasters_side_is_forecast_through_a_pipeline():
         forecast(Drift().fit(series[:-1, None], series[:-1]), 10)
     with pytest.raises(TypeError, match="got Ridge"):
         forecast(Ridge().fit(series[:-1, None], series[1:]), 10)
+
+
+# --- pools
+
+
+def test_a_toy_pool_is_a_value_of_the_parameter(tmp_path):
+    rng = np.random.default_rng(0)
+    data = [rng.normal(size=(n, 2)) for n in (3, 900, 40)]
+    with registered(POOLS, "travel", Travel):
+        features = ReservoirFeatures(
+            10, leak_rate=0.5, pool=("max", "travel"), dtype="float64", random_state=0
+        )
+        rows = clone(features).fit_transform(data)
+        features.fit(data)
+        save(features, tmp_path / "toy.npz")
+        np.testing.assert_array_equal(load(tmp_path / "toy.npz").transform(data), rows)
+        assert features.get_feature_names_out()[10] == "travel_unit0"
+        inputs = [features._inputs(each) for each in data]
+    for row, each in zip(rows, inputs, strict=True):
+        states = run(features.reservoir_, each)
+        way = abs(np.diff(states, axis=0, prepend=np.zeros((1, 10)))).mean(axis=0)
+        np.testing.assert_allclose(row, [*states.max(axis=0), *way], rtol=0, atol=1e-13)

@@ -24,7 +24,7 @@ if _kernels.disabled():
 from numba import njit
 from test_kernel_memory import draw_network, draw_reservoir, guards
 
-from reservoir._kernels import _compile, _recurrent, _time_loops
+from reservoir._kernels import _compile, _pooling, _recurrent, _time_loops
 
 COUNTER = re.compile(r"B\d+v\d+")  # what numba counts in one process: parts no two of several
 
@@ -41,11 +41,11 @@ def kernels():
     _kernels.activate(np.zeros(3), 0)
     found = {
         name: thing
-        for module in (_time_loops, _recurrent)
+        for module in (_time_loops, _recurrent, _pooling)
         for name, thing in vars(module).items()
         if isinstance(getattr(thing, "_cache", None), _compile.Cache)
     }
-    assert len(found) == 13
+    assert len(found) == 14
     return found
 
 

@@ -23,7 +23,14 @@ import reservoir
 from reservoir import _kernels
 from reservoir._kernels import _calls, _networks
 from reservoir.activations import ACTIVATIONS
-from reservoir.dynamics import Reservoir, run, run_closed_loop, run_many
+from reservoir.dynamics import (
+    Pooling,
+    Reservoir,
+    pool_many,
+    run,
+    run_closed_loop,
+    run_many,
+)
 from reservoir.training import cell_loops
 
 pytest.importorskip("numba")
@@ -154,6 +161,9 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
     n_columns = n_units * (2 if augment == "square" else 1)
     readout = 0.1 * rng.normal(size=(n_outputs, n_columns)), np.zeros(n_outputs)
     start = rng.normal(size=n_outputs)
+    lengths = [int(rng.integers(1, n_steps + 2)) for _ in series]
+    thresholds = rng.uniform(-1, 1, (int(rng.integers(1, 6)), n_units)).astype(dtype)
+    pooling = Pooling(("mean", "std", "max", "min", "last", "quantiles"), thresholds)
 
     def go(engine):
         X = series[0][:n_steps]
@@ -167,7 +177,9 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
             engine=engine,
         )
         alone = run(open_loop, X, engine=engine)
-        return [outputs, alone, *run_many(open_loop, series, engine=engine)]
+        cut = [X[:n] for X, n in zip(series, lengths, strict=True)]
+        pooled = pool_many(open_loop, cut, pooling, engine=engine)
+        return [outputs, alone, pooled, *run_many(open_loop, series, engine=engine)]
 
     return go, dtype
 

@@ -165,6 +165,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNClassifier(10).fit(X, y > y.mean()),
         reservoir.ReservoirTransformer(10).fit(X),
         reservoir.NVARRegressor().fit(X, y),
+        reservoir.ReservoirFeatures(10).fit([X, X]),
     ):
         asked.update(sio.get_untrusted_types(data=sio.dumps(model)))
     assert set(listed) == asked

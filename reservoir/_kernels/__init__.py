@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 
 from reservoir._kernels._calls import CODES, FilesChanged, call, compiled, slope_below
-from reservoir._kernels._layout import LANES, Dense, Rows, Sell, aligned, pack, pack_rows
+from reservoir._kernels._layout import (
+    CACHE_LINE,
+    LANES,
+    Dense,
+    LaneSums,
+    Rows,
+    Sell,
+    aligned,
+    pack,
+    pack_rows,
+)
 from reservoir._kernels._networks import (
     gru_backward,
     gru_forward,
@@ -31,6 +41,7 @@ from reservoir._validation import caller_level
 __all__ = [
     "CODES",
     "LANES",
+    "LaneSums",
     "Leaks",
     "Dense",
     "Rows",
@@ -44,18 +55,23 @@ __all__ = [
     "gru_forward",
     "installed",
     "keeps_code",
+    "lane_sums",
     "load",
     "lstm_backward",
     "lstm_forward",
     "multiply",
     "pack",
     "pack_rows",
+    "pool_lanes",
     "repeat_leaks",
     "simple_backward",
     "simple_forward",
     "usable",
 ]
 
+# steps whose states are kept before they are pooled, and the bytes that they may take: half of the
+# second cache of most processors
+_POOLED_STEPS, _POOLED = 32, 2**19
 _CHUNK = 64  # units whose products and activations are computed in one go, within the L1 cache
 Leaks = tuple[Array, Array]  # leak rates a and 1 - a, one per unit; both empty if all a are 1
 _failure: list[BaseException] = []  # why the import of numba failed, if it did
@@ -237,6 +253,73 @@ def advance_lanes(
     )
     slope = slope_below(block.dtype)
     _call("advance_lanes", flat, stride, n_units, x, y, chunk, inputs, W, code, slope, *leaks)
+
+
+def lane_sums(
+    n_units: int, n_thresholds: int, dtype: Any, *, moments: bool, ends: bool, last: bool
+) -> LaneSums:
+    """Return empty sums for `pool_lanes`.
+
+    Parameters
+    ----------
+    n_units, n_thresholds : int
+    dtype : dtype
+        Of the states.
+    moments, ends, last : bool
+        Whether means and squared deviations, largest and smallest states, last states are wanted.
+    """
+    size = n_units * LANES
+    mean, squares = (aligned((size * moments,), np.float64) for _ in range(2))
+    high, low, keep = (aligned((size * wanted,), dtype) for wanted in (ends, ends, last))
+    high[:], low[:] = -np.inf, np.inf
+    counts = aligned((size * (-(-n_thresholds // 4) * 4),), np.float64)
+    return LaneSums(mean, squares, high, low, keep, counts)
+
+
+def pool_lanes(
+    sums: LaneSums,
+    thresholds: Array,
+    done: Array,
+    lengths: Array,
+    state: Array,
+    inputs: Array,
+    W: Rows,
+    code: int,
+    leaks: Leaks,
+) -> None:
+    """Run eight sequences side by side and pool their states, in the order of the lanes.
+
+    Parameters
+    ----------
+    sums : LaneSums
+        From `lane_sums`; what is pooled is added.
+    thresholds : array of shape (n_units, n_thresholds)
+        Their number a multiple of four; infinity where there are fewer.
+    done : array of shape (8,), float64
+        How many steps of each sequence have been pooled; added to.
+    lengths : array of shape (8,), int64
+        How many of these steps each sequence has; may be negative, or more than there are.
+    state : array of shape (n_units, 8)
+        The states before the first step; becomes those behind the last one, if their number is
+        even.
+    inputs, W, code, leaks
+        As in `advance_lanes`.
+    """
+    n_units, dtype = state.shape[0], state.dtype
+    x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), dtype) for _ in range(2))
+    x[: state.size] = state.ravel()
+    chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), dtype)
+    # an odd number of cache lines from step to step: the states of a unit share no set of the cache
+    line = CACHE_LINE // dtype.itemsize
+    stride = (-(-n_units * LANES // line) | 1) * line
+    rows = min(max(_POOLED // (stride * dtype.itemsize), 8), _POOLED_STEPS, len(inputs))
+    block = aligned((rows * stride,), dtype)
+    work, shares = aligned((4 * LANES,), dtype), np.zeros((5, LANES))
+    call(
+        compiled("_pooling").pool_lanes, sums, thresholds.ravel(), done, lengths, block, stride,
+        work, shares, n_units, x, y, chunk, inputs, W, code, slope_below(dtype), *leaks,
+    )  # fmt: skip
+    state[:] = x[: state.size].reshape(state.shape)
 
 
 def closed_loop(

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array, Matrix
 
 LANES = 8  # numbers per vector: one register of 512 bits, two of 256
-_CACHE_LINE = 64  # bytes
+CACHE_LINE = 64  # bytes
 _SHORT = 2**16  # indices below fit 16 bits: less to read per connection
 
 
@@ -57,11 +57,32 @@ class Rows(NamedTuple):
     data: Array
 
 
+class LaneSums(NamedTuple):
+    """What is pooled of eight sequences, unit by unit, eight lanes each; empty where not wanted.
+
+    Attributes
+    ----------
+    mean, squares : arrays of shape (8 n_units,), float64
+        Means, and squared deviations from them.
+    high, low, last : arrays of shape (8 n_units,)
+        The largest, the smallest and the last state.
+    counts : array of shape (8 n_units n_thresholds,), float64
+        Steps above each threshold of a unit; the number of thresholds is a multiple of four.
+    """
+
+    mean: Array
+    squares: Array
+    high: Array
+    low: Array
+    last: Array
+    counts: Array
+
+
 def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     """Return zeros whose memory begins at a cache line, so that no vector of eight crosses one."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    raw = np.zeros(size + _CACHE_LINE, np.uint8)
-    start = -raw.ctypes.data % _CACHE_LINE
+    raw = np.zeros(size + CACHE_LINE, np.uint8)
+    start = -raw.ctypes.data % CACHE_LINE
     return raw[start : start + size].view(dtype).reshape(shape)
 
 

@@ -172,23 +172,37 @@ def _update_lanes(new: Any, old: Any, begin: int, z: Any, n: int, leak: Any, kee
 
 
 @inner
+def receive(inputs: Any, t: int, n_units: int, x: Any) -> None:
+    """Put the inputs of a step behind the states of eight sequences: W is [W, W_in, W_fb, bias]."""
+    for i in range(inputs.shape[1]):
+        for lane in range(8):
+            x[(n_units + i) * 8 + lane] = inputs[t, i, lane]
+
+
+@inner
+def step_units(
+    begin: int, rows: int, old: Any, new: Any, z: Any,
+    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+) -> None:  # fmt: skip
+    """Step a few units of eight sequences, from the states and inputs `old` to the states `new`."""
+    for i in range(rows):
+        start, stop = W.offsets[begin + i], W.offsets[begin + i + 1]
+        row_times_lanes(z, i, W.data, W.indices, start, stop, old)
+    _activate(z, code, slope)
+    _update_lanes(new, old, begin * 8, z, rows * 8, leak, keep)
+
+
+@inner
 def _step_lanes(
     flat: Any, stride: int, n_units: int, t: int, old: Any, new: Any, z: Any, inputs: Any,
     W: Any, code: int, slope: Any, leak: Any, keep: Any,
 ) -> None:  # fmt: skip
     """Step eight sequences once, from the states `old` to `new`; `flat` receives the new ones."""
-    # the inputs go behind the state: W is [W, W_in, W_fb, bias]
-    for i in range(inputs.shape[1]):
-        for lane in range(8):
-            old[(n_units + i) * 8 + lane] = inputs[t, i, lane]
+    receive(inputs, t, n_units, old)
     # a few units at a time, so that their pre-activations stay in the nearest cache
     for begin in range(0, n_units, z.shape[0] // 8):
         rows = min(z.shape[0] // 8, n_units - begin)
-        for i in range(rows):
-            start, stop = W.offsets[begin + i], W.offsets[begin + i + 1]
-            row_times_lanes(z, i, W.data, W.indices, start, stop, old)
-        _activate(z, code, slope)
-        _update_lanes(new, old, begin * 8, z, rows * 8, leak, keep)
+        step_units(begin, rows, old, new, z, W, code, slope, leak, keep)
         # in memory the units of a sequence are adjacent: transpose, by tiles of 8 x 8
         whole = rows - rows % 8
         for i in range(begin, begin + whole, 8):

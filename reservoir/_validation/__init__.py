@@ -30,6 +30,7 @@ from reservoir._validation.targets import (
 )
 from reservoir._validation.times import Times
 from reservoir._validation.washout import resolve_washout
+from reservoir._validation.whole_series import read_whole_series
 
 __all__ = [
     "Ending",
@@ -56,6 +57,7 @@ __all__ = [
     "read_series",
     "read_targets",
     "read_weights",
+    "read_whole_series",
     "refuse_dates",
     "refuse_one_row",
     "resolve_washout",

@@ -101,7 +101,7 @@ def _read_arrays(
     """Return the sequences of X without their times; parameters as in `read_series`."""
     container = container_of(X)
     if container == "table":
-        return _read_table(estimator, X, reset, dtype, sequence_column)
+        return read_table(estimator, X, reset, dtype, sequence_column)
     if sequence_column is not None:
         raise ValueError(
             f"sequence_column={sequence_column!r} reads sequences from one table, but X is a "
@@ -168,13 +168,13 @@ def _is_table(item: Any) -> bool:
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
     """Return a table as a float array after scikit-learn's checks, which NaN and infinity pass."""
-    _check_dimensions(estimator, X)
+    check_dimensions(estimator, X)
     return validate_data(
         estimator, X, reset=reset, dtype=list(_FLOATS), ensure_all_finite=False, order="C"
     )
 
 
-def _check_dimensions(estimator: Any, X: Any) -> None:
+def check_dimensions(estimator: Any, X: Any) -> None:
     """Refuse X of one dimension, or of four and more.
 
     What cannot become an array at all is left to scikit-learn's checks.
@@ -222,11 +222,13 @@ def as_finite(
     names: Any = None,
     *,
     if_nan: Callable[[], str] | None = None,
+    allow_nan: bool = False,
 ) -> Array:
     """Return a table in `dtype`; refuse NaN and infinity, and name the first column and row.
 
     `name` is what the message calls the table, `names` are those of its columns, and `if_nan`
-    returns what to do about NaN, in place of the advice for X.
+    returns what to do about NaN, in place of the advice for X. With `allow_nan` only infinity is
+    refused.
     """
     # the sum is finite if every entry is, except where it overflows itself
     given = table
@@ -236,7 +238,7 @@ def as_finite(
         total = table.sum()
     if np.isfinite(total):
         return table
-    bad = ~np.isfinite(table)
+    bad = np.isinf(table) if allow_nan else ~np.isfinite(table)
     if not bad.any():
         return table
     # what the first bad entry is, and what to do about it
@@ -254,10 +256,19 @@ def as_finite(
     )
 
 
-def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column: Any) -> Sequences:
+def read_table(
+    estimator: Any,
+    X: Any,
+    reset: bool,
+    dtype: Any,
+    sequence_column: Any,
+    *,
+    allow_nan: bool = False,
+) -> Sequences:
     """Return the sequences of one table, told apart by an id column or a MultiIndex, if any.
 
-    Parameters as in `read_series`. The ids need not be numbers.
+    Parameters as in `read_series`. The ids need not be numbers. With `allow_nan` the table may hold
+    NaN.
     """
     # two sources of ids would have to agree
     levels = getattr(getattr(X, "index", None), "nlevels", 1)
@@ -269,16 +280,17 @@ def _read_table(estimator: Any, X: Any, reset: bool, dtype: Any, sequence_column
     if sequence_column is None:
         ids = X.index.droplevel(-1).to_numpy() if levels > 1 else None
         refuse_dates("X", X)
-        table = as_finite("X", _validate(estimator, X, reset), dtype, _names(estimator))
+        table = _validate(estimator, X, reset)
+        table = as_finite("X", table, dtype, _names(estimator), allow_nan=allow_nan)
     else:
         # ids may be texts: they are taken out before the table is checked as numbers; scikit-learn
         # counts the id column among the features, so it is deleted afterwards
-        _check_dimensions(estimator, X)
+        check_dimensions(estimator, X)
         names = list(X.columns) if hasattr(X, "columns") else None
         X, ids, column = _take_ids(X, sequence_column, names)
         refuse_dates("X", X)
         table = _validate(estimator, X, reset)
-        table = as_finite("X", table, dtype, _names(estimator))
+        table = as_finite("X", table, dtype, _names(estimator), allow_nan=allow_nan)
         if table.shape[1] == 1:
             raise ValueError(
                 "X has no column besides the id column: at least 1 feature is required."

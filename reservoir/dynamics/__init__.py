@@ -8,13 +8,18 @@ state update, with a for the leak rate, is everywhere::
 
 from reservoir.dynamics._many import iter_many, run_many
 from reservoir.dynamics.closed_loop import run_closed_loop
+from reservoir.dynamics.joined import join_reservoirs
 from reservoir.dynamics.open_loop import iter_states, run
+from reservoir.dynamics.pooling import Pooling, pool_many
 from reservoir.dynamics.reservoir import Reservoir, step, step_jacobian
 
 __all__ = [
+    "Pooling",
     "Reservoir",
     "iter_many",
     "iter_states",
+    "join_reservoirs",
+    "pool_many",
     "run",
     "run_closed_loop",
     "run_many",

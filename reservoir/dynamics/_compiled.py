@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,7 @@ from reservoir.dynamics import reference
 from reservoir.dynamics.engines import code_of
 from reservoir.dynamics.reservoir import Reservoir
 
+_LANE_STEPS = 1024  # steps of pooled sequences that are handed over at a time; even
 _FEW_INPUTS = 8  # up to here the kernel adds the inputs itself; a GEMM pays for more
 
 
@@ -83,6 +84,53 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
     _kernels.advance_lanes(
         place, state, received, reservoir._packed_rows, code, reservoir._lane_leaks
     )
+
+
+def pool_lanes(
+    reservoir: Reservoir,
+    states: Array,
+    series: Sequence[Array],
+    thresholds: Array,
+    sums: _kernels.LaneSums,
+) -> None:
+    """Run up to eight sequences side by side and pool their states.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        With a sparse W and an activation that the kernels know.
+    states : array of shape (n_sequences, n_units)
+        The states before the first step.
+    series : sequence of arrays of shape (n_steps_i, n_features)
+        The lengths may differ.
+    thresholds : array of shape (n_thresholds, n_units)
+    sums : LaneSums
+        From `_kernels.lane_sums`; written.
+    """
+    lanes, n_units, dtype = _kernels.LANES, reservoir.n_units, reservoir.dtype
+    n_features = reservoir.n_features
+    state = np.zeros((n_units, lanes), dtype)
+    state[:, : len(series)] = states.T
+    levels = np.full((n_units, -(-len(thresholds) // 4) * 4), np.inf, dtype)
+    levels[:, : len(thresholds)] = thresholds.T
+    # lanes that hold no sequence run along, over zeros
+    longest = max(map(len, series))
+    lengths = np.full(lanes, longest, np.int64)
+    lengths[: len(series)] = [len(X) for X in series]
+    done, code = np.zeros(lanes), code_of(reservoir)
+    assert code is not None
+    # some steps at a time, with the lanes last and a constant 1 for the bias behind the inputs
+    for begin in range(0, longest, _LANE_STEPS):
+        n_steps = min(longest - begin, _LANE_STEPS)
+        received = np.zeros((n_steps, n_features + 1, lanes), dtype)
+        received[:, n_features] = 1.0
+        for lane, X in enumerate(series):
+            part = X[begin : begin + n_steps]
+            received[: len(part), :n_features, lane] = part
+        _kernels.pool_lanes(
+            sums, levels, done, lengths - begin, state, received,
+            reservoir._packed_rows, code, reservoir._lane_leaks,
+        )  # fmt: skip
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:

@@ -70,12 +70,12 @@ def run_many(
     >>> short.shape, np.allclose(long, run(res, np.ones((3, 1))))
     ((2, 1), True)
     """
-    plan = _plan(reservoir, series, initial_states, feedback, engine)
+    plan = make_plan(reservoir, series, initial_states, feedback, engine)
     states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
     for group in plan.groups:
         longest = max((len(plan.inputs[i]) for i in group), default=0)
         whole = np.empty((plan.size, longest, reservoir.n_units), reservoir.dtype)
-        for _ in _lockstep(plan, group, whole):
+        for _ in lockstep(plan, group, whole):
             pass
         rows = sum(len(plan.inputs[i]) for i in group)
         for i, memory in zip(group, whole, strict=False):
@@ -123,12 +123,12 @@ def iter_many(
     >>> [(i, start, len(block)) for i, start, block in iter_many(res, [np.ones((2, 1))])]
     [(0, 0, 2)]
     """
-    plan = _plan(reservoir, series, initial_states, feedback, engine)
+    plan = make_plan(reservoir, series, initial_states, feedback, engine)
     for group in plan.groups:
-        yield from _lockstep(plan, group, None)
+        yield from lockstep(plan, group)
 
 
-class _Plan(NamedTuple):
+class Plan(NamedTuple):
     """Checked inputs, and how they are run: which series side by side, by which engine.
 
     Attributes
@@ -161,9 +161,9 @@ class _Plan(NamedTuple):
     groups: list[list[int]]
 
 
-def _plan(
+def make_plan(
     reservoir: Reservoir, series: Sequence[Any], initial_states: Any, feedback: Any, engine: str
-) -> _Plan:
+) -> Plan:
     """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
     inputs = [
@@ -192,7 +192,7 @@ def _plan(
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
     check = extreme or not bounded
-    return _Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups)
+    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups)
 
 
 def _each_feedback(
@@ -204,8 +204,8 @@ def _each_feedback(
     return [as_feedback(reservoir, F, len(X)) for F, X in zip(given, inputs, strict=True)]
 
 
-def _lockstep(
-    plan: _Plan, group: list[int], whole: Array | None
+def lockstep(
+    plan: Plan, group: list[int], whole: Array | None = None
 ) -> Iterator[tuple[int, int, Array]]:
     """Run a group of series side by side, and the last few of them one by one.
 

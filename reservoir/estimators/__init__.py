@@ -1,9 +1,10 @@
 """Estimators with scikit-learn's interface: thin shells over functions on arrays.
 
 `esn` and `rnn` hold the two families, `forecasting` what runs them on their own outputs, `series`
-forecasters that find their networks by themselves. What both
-share is beside: `_parameters` (each written once), `_progress` (where an estimator stands in its
-data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and predict).
+forecasters that find their networks by themselves, `sequences` what takes whole sequences as cases.
+What both share is beside: `_parameters` (each written once), `_progress` (where an estimator stands
+in its data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and
+predict).
 """
 
 from reservoir.estimators.esn import (
@@ -15,6 +16,7 @@ from reservoir.estimators.esn import (
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
 from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
+from reservoir.estimators.sequences import ReservoirFeatures
 from reservoir.estimators.series import ESNForecaster
 from reservoir.estimators.stream import Stream
 
@@ -25,6 +27,7 @@ __all__ = [
     "NVARRegressor",
     "RNNClassifier",
     "RNNRegressor",
+    "ReservoirFeatures",
     "ReservoirTransformer",
     "Stream",
     "forecast",

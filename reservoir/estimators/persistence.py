@@ -32,8 +32,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, RNNRegressor or
-        RNNClassifier
+    model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
+        RNNRegressor or RNNClassifier
     file : path
         Written as it is named; ``.npz`` is customary.
 

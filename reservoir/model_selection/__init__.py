@@ -12,7 +12,11 @@ For models that are to run on their own outputs, `ClosedLoopSearchCV` chooses by
 from __future__ import annotations
 
 from reservoir.model_selection._closed_loop_search import ClosedLoopSearchCV
-from reservoir.model_selection._containers import make_forecast_pairs, stack_sequences
+from reservoir.model_selection._containers import (
+    from_channels_first,
+    make_forecast_pairs,
+    stack_sequences,
+)
 from reservoir.model_selection._context import ContextSplit
 from reservoir.model_selection._loop_scoring import forecast_scorer
 from reservoir.model_selection._per_step import PerStep
@@ -23,6 +27,7 @@ __all__ = [
     "ContextSplit",
     "PerStep",
     "forecast_scorer",
+    "from_channels_first",
     "make_forecast_pairs",
     "stack_sequences",
     "washout_scorer",

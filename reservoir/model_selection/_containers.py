@@ -70,6 +70,52 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     return np.column_stack([groups.astype(float), np.concatenate(frames)]), y, groups
 
 
+def from_channels_first(X: Any) -> Any:
+    """Turn sequences whose channels come first, as aeon and sktime hold them, into ours.
+
+    Nothing is guessed: each sequence is transposed.
+
+    Parameters
+    ----------
+    X : array of shape (n_sequences, n_channels, n_steps), or list of arrays (n_channels, n_steps_i)
+
+    Returns
+    -------
+    array of shape (n_sequences, n_steps, n_channels), or list of arrays (n_steps_i, n_channels)
+        Views, not copies.
+
+    Raises
+    ------
+    ValueError
+        If X, or an item of a list, has another number of dimensions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.model_selection import from_channels_first
+    >>> from_channels_first(np.zeros((10, 3, 50))).shape
+    (10, 50, 3)
+    >>> [x.shape for x in from_channels_first([np.zeros((3, 50)), np.zeros((3, 20))])]
+    [(50, 3), (20, 3)]
+    """
+    if isinstance(X, (list, tuple)):
+        items = [np.asarray(item) for item in X]
+        for i, item in enumerate(items):
+            if item.ndim != 2:
+                raise ValueError(
+                    f"X[{i}] has shape {item.shape}; (n_channels, n_steps) is required. A series "
+                    "of one channel is item[None]."
+                )
+        return [item.T for item in items]
+    array = np.asarray(X)
+    if array.ndim != 3:
+        raise ValueError(
+            f"X has shape {array.shape}; (n_sequences, n_channels, n_steps) is required. Series of "
+            "one channel, one per row, need no change."
+        )
+    return array.transpose(0, 2, 1)
+
+
 def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list[int]:
     """Return the number of rows of each item, after checks.
 

@@ -1,0 +1,256 @@
+"""The kernel that runs sequences side by side and pools their states while these are in the cache.
+
+The states of some steps are kept, the eight sequences of a unit side by side. Then each unit's
+states are read once per kind of sum, with the sums in registers, and merged into those of the steps
+before: counts and squared deviations in double precision, whatever the states are in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from reservoir._kernels._compile import inner, kernel
+from reservoir._kernels._layout import LANES
+from reservoir._kernels._time_loops import receive, step_units
+from reservoir._kernels._vector import LONG, Vectors
+
+
+def _over_steps(v: Vectors, block: Any, args: Sequence[Any], body: Callable[[Any], None]) -> None:
+    """Emit a loop over steps; `body` gets the vector of one unit's states after each.
+
+    `args` are where the unit begins in the block, the distance to the next step, and their number.
+    """
+    start, stride, n_steps = args
+    with cgutils.for_range_slice(v.builder, LONG(0), n_steps, LONG(1), LONG) as (t, _):
+        body(v.load(block, v.builder.add(start, v.builder.mul(t, stride))))
+
+
+def _register(v: Vectors, value: Any) -> Any:
+    """Return a place for a vector, which becomes a register, with a value in it."""
+    place = cgutils.alloca_once(v.builder, value.type)
+    v.builder.store(value, place)
+    return place
+
+
+@intrinsic
+def _sum_deviations(
+    typingctx: Any, work: Any, block: Any, start: Any, stride: Any, n_steps: Any
+) -> Any:
+    """Write ``sum(d)`` and ``sum(d * d)`` into ``work[0:8]`` and ``work[8:16]``, d = x[t] - x[0].
+
+    One of the states is as good as the mean to be taken off: with n steps, the squares about it
+    are at most n + 1 times those about the mean.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[1])
+        to, states = (v.data(signature.args[i], args[i]) for i in range(2))
+        first = v.load(states, args[2])
+        total, squares = (_register(v, v.const(0.0)) for _ in range(2))
+
+        def body(x: Any) -> None:
+            d = v.sub(x, first)
+            builder.store(v.add(builder.load(total), d), total)
+            v.add_product(squares, d, d)
+
+        _over_steps(v, states, args[2:], body)
+        v.store(builder.load(total), to, LONG(0))
+        v.store(builder.load(squares), to, LONG(LANES))
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(work, block, long, long, long), codegen
+
+
+@intrinsic
+def _find_ends(typingctx: Any, work: Any, block: Any, start: Any, stride: Any, n_steps: Any) -> Any:
+    """Write the largest and the smallest state of each lane: ``work[0:8]``, ``work[8:16]``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[1])
+        to, states = (v.data(signature.args[i], args[i]) for i in range(2))
+        high, low = (_register(v, v.load(states, args[2])) for _ in range(2))
+
+        def body(x: Any) -> None:
+            for place, sign in ((high, ">"), (low, "<")):
+                end = builder.load(place)
+                builder.store(v.choose(sign, x, end, x, end), place)
+
+        _over_steps(v, states, args[2:], body)
+        v.store(builder.load(high), to, LONG(0))
+        v.store(builder.load(low), to, LONG(LANES))
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(work, block, long, long, long), codegen
+
+
+@intrinsic
+def _count_above(
+    typingctx: Any, work: Any, thresholds: Any, first: Any, block: Any, start: Any, stride: Any,
+    n_steps: Any,
+) -> Any:  # fmt: skip
+    """Write how many states of each lane lie above four thresholds into ``work[0:32]``."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Sequence[Any]) -> Any:
+        v = Vectors(context, builder, signature.args[3])
+        to, bounds, states = (v.data(signature.args[i], args[i]) for i in (0, 1, 3))
+        places = [builder.add(args[2], LONG(k)) for k in range(4)]
+        levels = [v.broadcast(builder.load(builder.gep(bounds, [place]))) for place in places]
+        counts = [_register(v, v.const_int(0)) for _ in levels]
+
+        def body(x: Any) -> None:
+            for count, level in zip(counts, levels, strict=True):
+                above = builder.sext(builder.fcmp_ordered(">", x, level), v.integers)  # -1
+                builder.store(builder.sub(builder.load(count), above), count)
+
+        _over_steps(v, states, args[4:], body)
+        for k, count in enumerate(counts):
+            v.store(builder.sitofp(builder.load(count), v.vector), to, LONG(LANES * k))
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(work, thresholds, long, block, long, long, long), codegen
+
+
+@inner
+def _merge_deviations(sums: Any, at: int, block: Any, work: Any, shares: Any) -> None:
+    """Merge a block's deviations from its first state into means and squared deviations.
+
+    The formula of Chan, Golub and LeVeque (1983), lane by lane; in `shares` a lane without steps in
+    the block has zeros.
+    """
+    for lane in range(8):
+        k = np.uint64(at) + np.uint64(lane)
+        total, squares = np.float64(work[lane]), np.float64(work[8 + lane])
+        gap = np.float64(block[k]) + total * shares[0, lane] - sums.mean[k]
+        squares += gap * gap * shares[2, lane] - total * total * shares[0, lane]
+        sums.squares[k] += squares * shares[4, lane]
+        sums.mean[k] += gap * shares[1, lane]
+
+
+@inner
+def _merge_ends(sums: Any, at: int, work: Any, shares: Any) -> None:
+    for lane in range(8):
+        k = np.uint64(at) + np.uint64(lane)
+        live = shares[4, lane] > 0
+        sums.high[k] = work[lane] if live and work[lane] > sums.high[k] else sums.high[k]
+        sums.low[k] = work[8 + lane] if live and work[8 + lane] < sums.low[k] else sums.low[k]
+
+
+@inner
+def _merge_counts(
+    sums: Any, first: int, at: int, thresholds: Any, block: Any, work: Any, shares: Any
+) -> None:
+    """Add the counts of four thresholds, less those of the steps that repeat the first state."""
+    for j in range(4):
+        for lane in range(8):
+            k = (np.uint64(first) + np.uint64(j)) * np.uint64(8) + np.uint64(lane)
+            above = block[np.uint64(at) + np.uint64(lane)] > thresholds[first + j]
+            sums.counts[k] += work[8 * j + lane] * shares[4, lane] - shares[3, lane] * above
+
+
+@inner
+def _pool_units(
+    sums: Any, thresholds: Any, n_units: int, block: Any, stride: int, n_steps: int, work: Any,
+    shares: Any,
+) -> None:  # fmt: skip
+    n_thresholds = thresholds.shape[0] // n_units
+    for i in range(n_units):
+        at = i * 8
+        if sums.mean.shape[0] > 0:
+            _sum_deviations(work, block, at, stride, n_steps)
+            _merge_deviations(sums, at, block, work, shares)
+        if sums.high.shape[0] > 0:
+            _find_ends(work, block, at, stride, n_steps)
+            _merge_ends(sums, at, work, shares)
+        for j in range(0, n_thresholds, 4):
+            first = i * n_thresholds + j
+            _count_above(work, thresholds, first, block, at, stride, n_steps)
+            _merge_counts(sums, first, at, thresholds, block, work, shares)
+
+
+@inner
+def _share_out(shares: Any, done: Any, lengths: Any, begin: int, n_steps: int) -> None:
+    """Say, lane by lane, what the next steps weigh; add those that the sequence has to `done`.
+
+    Rows of `shares`: 1 / new steps, new steps / all steps so far, old steps * new steps / all, the
+    number of steps behind the end of the sequence, and whether there is any before it.
+    """
+    for lane in range(8):
+        new = np.float64(min(max(lengths[lane] - begin, 0), n_steps))
+        old = done[lane]
+        done[lane] = old + new
+        live = new > 0
+        shares[0, lane] = 1 / new if live else 0.0
+        shares[1, lane] = new / done[lane] if live else 0.0
+        shares[2, lane] = old * new / done[lane] if live else 0.0
+        shares[3, lane] = n_steps - new if live else 0.0
+        shares[4, lane] = 1.0 if live else 0.0
+
+
+@inner
+def _end_lanes(sums: Any, block: Any, at: int, n_units: int, t: int, lengths: Any) -> None:
+    """Keep the last states of sequences that end; behind the end repeat the first of the block."""
+    for lane in range(8):
+        if t == lengths[lane] - 1 and sums.last.shape[0] > 0:
+            for i in range(n_units):
+                sums.last[i * 8 + lane] = block[at + i * 8 + lane]
+        if t >= lengths[lane]:
+            for i in range(n_units):
+                block[at + i * 8 + lane] = block[i * 8 + lane]
+
+
+@inner
+def _step_into(
+    block: Any, at: int, n_units: int, t: int, old: Any, new: Any, z: Any, inputs: Any,
+    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+) -> None:  # fmt: skip
+    """Step eight sequences once and copy the new states into the block."""
+    receive(inputs, t, n_units, old)
+    for begin in range(0, n_units, z.shape[0] // 8):
+        rows = min(z.shape[0] // 8, n_units - begin)
+        step_units(begin, rows, old, new, z, W, code, slope, leak, keep)
+    for i in range(n_units * 8):
+        block[np.uint64(at) + np.uint64(i)] = new[i]
+
+
+@kernel
+def pool_lanes(
+    sums: Any, thresholds: Any, done: Any, lengths: Any, block: Any, stride: int, work: Any,
+    shares: Any, n_units: int, x: Any, y: Any, z: Any, inputs: Any,
+    W: Any, code: int, slope: Any, leak: Any, keep: Any,
+) -> None:  # fmt: skip
+    """Run eight sequences side by side and pool their states.
+
+    `sums` and `done`, the number of steps so far of each lane, go on from what they hold. `lengths`
+    says at which step of `inputs` each sequence ends, and may be negative or beyond the last.
+    `thresholds` is flat, unit by unit, their number a multiple of four. `block` has room for the
+    states of some steps, `stride` numbers each, of which the first are used, eight lanes per unit.
+    `work` holds four vectors, `shares` five rows of eight. The others are those of `advance_lanes`;
+    the states behind the last step are in `x` after an even number of them.
+    """
+    n_rows = block.shape[0] // stride
+    shortest = lengths.min()
+    for begin in range(0, inputs.shape[0], n_rows):
+        n_steps = min(n_rows, inputs.shape[0] - begin)
+        for row in range(n_steps):
+            t, at = begin + row, row * stride
+            if t % 2 == 0:
+                _step_into(
+                    block, at, n_units, t, x, y, z, inputs, W, code, slope, leak, keep
+                )  # fmt: skip
+            else:
+                _step_into(
+                    block, at, n_units, t, y, x, z, inputs, W, code, slope, leak, keep
+                )  # fmt: skip
+            if t >= shortest - 1:
+                _end_lanes(sums, block, at, n_units, t, lengths)
+        _share_out(shares, done, lengths, begin, n_steps)
+        _pool_units(sums, thresholds, n_units, block, stride, n_steps, work, shares)

@@ -1,0 +1,198 @@
+"""Reading X where each sequence is one case: it gets one label, number or row of features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
+
+from reservoir._typing import Array
+from reservoir._validation.dates import refuse_dates
+from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
+
+_ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
+
+
+def read_whole_series(
+    estimator: Any,
+    X: Any,
+    *,
+    sequence_column: Any = None,
+    allow_nan: bool = False,
+    fitted: tuple[str, int] | None = None,
+) -> Sequences:
+    """Return the sequences of X as float64 arrays of shape (n_steps_i, n_channels), checked.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_`` in fit.
+    X : list, object array, 3-D array, 2-D array or table
+        In a list, arrays of one dimension are series of one channel. A 2-D array is one such
+        series per row, unless an id column or a MultiIndex tells sequences apart.
+    sequence_column : int, str or None
+        The column of a table that holds the ids of the sequences.
+    allow_nan : bool, default=False
+        Whether NaN may stand for what is missing; infinity may never.
+    fitted : (container, n_channels), optional
+        Of the sequences that the estimator was fitted on; None in fit.
+    """
+    reset = fitted is None
+    several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
+    if sequence_column is not None or several_levels:
+        kind = _kind(X)
+        if kind != _ROWS:
+            raise ValueError(
+                f"sequence_column={sequence_column!r} reads sequences from one table, but X is a "
+                "collection of sequences already. Give sequence_column=None, or one table "
+                "(model_selection.stack_sequences makes it)."
+            )
+        return read_table(estimator, X, reset, np.float64, sequence_column, allow_nan=allow_nan)
+    container = _kind(X)
+    if container == _ROWS:
+        arrays = _read_rows(estimator, X, allow_nan, fitted)
+    elif container == "array":
+        arrays = _read_array(estimator, X, allow_nan, fitted)
+    else:
+        arrays = _read_items(estimator, X, allow_nan, fitted)
+    return Sequences(tuple(arrays), container)
+
+
+def _kind(X: Any) -> str:
+    """Return the container that X is: "array" (3-D), "list", "object" or "rows" (2-D)."""
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1 and len(X):
+        return "object" if np.ndim(X[0]) else _ROWS
+    if isinstance(X, (list, tuple)):
+        if not len(X):
+            raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+        first = X[0]
+        if getattr(first, "ndim", 0):
+            return "list"
+        if isinstance(first, (list, tuple)) and len(first):
+            deeper = isinstance(first[0], (list, tuple)) or getattr(first[0], "ndim", 0) > 0
+            ragged = len({len(row) for row in X if hasattr(row, "__len__")}) > 1
+            return "list" if deeper or ragged else _ROWS
+    return "array" if getattr(X, "ndim", 2) == 3 else _ROWS
+
+
+def _read_rows(
+    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
+) -> list[Array]:
+    """Return the rows of a 2-D X as series of one channel."""
+    check_dimensions(estimator, X)
+    refuse_dates("X", X)
+    options = {"dtype": np.float64, "ensure_all_finite": False, "order": "C"}
+    if fitted is None or fitted[0] == _ROWS:
+        table = validate_data(estimator, X, reset=fitted is None, **options)
+    else:
+        table = check_array(X, estimator=estimator, **options)
+    if fitted is not None and fitted[1] != 1:
+        raise ValueError(
+            f"X has {table.ndim} dimensions, shape {table.shape}: that is one series of 1 channel "
+            f"per row, and {type(estimator).__name__} was fitted on series of {fitted[1]} "
+            "channels. Give (n_sequences, n_steps, n_channels); a single series is X[None]."
+        )
+    as_finite("X", table, np.float64, allow_nan=allow_nan, if_nan=_advice)
+    return list(table[:, :, None])
+
+
+def _read_array(
+    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
+) -> list[Array]:
+    """Return the sequences of a 3-D array, (n_sequences, n_steps, n_channels)."""
+    refuse_dates("X", X)
+    array = check_array(
+        X, dtype=np.float64, ensure_all_finite=False, allow_nd=True, order="C", estimator=estimator
+    )
+    n_steps, n_channels = array.shape[1:]
+    if n_steps == 0 or n_channels == 0:
+        raise ValueError(
+            f"X has shape {array.shape}, (n_sequences, n_steps, n_channels): at least 1 step and "
+            "1 channel are required."
+        )
+    _note_channels(estimator, array[0], fitted)
+    # checked as one table; where that fails, sequence by sequence for the message
+    try:
+        as_finite("X", array.reshape(-1, n_channels), np.float64, allow_nan=allow_nan)
+    except ValueError:
+        for i, item in enumerate(array):
+            _check_finite(estimator, i, item, allow_nan)
+    return list(array)
+
+
+def _read_items(
+    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
+) -> list[Array]:
+    """Return the sequences of a list or an object array."""
+    names = list(X[0].columns) if hasattr(X[0], "columns") else None
+    arrays: list[Array] = []
+    for i, item in enumerate(X):
+        if hasattr(item, "columns") and list(item.columns) != names:
+            raise ValueError(
+                f"Sequence {i} of X has the columns {list(item.columns)}, sequence 0 has {names}: "
+                "they must agree."
+            )
+        table = _as_table(i, item)
+        if i == 0:
+            _note_channels(estimator, item if names else table, fitted)
+        elif table.shape[1] != arrays[0].shape[1]:
+            raise ValueError(
+                f"Sequence {i} of X has {table.shape[1]} channels (columns), sequence 0 has "
+                f"{arrays[0].shape[1]}: they must agree. Rows are time steps."
+            )
+        _check_finite(estimator, i, table, allow_nan)
+        arrays.append(table)
+    return arrays
+
+
+def _as_table(i: int, item: Any) -> Array:
+    """Return one sequence as a float64 array of shape (n_steps, n_channels)."""
+    plain = isinstance(item, np.ndarray) and item.dtype in (np.float64, np.float32)
+    if not plain:
+        refuse_dates(f"Sequence {i} of X", item)
+        try:
+            item = check_array(
+                item,
+                dtype=np.float64,
+                ensure_2d=False,
+                ensure_all_finite=False,
+                ensure_min_samples=0,
+                ensure_min_features=0,
+            )
+        except (ValueError, TypeError) as error:
+            raise type(error)(f"In sequence {i} of X: {error}") from error
+    table = item[:, None] if item.ndim == 1 else item
+    if table.ndim != 2 or 0 in table.shape:
+        raise ValueError(
+            f"Sequence {i} of X has shape {item.shape}: (n_steps, n_channels), or (n_steps,) for "
+            "one channel, with at least 1 step and 1 channel is required. Leave empty ones out."
+        )
+    return np.ascontiguousarray(table, dtype=np.float64)
+
+
+def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -> None:
+    """Set number and names of the channels in fit, and compare them afterwards."""
+    if fitted is None or fitted[0] != _ROWS:
+        validate_data(estimator, first, reset=fitted is None, dtype=None, ensure_all_finite=False)
+    elif first.shape[1] != fitted[1]:
+        raise ValueError(
+            f"X has {first.shape[1]} channels, but {type(estimator).__name__} was fitted on series "
+            f"of {fitted[1]}. Rows are time steps, columns channels."
+        )
+
+
+def _check_finite(estimator: Any, i: int, table: Array, allow_nan: bool) -> None:
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and len(names) != table.shape[1]:
+        names = None
+    name = f"sequence {i} of X"
+    as_finite(name, table, np.float64, names, allow_nan=allow_nan, if_nan=_advice)
+
+
+def _advice() -> str:
+    return (
+        'Use missing_values="hold" or "interpolate", or fill it before. Dropping the step would '
+        "shift time."
+    )

@@ -1,0 +1,67 @@
+"""Several reservoirs as one: groups of units that do not hear each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir.dynamics.reservoir import Reservoir
+
+
+def join_reservoirs(reservoirs: Sequence[Reservoir]) -> Reservoir:
+    """Join reservoirs into one whose groups of units do not hear each other.
+
+    W is block-diagonal; all groups hear the same inputs. One run of the whole gives the states of
+    all of them side by side.
+
+    Parameters
+    ----------
+    reservoirs : sequence of Reservoir
+        With the same inputs, activation and dtype, and without feedback weights.
+
+    Returns
+    -------
+    Reservoir
+        Its units are those of the first one, then those of the second, and so on.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or they differ in what they must share, or one has feedback weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.building import build_reservoir
+    >>> from reservoir.dynamics import join_reservoirs, run
+    >>> fast, slow = (build_reservoir(2, 1, leak_rate=a, random_state=0) for a in (1.0, 0.1))
+    >>> both = join_reservoirs([fast, slow])
+    >>> both.leak_rate
+    array([1. , 1. , 0.1, 0.1])
+    >>> X = np.ones((5, 1))
+    >>> bool(np.allclose(run(both, X), np.hstack([run(fast, X), run(slow, X)])))
+    True
+    """
+    if not len(reservoirs):
+        raise ValueError("reservoirs is empty: at least 1 is required.")
+    for name in ("n_features", "activation", "dtype"):
+        values = [getattr(each, name) for each in reservoirs]
+        if any(value != values[0] for value in values):
+            raise ValueError(f"reservoirs must have the same {name}; got {values}.")
+    if any(each.W_fb is not None for each in reservoirs):
+        raise ValueError("reservoirs have feedback weights W_fb, which cannot be joined.")
+    if len(reservoirs) == 1:
+        return reservoirs[0]
+    inputs = [each.W_in for each in reservoirs]
+    sparse = any(map(sp.issparse, inputs))
+    return Reservoir(
+        sp.csr_array(sp.block_diag([each.W for each in reservoirs], format="csr")),
+        sp.csr_array(sp.vstack(inputs)) if sparse else np.vstack(inputs),
+        np.concatenate([each.bias for each in reservoirs]),
+        leak_rate=np.concatenate(
+            [np.broadcast_to(each.leak_rate, each.n_units) for each in reservoirs]
+        ),
+        activation=reservoirs[0].activation,
+    )

@@ -1,0 +1,424 @@
+"""Pooling: the states of a whole series become a few numbers per unit while they are made."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from reservoir._kernels import LANES, LaneSums, lane_sums
+from reservoir._saving import saved
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice, check_n_jobs
+from reservoir.dynamics import _compiled
+from reservoir.dynamics._many import Plan, lockstep, make_plan
+from reservoir.dynamics.reservoir import Reservoir
+
+
+class Pool(ABC):
+    """A way of pooling: it sees the states of one series, block by block, and sums them up.
+
+    Parameters
+    ----------
+    n_units : int
+    thresholds : array of shape (n_thresholds, n_units) or None
+        Those of the `Pooling`; a class that needs them sets `needs_thresholds`.
+    """
+
+    needs_thresholds = False
+
+    def __init__(self, n_units: int, thresholds: Array | None) -> None:
+        self.n_units, self.thresholds = n_units, thresholds
+
+    @staticmethod
+    def labels(name: str, n_thresholds: int) -> list[str]:
+        """Return what each of the numbers per unit is called; there are as many as labels."""
+        return [name]
+
+    @abstractmethod
+    def add(self, states: Array) -> None:
+        """Take in the next block of states, (rows, n_units); its memory is used again."""
+
+    @abstractmethod
+    def result(self) -> Array:
+        """Return the numbers for all states so far, (n_labels, n_units) or (n_units,)."""
+
+
+class Mean(Pool):
+    """The mean of the states."""
+
+    def __init__(self, n_units: int, thresholds: Array | None) -> None:
+        super().__init__(n_units, thresholds)
+        self.n_steps, self.mean = 0, np.zeros(n_units)
+
+    def add(self, states: Array) -> None:
+        """Move the mean towards that of the block."""
+        self.n_steps += len(states)
+        self.mean += (states.mean(axis=0, dtype=np.float64) - self.mean) * (
+            len(states) / self.n_steps
+        )
+
+    def result(self) -> Array:
+        """Return the mean."""
+        return self.mean
+
+
+class Std(Pool):
+    """The standard deviation of the states, by the number of steps (not one less).
+
+    Means and squared deviations of blocks are merged with the formula of Chan, Golub and LeVeque
+    (1983), counted from the first state, so that a large mean costs no digits.
+    """
+
+    def __init__(self, n_units: int, thresholds: Array | None) -> None:
+        super().__init__(n_units, thresholds)
+        self.n_steps, self.first = 0, np.zeros(n_units)
+        self.mean, self.squares = np.zeros(n_units), np.zeros(n_units)
+
+    def add(self, states: Array) -> None:
+        """Merge the block's mean and squared deviations."""
+        if self.n_steps == 0:
+            self.first = states[0].astype(np.float64)
+        before, new = self.n_steps, len(states)
+        self.n_steps += new
+        deviations = states - self.first
+        mean = deviations.mean(axis=0)
+        gap = mean - self.mean
+        self.squares += np.square(deviations - mean).sum(axis=0)
+        self.squares += gap**2 * (before * new / self.n_steps)
+        self.mean += gap * (new / self.n_steps)
+
+    def result(self) -> Array:
+        """Return the standard deviation."""
+        return np.sqrt(self.squares / self.n_steps)
+
+
+class Max(Pool):
+    """The largest state."""
+
+    fold: Any = np.maximum
+
+    def __init__(self, n_units: int, thresholds: Array | None) -> None:
+        super().__init__(n_units, thresholds)
+        self.end: Array | None = None
+
+    def add(self, states: Array) -> None:
+        """Keep what lies further out."""
+        end = self.fold.reduce(states, axis=0)
+        self.end = end if self.end is None else self.fold(self.end, end)
+
+    def result(self) -> Array:
+        """Return the end of the range of the states."""
+        assert self.end is not None
+        return self.end
+
+
+class Min(Max):
+    """The smallest state."""
+
+    fold = np.minimum
+
+
+class Last(Pool):
+    """The state after the last step."""
+
+    def add(self, states: Array) -> None:
+        """Keep the last state of the block."""
+        self.state = states[-1].copy()
+
+    def result(self) -> Array:
+        """Return the last state."""
+        return self.state
+
+
+class Quantiles(Pool):
+    """For each threshold of a unit, the share of the steps at which its state lies above."""
+
+    needs_thresholds = True
+
+    def __init__(self, n_units: int, thresholds: Array | None) -> None:
+        super().__init__(n_units, thresholds)
+        assert self.thresholds is not None
+        self.n_steps, self.above = 0, np.zeros((len(self.thresholds), n_units), np.int64)
+
+    @staticmethod
+    def labels(name: str, n_thresholds: int) -> list[str]:
+        """Return one label per threshold."""
+        return [f"above{k}" for k in range(n_thresholds)]
+
+    def add(self, states: Array) -> None:
+        """Count the steps above each threshold."""
+        assert self.thresholds is not None
+        self.n_steps += len(states)
+        for count, threshold in zip(self.above, self.thresholds, strict=True):
+            count += np.count_nonzero(states > threshold, axis=0)
+
+    def result(self) -> Array:
+        """Return the shares."""
+        return self.above / self.n_steps
+
+
+#: Name, a value of the parameter `pool` -> how the states of a series are pooled.
+POOLS: dict[str, type[Pool]] = {
+    "mean": Mean,
+    "std": Std,
+    "max": Max,
+    "min": Min,
+    "last": Last,
+    "quantiles": Quantiles,
+}
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """Which numbers the states of a series are pooled to.
+
+    Parameters
+    ----------
+    names : tuple of str
+        "mean", "std" (by the number of steps), "max", "min", "last" (the state after the last
+        step), "quantiles" (the share of the steps above each threshold).
+    thresholds : array of shape (n_thresholds, n_units), optional
+        For "quantiles"; `state_quantiles` makes them from series.
+
+    Raises
+    ------
+    ValueError
+        If there is no name, a name is not known or comes twice, or "quantiles" has no thresholds.
+
+    Examples
+    --------
+    >>> from reservoir.dynamics import Pooling
+    >>> Pooling(("mean", "max")).labels(2)
+    ['mean_unit0', 'mean_unit1', 'max_unit0', 'max_unit1']
+    """
+
+    names: tuple[str, ...]
+    thresholds: Array | None = None
+
+    def __post_init__(self) -> None:
+        check_pools("names", self.names)
+        if self.thresholds is None and any(POOLS[name].needs_thresholds for name in self.names):
+            raise ValueError(
+                '"quantiles" needs thresholds, an array of shape (n_thresholds, n_units): '
+                "state_quantiles makes them."
+            )
+
+    def labels(self, n_units: int) -> list[str]:
+        """Return the name of each column of the result.
+
+        Parameters
+        ----------
+        n_units : int
+
+        Returns
+        -------
+        list of str
+        """
+        return [f"{label}_unit{i}" for label in self._labels() for i in range(n_units)]
+
+    def n_columns(self, n_units: int) -> int:
+        """Return the number of columns of the result.
+
+        Parameters
+        ----------
+        n_units : int
+
+        Returns
+        -------
+        int
+        """
+        return len(self._labels()) * n_units
+
+    def _labels(self) -> list[str]:
+        n_thresholds = 0 if self.thresholds is None else len(self.thresholds)
+        return [label for name in self.names for label in POOLS[name].labels(name, n_thresholds)]
+
+
+def check_pools(name: str, value: Any) -> tuple[str, ...]:
+    """Return the names of pools as a tuple; refuse none, unknown ones and repetitions."""
+    names = (value,) if isinstance(value, str) else value
+    if not isinstance(names, (tuple, list)) or not len(names):
+        raise ValueError(
+            f"{name}={value!r} must be a name or several: {', '.join(map(repr, POOLS))}."
+        )
+    for each in names:
+        check_choice(name, each, POOLS)
+    if len(set(names)) < len(names):
+        raise ValueError(f"{name}={value!r} names a pool twice. Leave one of them out.")
+    return tuple(names)
+
+
+def pool_many(
+    reservoir: Reservoir,
+    series: Sequence[Any],
+    pooling: Pooling,
+    *,
+    initial_states: ArrayLike | None = None,
+    engine: str = "auto",
+    n_jobs: int | None = None,
+) -> Array:
+    """Drive the reservoir with several series and pool the states of each over its steps.
+
+    The states are pooled while they are made and never stored: beside the result the memory does
+    not grow with the length of the series, nor with their number.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    series : sequence of arrays of shape (n_steps, n_features)
+        The lengths may differ; each has one step or more.
+    pooling : Pooling
+    initial_states : array of shape (n_series, n_units), optional
+        The states before the first steps; zero by default.
+    engine : {"auto", "numpy", "numba"}, default="auto"
+        As in `run`. Compiled kernels run eight series side by side, whether there are so many or
+        not, so that the numbers for a series do not depend on what else is given.
+    n_jobs : int, optional
+        Threads (joblib) that the series are shared out to. The result does not depend on it.
+
+    Returns
+    -------
+    array of shape (n_series, n_columns), of the reservoir's dtype
+        One row per series; the columns are those of ``pooling.labels(n_units)``.
+
+    Raises
+    ------
+    ValueError
+        As `run`; if a series has no steps, thresholds do not fit the reservoir, or a pooled number
+        is not finite (an unbounded activation).
+    ImportError
+        If ``engine="numba"`` and numba is not installed.
+
+    References
+    ----------
+    .. [1] T. F. Chan, G. H. Golub and R. J. LeVeque, "Algorithms for computing the sample
+       variance: analysis and recommendations", The American Statistician 37, 1983, eq. (2.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.dynamics import Pooling, Reservoir, pool_many
+    >>> res = Reservoir(np.zeros((1, 1)), [[1.0]], [0.0], activation="identity")
+    >>> pool_many(res, [[[1.0], [3.0]], [[5.0]]], Pooling(("mean", "std", "last")))
+    array([[2., 1., 3.],
+           [5., 0., 5.]])
+    """
+    check_n_jobs(n_jobs)
+    plan = make_plan(reservoir, series, initial_states, None, engine)
+    for i, X in enumerate(plan.inputs):
+        if len(X) == 0:
+            raise ValueError(f"series[{i}] has 0 steps; at least 1 is required. Leave it out.")
+    n_units, thresholds = reservoir.n_units, pooling.thresholds
+    if thresholds is not None and (thresholds.ndim != 2 or thresholds.shape[1] != n_units):
+        raise ValueError(
+            f"thresholds must have shape (n_thresholds, n_units={n_units}); got {thresholds.shape}."
+        )
+    known = all(POOLS[name] in _FROM_LANES for name in pooling.names)
+    pool = _pool_lanes if plan.lanes and known and not plan.check else _pool_blocks
+    pooled = np.empty((len(plan.inputs), pooling.n_columns(n_units)), reservoir.dtype)
+    Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(pool)(plan, group, pooling, pooled) for group in plan.groups
+    )
+    if not np.isfinite(pooled).all():
+        i = int(np.argmin(np.isfinite(pooled).all(axis=1)))
+        raise ValueError(
+            f"The pooled states of series[{i}] overflow {reservoir.dtype}. Scale the inputs down, "
+            'or use a bounded activation such as "tanh".'
+        )
+    return pooled
+
+
+#: How sums that kernels make of eight series become what a pool would have returned, for all
+#: series at once: ``f(sums, n_steps)``, with arrays of shape (n_series, n_labels, n_units).
+_FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
+    Mean: lambda sums, n_steps: sums.mean,
+    Std: lambda sums, n_steps: np.sqrt(np.maximum(sums.squares, 0.0) / n_steps),
+    Max: lambda sums, n_steps: sums.high,
+    Min: lambda sums, n_steps: sums.low,
+    Last: lambda sums, n_steps: sums.last,
+    Quantiles: lambda sums, n_steps: sums.counts / n_steps,
+}
+
+
+def _pool_lanes(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) -> None:
+    """Write the rows of a group of series into `pooled`, by the kernel for eight lanes."""
+    kinds = [POOLS[name] for name in pooling.names]
+    n_units, n_series = plan.reservoir.n_units, len(group)
+    thresholds = np.empty((0, n_units))
+    if Quantiles in kinds and pooling.thresholds is not None:
+        thresholds = pooling.thresholds
+    sums = lane_sums(
+        n_units,
+        len(thresholds),
+        pooled.dtype,
+        moments=Mean in kinds or Std in kinds,
+        ends=Max in kinds or Min in kinds,
+        last=Last in kinds,
+    )
+    series = [plan.inputs[i] for i in group]
+    _compiled.pool_lanes(plan.reservoir, plan.starts[group], series, thresholds, sums)
+    # lanes first, units last; without the thresholds that make their number a multiple of four
+    parts = LaneSums(*(each.reshape(n_units, -1, LANES).T[:n_series] for each in sums))
+    parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
+    n_steps = np.array([len(X) for X in series], float)[:, None, None]
+    rows = [_FROM_LANES[kind](parts, n_steps).reshape(n_series, -1) for kind in kinds]
+    pooled[group] = np.hstack(rows)
+
+
+def _pool_blocks(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) -> None:
+    """Write the rows of a group of series into `pooled`, block by block of states."""
+    n_units = plan.reservoir.n_units
+    pools = {i: [POOLS[name](n_units, pooling.thresholds) for name in pooling.names] for i in group}
+    # what overflows is refused by the caller
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i, _, states in lockstep(plan, group):
+            for pool in pools[i]:
+                pool.add(states)
+        for i in group:
+            pooled[i] = np.concatenate([pool.result().ravel() for pool in pools[i]])
+
+
+def state_quantiles(
+    reservoir: Reservoir,
+    series: Sequence[Any],
+    levels: Array,
+    *,
+    max_rows: int = 2000,
+    generator: np.random.Generator,
+    engine: str = "auto",
+) -> Array:
+    """Return quantiles of each unit's states while series drive it, from a sample of the steps.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    series : sequence of arrays of shape (n_steps, n_features)
+        All of them are run over.
+    levels : array of shape (n_levels,)
+        Each in [0, 1].
+    max_rows : int, default=2000
+        Steps that are drawn, at most.
+    generator : numpy.random.Generator
+    engine : {"auto", "numpy", "numba"}, default="auto"
+
+    Returns
+    -------
+    array of shape (n_levels, n_units), of the reservoir's dtype
+    """
+    plan = make_plan(reservoir, series, None, None, engine)
+    begins = np.cumsum([0, *map(len, plan.inputs)])
+    size = min(max_rows, begins[-1])
+    drawn = np.sort(generator.choice(begins[-1], size, replace=False))
+    sample = np.empty((size, reservoir.n_units), reservoir.dtype)
+    for group in plan.groups:
+        for i, start, states in lockstep(plan, group):
+            first = begins[i] + start
+            low, high = np.searchsorted(drawn, (first, first + len(states)))
+            sample[low:high] = states[drawn[low:high] - first]
+    return np.quantile(sample, levels, axis=0).astype(reservoir.dtype)

@@ -1,0 +1,136 @@
+"""The parameters of features of whole sequences, shared by all that stand on them."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from reservoir._validation import check_count, check_n_jobs, check_switch
+from reservoir.dynamics.pooling import check_pools
+from reservoir.estimators._parameters import (
+    DrawnParameters,
+    ReservoirParameters,
+    SequenceParameters,
+    changed,
+    one_of,
+    parameter,
+)
+
+
+def _check_bias(name: str, value: Any) -> None:
+    if isinstance(value, str) and value == "stable":
+        raise ValueError(
+            'bias="stable" is for reservoirs that run on and on; series that begin from zeros and '
+            'end need no such proof. Use bias="uniform".'
+        )
+
+
+@dataclass(eq=False, repr=False)
+class FeatureParameters(ReservoirParameters):
+    """What turns whole sequences into features: a reservoir, its inputs, and pools."""
+
+    n_units: int = changed(
+        ReservoirParameters,
+        "n_units",
+        default=500,
+        text="""Number of reservoir units N, those of all groups together. The features are a few
+        times as many; twice the units cost twice the time and gain little.""",
+    )
+    _: KW_ONLY
+    leak_rate: Any = changed(
+        ReservoirParameters,
+        "leak_rate",
+        default=(1.0, 0.3, 0.1, 0.03),
+        kind="float in (0, 1], a few of them, or array of shape (n_units,), per step",
+        text="""How much of the state is new at each step. A few numbers, more than one and fewer
+        than n_units, make groups of units, one for each, which do not hear each other: fast units
+        see details, slow ones the course of the series. The sizes of groups differ by one at most,
+        and each is scaled to `spectral_radius` by itself.""",
+    )
+    input_scaling: Any = changed(
+        ReservoirParameters,
+        "input_scaling",
+        default=0.5,
+        kind="float or array of shape (n_channels,)",
+        text="""Input weights are U(-1, 1) times this, per channel, divided by the square root of
+        the number of inputs: the drive of a unit has the same size for few channels and many.""",
+    )
+    bias: Any = parameter(
+        "uniform",
+        "str or array of shape (n_units,)",
+        """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias
+        itself.""",
+        _check_bias,
+    )
+    scaling: str | None = parameter(
+        "standard",
+        '"standard" or None',
+        """"standard": each channel less its mean, by its standard deviation, both over all steps of
+        the series in fit (a constant channel by its size). None leaves channels as they are.""",
+        lambda name, value: None if value is None else one_of("standard")(name, value),
+    )
+    differences: bool = parameter(
+        True,
+        "bool",
+        """Whether the differences from step to step are inputs too, each channel's divided by
+        their root mean square in fit; that of the first step is 0.""",
+        check_switch,
+    )
+    pool: Any = parameter(
+        ("mean", "std", "max", "min", "quantiles"),
+        "str or tuple of str",
+        """What is kept of the states of a series, unit by unit: "mean", "std" (by the number of
+        steps), "max", "min", "last" (after the last step), "quantiles" (the share of the steps at
+        which the state lies above each of `n_quantiles` thresholds).""",
+        check_pools,
+    )
+    n_quantiles: int = parameter(
+        4,
+        "int",
+        """Thresholds per unit for "quantiles": those that cut a sample of the states in fit into
+        parts of which the outer ones are half as large as the others; for 4, the quantiles 1/8,
+        3/8, 5/8 and 7/8.""",
+        check_count,
+    )
+    bidirectional: bool = parameter(
+        False,
+        "bool",
+        """Whether the reservoir runs over each series backwards too, for twice the features.""",
+        check_switch,
+    )
+    missing_values: str = parameter(
+        "raise",
+        '{"raise", "hold", "interpolate"}',
+        """What is done about NaN in X. "hold": the last known value of the channel, before the
+        first one the first; "interpolate": a straight line between the known values on either
+        side, at the ends the nearest one. A channel without any value in a series gets its mean
+        over all training steps.""",
+        one_of("raise", "hold", "interpolate"),
+    )
+    add_indicator: bool = parameter(
+        False,
+        "bool",
+        """Whether each channel has a further input that is 1 where a value was missing, else
+        0.""",
+        check_switch,
+    )
+    sequence_column: Any = changed(SequenceParameters, "sequence_column")
+    dtype: Any = changed(
+        SequenceParameters,
+        "dtype",
+        default="float32",
+        text="""Of states and features. Inputs are standardised, and states summed up, in
+        float64.""",
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int",
+        """Threads that series are shared out to (joblib); -1 takes all processors. The features do
+        not depend on it.""",
+        lambda name, value: check_n_jobs(value),
+    )
+    random_state: Any = changed(
+        DrawnParameters,
+        "random_state",
+        text="""Seed of all weights, and of the sample that thresholds are taken from.""",
+    )

@@ -1,0 +1,333 @@
+"""Whole sequences as rows of features: what a reservoir does under each, pooled over its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils._set_output import _get_output_config
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Sequences, as_generator, check_scaling, read_whole_series
+from reservoir.building import Recipe
+from reservoir.dynamics import Pooling, Reservoir, pool_many
+from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.pooling import POOLS, check_pools, state_quantiles
+from reservoir.estimators._base import read_dtype
+from reservoir.estimators._parameters import check_parameters, documented
+from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators.sequences._feature_parameters import FeatureParameters
+from reservoir.estimators.sequences._sequence_inputs import SequenceInputs
+
+__all__ = ["ReservoirFeatures"]
+
+_Self = TypeVar("_Self", bound="ReservoirFeatures")
+_BATCH = 32  # series that a thread takes at a time
+_SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at most
+
+
+@saved
+@documented()
+@dataclass(eq=False, repr=False)
+class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
+    """Turn each sequence into one row of features: states of a reservoir, pooled over its steps.
+
+    Each sequence, beginning from zeros, drives the same fixed reservoir, and of every unit's states
+    a few numbers are kept: their mean and deviation, how far they go, how often they lie above
+    thresholds. A linear model on these tells sequences apart whatever their lengths.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    reservoir_ : reservoir.dynamics.Reservoir
+        Its inputs are the channels; then, if there are any, their differences; then the indicators
+        of missing values.
+    mean_, scale_ : arrays of shape (n_channels_,)
+        Taken off each channel, and what the rest is divided by.
+    thresholds_ : array of shape (n_quantiles, n_units), or None
+        Those of "quantiles"; with ``bidirectional=True`` of shape (2, n_quantiles, n_units).
+    n_channels_ : int
+    n_features_in_ : int
+        Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+
+    Notes
+    -----
+    Features of a sequence depend on that sequence alone (and on what fit has seen), not on those
+    beside it. Pooled states go back to [1]_, [2]_; shares above thresholds to random convolutions
+    [3]_.
+
+    References
+    ----------
+    .. [1] H. Jaeger, M. Lukosevicius, D. Popovici and U. Siewert, "Optimization and applications
+       of echo state networks with leaky-integrator neurons", Neural Networks 20, 2007, section 5.
+    .. [2] F. M. Bianchi, S. Scardapane, S. Lokse and R. Jenssen, "Reservoir computing approaches
+       for representation and classification of multivariate time series", IEEE Transactions on
+       Neural Networks and Learning Systems 32, 2021.
+    .. [3] A. Dempster, D. F. Schmidt and G. I. Webb, "MiniRocket: a very fast (almost)
+       deterministic transform for time series classification", KDD 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import RidgeClassifierCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from reservoir import ReservoirFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> waves = [np.sin(np.arange(rng.integers(40, 80)) * (0.3 + 0.1 * (i % 2))) for i in range(40)]
+    >>> y = np.arange(40) % 2
+    >>> features = ReservoirFeatures(50, random_state=0)
+    >>> features.fit_transform(waves).shape
+    (40, 400)
+    >>> pipe = make_pipeline(features, StandardScaler(), RidgeClassifierCV())
+    >>> pipe.fit(waves[:20], y[:20]).score(waves[20:], y[20:])
+    1.0
+    """
+
+    def fit(self: _Self, X: Any, y: Any = None) -> _Self:
+        """Build the reservoir, and learn scales and thresholds from sequences.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            A list of arrays or DataFrames of shape (n_steps, n_channels), whose lengths may
+            differ, or (n_steps,) for one channel; an array of shape (n_sequences, n_steps,
+            n_channels); a table with an id column (`sequence_column`) or a MultiIndex whose last
+            level is time; a 2-D array of one series of one channel per row.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X cannot be read, no sequence has two steps, or a parameter is refused.
+        """
+        with leaving_no_trace(self):
+            self.fit_sequences(self._read(X, None))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """Fit, and return the features of the same sequences.
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`.
+
+        Returns
+        -------
+        As `transform`.
+        """
+        with leaving_no_trace(self):
+            sequences = self._read(X, None)
+            self.fit_sequences(sequences)
+            return self._labelled(sequences)
+
+    def transform(self, X: Any) -> Array:
+        """Return the features of sequences.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_sequences, n_features)
+            The columns are named by `get_feature_names_out`.
+        """
+        check_is_fitted(self)
+        return self._labelled(self._read(X, (self._container, self.n_channels_)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the features, such as "mean_unit0".
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        labels = self._poolings[0].labels(self.reservoir_.n_units)
+        if self.bidirectional:
+            labels = [f"{way}_{label}" for way in ("forward", "backward") for label in labels]
+        return np.array(labels, dtype=object)
+
+    def fit_sequences(self, sequences: Sequences) -> None:
+        """Fit to sequences that have been read already: for estimators that stand on this one.
+
+        Parameters
+        ----------
+        sequences : Sequences
+        """
+        check_parameters(self)
+        arrays = sequences.arrays
+        self._refuse_single_steps(sequences)
+        self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
+        self._inputs = SequenceInputs.of(
+            arrays,
+            scaling=self.scaling,
+            differences=self.differences,
+            missing=self.missing_values,
+            indicator=self.add_indicator,
+        )
+        self.mean_, self.scale_ = self._inputs.mean, self._inputs.scale
+        generator = as_generator(self.random_state)
+        of_weights, of_sample = generator.spawn(2)
+        self.reservoir_ = self._build(of_weights)
+        self._n_trained = sum(sequences.lengths)
+        self._poolings = self._pools(arrays, of_sample)
+        known = [each.thresholds for each in self._poolings if each.thresholds is not None]
+        self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
+
+    def transform_sequences(self, sequences: Sequences) -> Array:
+        """Return the features of sequences that have been read already.
+
+        Parameters
+        ----------
+        sequences : Sequences
+
+        Returns
+        -------
+        array of shape (n_sequences, n_features)
+        """
+        arrays = sequences.arrays
+        # series of similar length side by side
+        order = np.argsort([-len(rows) for rows in arrays], kind="stable")
+        batches = [order[begin : begin + _BATCH] for begin in range(0, len(order), _BATCH)]
+        n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
+        features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
+
+        engine = self._engine_for(sum(sequences.lengths))
+
+        def fill(batch: Array) -> None:
+            features[batch] = self._pool([arrays[i] for i in batch], engine)
+
+        Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
+        return features
+
+    def _labelled(self, sequences: Sequences) -> Any:
+        """Return the features; as a table with the ids as its index where pandas is asked for."""
+        features = self.transform_sequences(sequences)
+        if sequences.ids is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return features
+        import pandas as pd
+
+        return pd.DataFrame(
+            features, index=list(sequences.ids), columns=self.get_feature_names_out()
+        )
+
+    def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
+        return read_whole_series(
+            self,
+            X,
+            sequence_column=self.sequence_column,
+            allow_nan=self.missing_values != "raise",
+            fitted=fitted,
+        )
+
+    def _refuse_single_steps(self, sequences: Sequences) -> None:
+        if max(sequences.lengths) > 1:
+            return
+        n_channels = sequences.arrays[0].shape[1]
+        raise ValueError(
+            f"Every sequence of X has 1 step (n_features={self.n_features_in_}), and at least one "
+            f"must have 2 or more: nothing goes on in time. X was read as {len(sequences)} "
+            f"sequences of {n_channels} channel{'s' * (n_channels != 1)}; arrays are "
+            "(n_sequences, n_steps, n_channels)."
+        )
+
+    def _build(self, generator: np.random.Generator) -> Reservoir:
+        """Return the reservoir that the parameters describe."""
+        inputs = self._inputs
+        factors = check_scaling("input_scaling", self.input_scaling, self.n_channels_, "channel")
+        recipe = Recipe.from_attributes(
+            self,
+            input_scaling=np.tile(factors / np.sqrt(inputs.n_inputs), inputs.n_parts),
+            drive_bounds=None,
+            feedback_scaling=1.0,
+            dtype=read_dtype(self.dtype),
+        )
+        repeatable = isinstance(self.random_state, Integral)
+        return recipe.build_groups(self.n_units, inputs.n_inputs, generator, repeatable=repeatable)
+
+    def _pools(self, arrays: Sequence[Array], generator: np.random.Generator) -> list[Pooling]:
+        """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
+        names = check_pools("pool", self.pool)
+        ways = [False, True] if self.bidirectional else [False]
+        if not any(POOLS[name].needs_thresholds for name in names):
+            return [Pooling(names) for _ in ways]
+        sample = []
+        chosen = generator.permutation(len(arrays))[:_SAMPLE_SERIES]
+        for i in chosen:  # of long series some steps from any place
+            begin = generator.integers(max(len(arrays[i]) - _SAMPLE_STEPS, 0) + 1)
+            sample.append(arrays[i][begin : begin + _SAMPLE_STEPS])
+        levels = (np.arange(self.n_quantiles) + 0.5) / self.n_quantiles
+        poolings = []
+        for backward in ways:
+            thresholds = state_quantiles(
+                self.reservoir_,
+                self._prepared(sample, backward),
+                levels,
+                generator=generator,
+                engine=self._engine_for(self._n_trained),
+            )
+            # states at rest, equal to rounding, do not lie above themselves
+            thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
+            poolings.append(Pooling(names, thresholds))
+        return poolings
+
+    def _prepared(self, arrays: Sequence[Array], backward: bool) -> list[Array]:
+        """Return the inputs of the reservoir."""
+        prepared = [self._inputs(rows, self.reservoir_.dtype) for rows in arrays]
+        return [rows[::-1] for rows in prepared] if backward else prepared
+
+    def _engine_for(self, n_steps: int) -> str:
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
+        kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
+        return "numba" if kernels else "numpy"
+
+    def _pool(self, arrays: Sequence[Array], engine: str) -> Array:
+        """Return the features of a batch of series."""
+        return np.hstack(
+            [
+                pool_many(
+                    self.reservoir_,
+                    self._prepared(arrays, backward=way == 1),
+                    pooling,
+                    engine=engine,
+                )
+                for way, pooling in enumerate(self._poolings)
+            ]
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.missing_values != "raise"
+        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        return tags
+
+
+def features_of(estimator: FeatureParameters, **others: Any) -> ReservoirFeatures:
+    """Return the features that an estimator's parameters describe, some of them replaced."""
+    names = [each.name for each in fields(FeatureParameters) if each.name not in others]
+    return ReservoirFeatures(**{name: getattr(estimator, name) for name in names}, **others)
