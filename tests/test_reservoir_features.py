@@ -1,6 +1,7 @@
 """ReservoirFeatures: equal to the slow way, in every container; what is filled, what refused."""
 
 import pickle
+import tracemalloc
 
 import naive
 import numpy as np
@@ -258,6 +259,29 @@ def test_single_precision_is_as_good():
     far = abs(rows["float32"] - rows["float64"])
     assert far[:, :400].max() < 2e-6
     assert (far[:, 400:] > 0.06).mean() < 1e-3  # one of twenty steps within rounding of a threshold
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_memory_does_not_grow_with_the_series(dtype):
+    """Beside the result, of 80 numbers for a series of 1000."""
+    X = np.zeros((400, 1000, 1), dtype)
+    X[:, 1] = 1
+    features = small(pool=("mean", "std", "max", "min")).fit(X[:10])
+    peaks = []
+    for n in (40, 400):
+        tracemalloc.start()
+        features.transform(X[:n])
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
+    assert peaks[1] - peaks[0] < X.nbytes / 4
+
+
+def test_single_precision_is_read_as_it_is():
+    X = EQUAL.astype(np.float32)
+    expected = small().fit_transform(X.astype(np.float64))
+    for same in (X, list(X), X.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
+        np.testing.assert_array_equal(small().fit_transform(same), expected)
 
 
 # --- in scikit-learn

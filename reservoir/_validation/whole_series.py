@@ -12,6 +12,7 @@ from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
 
+_FLOATS = (np.float64, np.float32)
 _ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
 
 
@@ -23,7 +24,9 @@ def read_whole_series(
     allow_nan: bool = False,
     fitted: tuple[str, int] | None = None,
 ) -> Sequences:
-    """Return the sequences of X as float64 arrays of shape (n_steps_i, n_channels), checked.
+    """Return the sequences of X as arrays of shape (n_steps_i, n_channels), checked.
+
+    They are float64, or float32 where X is: a copy of X would take twice its memory.
 
     Parameters
     ----------
@@ -83,7 +86,7 @@ def _read_rows(
     """Return the rows of a 2-D X as series of one channel."""
     check_dimensions(estimator, X)
     refuse_dates("X", X)
-    options = {"dtype": np.float64, "ensure_all_finite": False, "order": "C"}
+    options = {"dtype": list(_FLOATS), "ensure_all_finite": False, "order": "C"}
     if fitted is None or fitted[0] == _ROWS:
         table = validate_data(estimator, X, reset=fitted is None, **options)
     else:
@@ -94,7 +97,7 @@ def _read_rows(
             f"per row, and {type(estimator).__name__} was fitted on series of {fitted[1]} "
             "channels. Give (n_sequences, n_steps, n_channels); a single series is X[None]."
         )
-    as_finite("X", table, np.float64, allow_nan=allow_nan, if_nan=_advice)
+    as_finite("X", table, table.dtype, allow_nan=allow_nan, if_nan=_advice)
     return list(table[:, :, None])
 
 
@@ -104,7 +107,12 @@ def _read_array(
     """Return the sequences of a 3-D array, (n_sequences, n_steps, n_channels)."""
     refuse_dates("X", X)
     array = check_array(
-        X, dtype=np.float64, ensure_all_finite=False, allow_nd=True, order="C", estimator=estimator
+        X,
+        dtype=list(_FLOATS),
+        ensure_all_finite=False,
+        allow_nd=True,
+        order="C",  # sums in one order, however X came
+        estimator=estimator,
     )
     n_steps, n_channels = array.shape[1:]
     if n_steps == 0 or n_channels == 0:
@@ -115,7 +123,7 @@ def _read_array(
     _note_channels(estimator, array[0], fitted)
     # checked as one table; where that fails, sequence by sequence for the message
     try:
-        as_finite("X", array.reshape(-1, n_channels), np.float64, allow_nan=allow_nan)
+        as_finite("X", array.reshape(-1, n_channels), array.dtype, allow_nan=allow_nan)
     except ValueError:
         for i, item in enumerate(array):
             _check_finite(estimator, i, item, allow_nan)
@@ -148,14 +156,14 @@ def _read_items(
 
 
 def _as_table(i: int, item: Any) -> Array:
-    """Return one sequence as a float64 array of shape (n_steps, n_channels)."""
-    plain = isinstance(item, np.ndarray) and item.dtype in (np.float64, np.float32)
+    """Return one sequence as an array of shape (n_steps, n_channels)."""
+    plain = isinstance(item, np.ndarray) and item.dtype in _FLOATS
     if not plain:
         refuse_dates(f"Sequence {i} of X", item)
         try:
             item = check_array(
                 item,
-                dtype=np.float64,
+                dtype=list(_FLOATS),
                 ensure_2d=False,
                 ensure_all_finite=False,
                 ensure_min_samples=0,
@@ -169,7 +177,7 @@ def _as_table(i: int, item: Any) -> Array:
             f"Sequence {i} of X has shape {item.shape}: (n_steps, n_channels), or (n_steps,) for "
             "one channel, with at least 1 step and 1 channel is required. Leave empty ones out."
         )
-    return np.ascontiguousarray(table, dtype=np.float64)
+    return np.ascontiguousarray(table)
 
 
 def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -> None:
@@ -188,7 +196,7 @@ def _check_finite(estimator: Any, i: int, table: Array, allow_nan: bool) -> None
     if names is not None and len(names) != table.shape[1]:
         names = None
     name = f"sequence {i} of X"
-    as_finite(name, table, np.float64, names, allow_nan=allow_nan, if_nan=_advice)
+    as_finite(name, table, table.dtype, names, allow_nan=allow_nan, if_nan=_advice)
 
 
 def _advice() -> str:

@@ -58,9 +58,8 @@ class Mean(Pool):
     def add(self, states: Array) -> None:
         """Move the mean towards that of the block."""
         self.n_steps += len(states)
-        self.mean += (states.mean(axis=0, dtype=np.float64) - self.mean) * (
-            len(states) / self.n_steps
-        )
+        gap = states.mean(axis=0, dtype=np.float64) - self.mean
+        self.mean += gap * (len(states) / self.n_steps)
 
     def result(self) -> Array:
         """Return the mean."""
@@ -85,10 +84,12 @@ class Std(Pool):
             self.first = states[0].astype(np.float64)
         before, new = self.n_steps, len(states)
         self.n_steps += new
-        deviations = states - self.first
+        deviations = states.astype(np.float64)
+        deviations -= self.first
         mean = deviations.mean(axis=0)
         gap = mean - self.mean
-        self.squares += np.square(deviations - mean).sum(axis=0)
+        deviations -= mean
+        self.squares += np.einsum("ij,ij->j", deviations, deviations)
         self.squares += gap**2 * (before * new / self.n_steps)
         self.mean += gap * (new / self.n_steps)
 
@@ -154,8 +155,8 @@ class Quantiles(Pool):
         """Count the steps above each threshold."""
         assert self.thresholds is not None
         self.n_steps += len(states)
-        for count, threshold in zip(self.above, self.thresholds, strict=True):
-            count += np.count_nonzero(states > threshold, axis=0)
+        above = states > self.thresholds[:, None]
+        self.above += np.add.reduce(above.view(np.uint8), axis=1, dtype=np.uint32)
 
     def result(self) -> Array:
         """Return the shares."""

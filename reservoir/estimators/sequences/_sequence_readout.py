@@ -21,7 +21,7 @@ from reservoir._validation import (
     read_last_weights,
     read_whole_series,
 )
-from reservoir.estimators._parameters import changed, check_parameters, parameter
+from reservoir.estimators._parameters import check_parameters, parameter
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
@@ -87,15 +87,14 @@ def _check_scales(name: str, value: Any) -> None:
 class ReadoutOfSequences(FeatureParameters):
     """What is learned from the features of sequences."""
 
-    input_scaling: Any = changed(
-        FeatureParameters,
-        "input_scaling",
-        default=(0.1, 0.3, 1.0),
-        kind="float or array of shape (n_candidates,)",
-        text="""Input weights are U(-1, 1) times this, divided by the square root of the number of
+    input_scaling: Any = parameter(
+        (0.3, 1.0),
+        "float or array of shape (n_candidates,)",
+        """Input weights are U(-1, 1) times this, divided by the square root of the number of
         inputs. From several candidates, one is chosen by the leave-one-out error of the ridge on
         the sequences of fit: small ones let units add inputs up, large ones make them decide. Each
         candidate takes another run over all sequences.""",
+        _check_scales,
     )
     alpha: Any = parameter(
         tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 10)),
