@@ -2,10 +2,10 @@
 Classify whole series
 =====================
 
-A wristband feels accelerations while a hand draws a figure in the air, and a program is to say which
-figure it was: one label for a whole series. Series differ in length; left and right differ in
-nothing but what comes first. Ten minutes from such data to a decision: how good is it, when
-should the program rather ask again, which channel does it need, and how long must it wait?
+A wristband feels accelerations while a hand draws a figure in the air, and a program is to say
+which figure it was: one label for a whole series. Series differ in length; left and right differ in
+nothing but what comes first. Ten minutes from such data to a decision: how good is it, when should
+the program rather ask again, which channel does it need, and how long must it wait?
 """
 
 import matplotlib.pyplot as plt
@@ -22,15 +22,15 @@ from reservoir.datasets import gestures
 from reservoir.model_selection import channel_importance
 
 # %%
-# A list of arrays is all it takes: a row for each time step, a column for each channel, as many rows
-# as the series has. Here 50 rows are a second. There is one label per series.
+# A list of arrays, one for each series, is all it takes: rows are time steps, here 50 in a second,
+# and columns are channels. There is one label per series.
 X, y = gestures(560, random_state=0)
 train, test = slice(0, 160), slice(160, None)
 rate = 50
-channels = ["right", "front", "up"]
+channels = ["sideways", "forwards", "upwards"]
 print([series.shape for series in X[:4]], y[:4].tolist())
 
-shown = ["left", "right", "circle", "eight"]
+shown = ["left", "right", "push", "circle"]
 fig, axes = plt.subplots(3, 4, figsize=(7, 4), sharex=True, sharey="row", layout="constrained")
 for column, label in zip(axes.T, shown, strict=True):
     for series in [X[i] for i in np.flatnonzero(y == label)[:3]]:
@@ -44,9 +44,10 @@ fig.supxlabel("seconds (three gestures of each kind)", fontsize="medium")
 # %%
 # Fit, predict
 # ------------
-# Nothing has to be set or scaled. A fixed random network, the reservoir, listens to each series; what
-# its units do is summed up in a row of numbers, and a linear model on these is fitted. What does it
-# gain? The simplest rival does without the network: mean and standard deviation of each channel.
+# Nothing has to be set or scaled. Each series drives a random network, the reservoir, which stays
+# as it is; what its units do is summed up in a row of numbers, and a linear model is fitted to
+# these rows. What does the network gain? The simplest rival does without: it sees the mean and the
+# standard deviation of each channel.
 clf = ESNSequenceClassifier(random_state=0).fit(X[train], y[train])
 
 
@@ -81,16 +82,16 @@ from_column = by_id.predict(column[column["gesture"] >= 160])
 print("same answers:", (from_list == from_index).all() and (from_list == from_column).all())
 
 # %%
-# Arrays of one length, (n_series, n_steps, n_channels), are fine as well. Those of aeon and sktime
-# have channels before steps: `reservoir.model_selection.from_channels_first` turns them round. Values
-# that are missing (NaN) are refused, unless you say what is to stand for them:
-# ``missing_values="hold"`` or ``"interpolate"``.
+# Series of one length may also be an array (n_series, n_steps, n_channels). Those of aeon and
+# sktime have channels before steps; `from_channels_first` of `reservoir.model_selection` turns them
+# round. Missing values (NaN) are refused, unless you say what is to stand for them:
+# ``missing_values="hold"``, the last known value, or ``"interpolate"``.
 #
 # What is mistaken for what
 # -------------------------
-# A row of the matrix is what was drawn, a column what was said. On the left the network, on the
-# right the rival, which cannot tell left from right nor push from pull.
-fig, axes = plt.subplots(1, 2, figsize=(7, 3.9), sharey=True, layout="constrained")
+# Each row of a matrix stands for what was drawn, each column for what was said. The rival cannot
+# tell left from right, nor push from pull; where the network errs, it errs there as well.
+fig, axes = plt.subplots(1, 2, figsize=(7, 4), sharey=True, layout="compressed")
 for ax, said, title in [
     (axes[0], from_list, "network"),
     (axes[1], rival.predict(summaries(X[test])), "mean and deviation"),
@@ -104,49 +105,57 @@ axes[0].set_ylabel("drawn")
 # %%
 # How sure is the figure?
 # -----------------------
-# With little data one split says little. Cross-validation fits five times, each time without a
-# fifth of the training gestures, and asks for these. Lists go through scikit-learn as they are.
+# Nobody has 400 labelled gestures to spare. Cross-validation makes do with the training gestures:
+# five fits, each without a fifth of them, which is then asked for. It says a little less than the
+# truth, because each fit has fewer examples. Lists go through scikit-learn as they are.
 scores = cross_val_score(ESNSequenceClassifier(random_state=0), X[train], y[train], cv=5)
 print(f"five folds: {scores.round(2)}, mean {scores.mean():.1%}")
 
 # %%
-# If people must not be mixed up between folds, split by person: ``cv=GroupKFold()`` and ``groups=``.
+# If the program will serve people it has not met, no person may be in two folds:
+# ``cv=GroupKFold()`` and ``groups=`` with a name per series.
 #
 # What the probabilities are worth
 # --------------------------------
-# A program that acts on a gesture should know when it does not know. `predict_proba` is fitted to
-# the scores that each training gesture got from a model fitted without it, so it is honest on
-# gestures that are new. On the left: of the answers given with this probability, so many were right;
-# on the diagonal, probabilities mean what they say. On the right, the decision: the program
-# acts if it is sure enough, and else asks for the gesture once more. The higher the threshold, the
-# fewer mistakes and the more questions.
+# A program that acts on a gesture should know when it does not know. Probabilities are fitted to
+# what the model says of each training gesture when fitted without it, so that they hold for new
+# ones. On the left, answers in five groups of equal size: how sure they were, and how many were
+# right (bars: two standard errors). On the diagonal, probabilities mean what they say.
+#
+# On the right, the decision: the program acts if it is sure enough, and else asks for the gesture
+# once more. The higher the threshold, the more questions and the fewer mistakes.
 sure = clf.predict_proba(X[test]).max(axis=1)
 right = from_list == y[test]
-order = np.argsort(sure)
-groups = np.array_split(order, 6)  # equally many answers in each
+groups = np.array_split(np.argsort(sure), 5)
+given, found = np.array([[sure[g].mean(), right[g].mean()] for g in groups]).T
+error = 2 * np.sqrt(found * (1 - found) / len(groups[0]))
 
 fig, (left, decision) = plt.subplots(1, 2, figsize=(7, 3.2), layout="constrained")
-left.plot([0, 1], [0, 1], color="0.7", linestyle=":")
-left.plot([sure[g].mean() for g in groups], [right[g].mean() for g in groups], "o", color="firebrick")
-left.set(xlabel="probability given", ylabel="share right", xlim=(0.3, 1.03), ylim=(0.3, 1.03))
+left.plot([0, 100], [0, 100], color="0.7", linestyle=":")
+left.errorbar(100 * given, 100 * found, 100 * error, fmt="o", color="firebrick")
+left.set(xlabel="probability given, %", ylabel="% right", xlim=(40, 102), ylim=(40, 102))
 thresholds = np.linspace(0.3, 0.99, 70)
-asks = np.array([(sure < t).mean() for t in thresholds])
-wrong = np.array([(~right & (sure >= t)).mean() for t in thresholds])
-decision.plot(thresholds, 100 * asks, color="black", linestyle="--", label="asks again")
-decision.plot(thresholds, 100 * wrong, color="firebrick", label="acts, and is wrong")
-decision.set(xlabel="acts from this probability on", ylabel="% of gestures", ylim=(0, None))
+asks = np.array([np.mean(sure < t) for t in thresholds])
+wrong = np.array([np.mean(~right & (sure >= t)) for t in thresholds])
+decision.plot(100 * thresholds, 100 * asks, color="black", linestyle="--", label="asks again")
+decision.plot(100 * thresholds, 100 * wrong, color="firebrick", label="acts, and is wrong")
+decision.set(xlabel="acts from this probability on, %", ylabel="% of gestures", ylim=(0, None))
 decision.legend(frameon=False)
 
 at = 0.8
-print(f"threshold {at}: asks again for {np.mean(sure < at):.0%}, wrong on {np.mean(~right & (sure >= at)):.1%}")
+acts = sure >= at
+print(
+    f"from {at:.0%} on: asks again for {np.mean(~acts):.0%}, wrong on {np.mean(acts & ~right):.1%}"
+)
 
 # %%
 # Which channel matters
 # ---------------------
-# Each channel in turn is taken from other gestures; what is lost then is what the classifier had
-# from it. A channel whose loss is no more than the bars of its repetitions could be left out, which
-# is proved only by fitting without it.
-found = channel_importance(clf, X[test], y[test], random_state=0)
+# Each channel in turn is taken from other gestures: what the classifier loses is what it has from
+# this channel (bars: standard deviation of five repetitions). This costs no fit, but a channel that
+# is wrong misleads; one that was never there is missed less, as far as the others know the same.
+# Whether a sensor can go is shown by fitting without it.
+importance = channel_importance(clf, X[test], y[test], random_state=0)
 without = []
 for c in range(3):
     rest = [np.delete(series, c, axis=1) for series in X]
@@ -155,8 +164,14 @@ for c in range(3):
 
 fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
 place = np.arange(3)
-ax.barh(place - 0.2, 100 * found.importances_mean, 0.4, xerr=100 * found.importances_std,
-        color="firebrick", label="taken from other gestures")
+ax.barh(
+    place - 0.2,
+    100 * importance.importances_mean,
+    0.4,
+    xerr=100 * importance.importances_std,
+    color="firebrick",
+    label="taken from other gestures",
+)
 ax.barh(place + 0.2, 100 * np.array(without), 0.4, color="0.6", label="left out, and fitted anew")
 ax.set(yticks=place, yticklabels=channels, xlabel="accuracy lost, percentage points")
 ax.invert_yaxis()
@@ -165,10 +180,10 @@ ax.legend(frameon=False)
 # %%
 # Which time matters
 # ------------------
-# How early can it be said? The classifier that knows whole gestures is asked after their first half
-# second, second, and so on; beside it one that was fitted on beginnings of just this length. Most
-# gestures begin within the first .8 seconds and take about a second.
-seconds = np.array([0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0])
+# How early can it be said? One classifier knows whole gestures, and is asked after their first .4
+# seconds, .7 seconds and so on. The other one is fitted to beginnings of just this length: it knows
+# that the rest is still to come, and is right sooner.
+seconds = np.array([0.4, 0.7, 1.0, 1.3, 1.6, 2.0, 2.5])
 whole, early = [], []
 for end in seconds:
     begun = [series[: int(end * rate)] for series in X]
@@ -187,8 +202,8 @@ plt.show()
 # %%
 # The decision
 # ------------
-# For a program that must answer early: fit on beginnings, at the length from which the red line is
-# flat. For one that can wait: the whole gesture, the threshold from the picture of probabilities,
-# and no channel less. A new gesture is a list of one:
+# A program that must answer early is fitted to beginnings, at the length where the red line becomes
+# flat. One that can wait hears the whole gesture. Both ask again below a threshold from the picture
+# of probabilities. A single new gesture is a list of one:
 guess, chance = clf.predict(X[-1:])[0], clf.predict_proba(X[-1:]).max()
 print(f"{guess} ({chance:.0%})" if chance >= at else f"{guess}? Once more, please ({chance:.0%}).")
