@@ -135,7 +135,9 @@ ORDERS = [  # what each process compiles, one after the other, before one runs e
     pytest.param("0", (["lstm"], ["simple"], ["gru"])),
     pytest.param("random", (["reservoir", "gru"], ["simple"], ["lstm", "gru"])),
     pytest.param("random", (["lstm"], ["simple"], ["gru"]), **SLOW),
-    pytest.param("0", (["gru", "simple"], ["lstm"], ["simple", "reservoir", "lstm"]), **SLOW),
+    pytest.param(
+        "0", (["gru", "simple"], ["lstm"], ["simple", "reservoir", "lstm", "pool"]), **SLOW
+    ),
 ]
 
 
@@ -150,7 +152,8 @@ def test_code_of_several_processes_runs_in_one(processes, hash_seed, tmp_path):
         "NUMBA_CACHE_DIR": str(tmp_path),
     }
     script = str(Path(__file__).with_name("test_kernel_memory.py"))
-    for kinds in (*processes, ["all"]):
+    pooled = {"pool"} if any("pool" in kinds for kinds in processes) else set()
+    for kinds in (*processes, ["all", *pooled]):
         done = subprocess.run(
             [sys.executable, script, "sizes", *kinds],
             env=environment, capture_output=True, text=True, check=False,

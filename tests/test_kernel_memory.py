@@ -141,8 +141,11 @@ def draw_network(rng, n_steps, n_sequences, n_units, *, cell=None, dtype=None):
     return go, dtype
 
 
-def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=None):
-    """Return a function that runs one reservoir over some series and on its own outputs."""
+def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=None, pooled=True):
+    """Return a function that runs one reservoir over some series and on its own outputs.
+
+    `pooled` says whether it pools states, too.
+    """
     drawn = str(rng.choice(list(TOLERANCE)))
     dtype = dtype or drawn
     n_features, n_outputs = (int(rng.integers(1, 4)) for _ in range(2))
@@ -177,9 +180,11 @@ def draw_reservoir(rng, n_steps, n_sequences, n_units, *, sparse=None, dtype=Non
             engine=engine,
         )
         alone = run(open_loop, X, engine=engine)
-        cut = [X[:n] for X, n in zip(series, lengths, strict=True)]
-        pooled = pool_many(open_loop, cut, pooling, engine=engine)
-        return [outputs, alone, pooled, *run_many(open_loop, series, engine=engine)]
+        found = [outputs, alone, *run_many(open_loop, series, engine=engine)]
+        if pooled:
+            cut = [X[:n] for X, n in zip(series, lengths, strict=True)]
+            found.append(pool_many(open_loop, cut, pooling, engine=engine))
+        return found
 
     return go, dtype
 
@@ -222,7 +227,9 @@ def run_sizes(kinds):
             rng = np.random.default_rng(seed)
             if kind == "reservoir":
                 for sparse in (True, False):
-                    go, dtype = draw_reservoir(rng, *case, sparse=sparse, dtype="float64")
+                    go, dtype = draw_reservoir(
+                        rng, *case, sparse=sparse, dtype="float64", pooled="pool" in kinds
+                    )
                     compare(go("numba"), go("numpy"), dtype, case)
             else:
                 go, dtype = draw_network(rng, *case, cell=kind, dtype="float64")

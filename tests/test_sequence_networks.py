@@ -245,6 +245,12 @@ def test_labels_that_do_not_fit_the_sequences_are_refused():
         rnn.fit(frame, wrong)
 
 
+def test_numbers_whose_squares_overflow_are_named():
+    Xs, y = waves(12)
+    with pytest.raises(ValueError, match="squares of y overflow in column 0"):
+        make(ESNSequenceRegressor).fit(Xs, 1e200 * y)
+
+
 @pytest.mark.parametrize(
     "change, error, message",
     [

@@ -238,18 +238,13 @@ def pool_lanes(
     """
     n_rows = block.shape[0] // stride
     shortest = lengths.min()
+    old, new = x, y
     for begin in range(0, inputs.shape[0], n_rows):
         n_steps = min(n_rows, inputs.shape[0] - begin)
         for row in range(n_steps):
             t, at = begin + row, row * stride
-            if t % 2 == 0:
-                _step_into(
-                    block, at, n_units, t, x, y, z, inputs, W, code, slope, leak, keep
-                )  # fmt: skip
-            else:
-                _step_into(
-                    block, at, n_units, t, y, x, z, inputs, W, code, slope, leak, keep
-                )  # fmt: skip
+            _step_into(block, at, n_units, t, old, new, z, inputs, W, code, slope, leak, keep)
+            old, new = new, old
             if t >= shortest - 1:
                 _end_lanes(sums, block, at, n_units, t, lengths)
         _share_out(shares, done, lengths, begin, n_steps)

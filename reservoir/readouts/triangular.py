@@ -71,7 +71,7 @@ class TriangularSystem:
         all coefficients, directions of R within its rounding errors are left out first.
         """
         if self.is_fixed(alpha):
-            return linalg.solve_triangular(*self._penalised(alpha), check_finite=False).T
+            return self._direct(alpha)
         return self._least_norm(alpha)
 
     def is_fixed(self, alpha: float) -> bool:
@@ -90,6 +90,9 @@ class TriangularSystem:
         rcond, _ = lapack.dtrcon(scaled, norm="1", uplo="U")
         # norms of the inverse: 1-norm to 2-norm takes sqrt(n), and the estimate may miss a bit
         return bool(rcond * linalg.norm(scaled, 1) > 10 * n * self.noise)
+
+    def _direct(self, alpha: float) -> Array:
+        return linalg.solve_triangular(*self._penalised(alpha), check_finite=False).T
 
     def _penalised(self, alpha: float) -> tuple[Array, Array]:
         """Return R over ``sqrt(alpha) I``, made triangular again, and Z to match."""
@@ -118,7 +121,7 @@ class TriangularSystem:
         rows, Z, order = self._revealed
         rank, n = rows.shape
         if rank == n:  # nothing is left out: the direct way has a digit more
-            return self._penalised(alpha)
+            return self._direct(alpha)
         coef = np.zeros((n, Z.shape[1]))
         if rank:
             # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; long rows first keep the digits of

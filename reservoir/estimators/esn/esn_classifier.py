@@ -46,7 +46,7 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     classes_ : array of shape (n_classes,)
     temperature_ : float
         What scores are divided by before their softmax gives probabilities: fitted by maximum
-        likelihood on a sample of the training rows (512 at most), each scored by a fit without it.
+        likelihood on a sample of the training rows (256 at most), each scored by a fit without it.
     {FITTED}
 
     See Also

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
+    SumError,
     as_generator,
     check_penalties,
     check_scaling,
@@ -261,7 +264,8 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
             features.fit_sequences(cases.sequences)
             table, ridge = features.transform_sequences(cases.sequences), None
             if self.readout is None or len(scales) > 1:
-                ridge = leave_one_out_ridge(table, cases.targets, self.alpha, cases.weights)
+                with _naming_targets():
+                    ridge = leave_one_out_ridge(table, cases.targets, self.alpha, cases.weights)
             one = _Candidate(features, table, ridge)
             errors.append(one.error)
             best = one if best is None or one.error < best.error else best
@@ -393,6 +397,20 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = self.missing_values != "raise"
         return tags
+
+
+@contextlib.contextmanager
+def _naming_targets() -> Iterator[None]:
+    """Say of targets whose squares overflow that they are y."""
+    try:
+        yield
+    except SumError as error:
+        if error.of != "Y":
+            raise
+        raise ValueError(
+            f"The squares of y overflow in column {error.column}. Scale y "
+            "(TransformedTargetRegressor)."
+        ) from error
 
 
 def _refuse_other_index(X: Any, y: Any) -> None:
