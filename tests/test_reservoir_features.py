@@ -332,6 +332,22 @@ def test_infinity_is_refused_where_nan_is_not():
         small(missing_values="hold").fit([np.array([[1.0], [np.nan], [-np.inf]])])
 
 
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_values_that_overflow_once_scaled_are_refused(bidirectional):
+    features = small(dtype="float32", bidirectional=bidirectional).fit(EQUAL)
+    far = EQUAL.copy()
+    far[3, 5, 1] = 1e60
+    with pytest.raises(
+        ValueError, match=r"has 1e\+60 in channel 1, step 5, which overflows float32"
+    ):
+        features.transform(far)
+    assert np.isfinite(small().fit(EQUAL).transform(far)).all()  # saturated, in double precision
+    with pytest.raises(ValueError, match="differences of channel 0 of X overflow"):
+        small(scaling=None).fit([np.array([[1e308], [-1e308]])])
+    huge = small(scaling=None).fit(EQUAL * 1e200)
+    assert np.isfinite(huge.transform(EQUAL * 1e200)).all()
+
+
 def test_other_channels_are_refused():
     features = small().fit(WALKS)
     with pytest.raises(ValueError, match="X has 3 features, but ReservoirFeatures is expecting 2"):
