@@ -32,6 +32,7 @@ print([series.shape for series in X[:4]], y[:4].tolist())
 
 shown = ["left", "right", "push", "circle"]
 fig, axes = plt.subplots(3, 4, figsize=(7, 4), sharex=True, sharey="row", layout="constrained")
+fig.supxlabel("seconds (three gestures of each kind)", fontsize="medium")
 for column, label in zip(axes.T, shown, strict=True):
     for series in [X[i] for i in np.flatnonzero(y == label)[:3]]:
         for ax, values in zip(column, series.T, strict=True):
@@ -39,8 +40,6 @@ for column, label in zip(axes.T, shown, strict=True):
     column[0].set_title(label, fontsize="medium")
 for ax, name in zip(axes[:, 0], channels, strict=True):
     ax.set_ylabel(f"{name}\nm/s²")
-fig.supxlabel("seconds (three gestures of each kind)", fontsize="medium")
-
 # %%
 # Fit, predict
 # ------------
@@ -90,7 +89,7 @@ print("same answers:", (from_list == from_index).all() and (from_list == from_co
 # What is mistaken for what
 # -------------------------
 # Each row of a matrix stands for what was drawn, each column for what was said. The rival cannot
-# tell left from right, nor push from pull; where the network errs, it errs there as well.
+# tell left from right, nor push from pull; most of the network's mistakes are made there, too.
 fig, axes = plt.subplots(1, 2, figsize=(7, 4), sharey=True, layout="compressed")
 for ax, said, title in [
     (axes[0], from_list, "network"),
@@ -99,8 +98,7 @@ for ax, said, title in [
     ConfusionMatrixDisplay.from_predictions(
         y[test], said, ax=ax, cmap="Blues", colorbar=False, xticks_rotation=90
     )
-    ax.set(title=title, xlabel="said", ylabel="")
-axes[0].set_ylabel("drawn")
+    ax.set(title=title, xlabel="said", ylabel="drawn" if ax is axes[0] else "")
 
 # %%
 # How sure is the figure?
@@ -174,8 +172,8 @@ ax.barh(
 )
 ax.barh(place + 0.2, 100 * np.array(without), 0.4, color="0.6", label="left out, and fitted anew")
 ax.set(yticks=place, yticklabels=channels, xlabel="accuracy lost, percentage points")
-ax.invert_yaxis()
 ax.legend(frameon=False)
+ax.invert_yaxis()
 
 # %%
 # Which time matters

@@ -54,8 +54,7 @@ for ax, (name, labels) in zip(axes, said.items(), strict=True):
     ConfusionMatrixDisplay.from_predictions(
         y_test, labels, ax=ax, cmap="Blues", colorbar=False, xticks_rotation=ticks
     )
-    ax.set(title=name, xlabel="said to be", ylabel="")
-axes[0].set_ylabel(what)
+    ax.set(title=name, xlabel="said to be", ylabel=what if ax is axes[0] else "")
 
 # %%
 # What differs? On the right, what is lost when a channel is taken from other series (bars: standard
