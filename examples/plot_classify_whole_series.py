@@ -24,7 +24,7 @@ from reservoir.model_selection import channel_importance
 # %%
 # A list of arrays, one for each series, is all it takes: rows are time steps, here 50 in a second,
 # and columns are channels. There is one label per series.
-X, y = gestures(560, random_state=0)
+X, y = gestures(460, random_state=0)
 train, test = slice(0, 160), slice(160, None)
 rate = 50
 channels = ["sideways", "forwards", "upwards"]
@@ -103,9 +103,10 @@ for ax, said, title in [
 # %%
 # How sure is the figure?
 # -----------------------
-# Nobody has 400 labelled gestures to spare. Cross-validation makes do with the training gestures:
-# five fits, each without a fifth of them, which is then asked for. It says a little less than the
-# truth, because each fit has fewer examples. Lists go through scikit-learn as they are.
+# Nobody has 300 labelled gestures to spare. Cross-validation makes do with the training gestures:
+# five fits, each without a fifth of them, which is then asked for. Each fit has fewer examples, which
+# makes the mean a little too low; the folds tell how much is chance. Lists go through scikit-learn as
+# they are.
 scores = cross_val_score(ESNSequenceClassifier(random_state=0), X[train], y[train], cv=5)
 print(f"five folds: {scores.round(2)}, mean {scores.mean():.1%}")
 
