@@ -105,8 +105,8 @@ for ax, said, title in [
 # -----------------------
 # Nobody has 300 labelled gestures to spare. Cross-validation makes do with the training gestures:
 # five fits, each without a fifth of them, which is then asked for. Each fit has fewer examples, so
-# that the mean is a little too low; the folds tell how much is chance. Lists go through scikit-learn
-# as they are.
+# that the mean is a little too low; the folds tell how much is chance. Lists go through
+# scikit-learn as they are.
 scores = cross_val_score(ESNSequenceClassifier(random_state=0), X[train], y[train], cv=5)
 print(f"five folds: {scores.round(2)}, mean {scores.mean():.1%}")
 
