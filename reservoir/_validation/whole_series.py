@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ def read_whole_series(
         Of the sequences that the estimator was fitted on; None in fit.
     """
     reset = fitted is None
+    _refuse_other_collections(X)
     several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
     if sequence_column is not None or several_levels:
         kind = _kind(X)
@@ -61,6 +63,22 @@ def read_whole_series(
     else:
         arrays = _read_items(estimator, X, allow_nan, fitted)
     return Sequences(tuple(arrays), container)
+
+
+def _refuse_other_collections(X: Any) -> None:
+    """Refuse what holds one sequence per item, or per cell, and is no list of sequences."""
+    remedy = None
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):
+        remedy = "list(X.values())"
+    elif isinstance(X, Iterator) or (hasattr(X, "to_frame") and len(X) and np.ndim(X.iloc[0])):
+        remedy = "list(X)"
+    elif hasattr(X, "iloc") and np.ndim(X) == 2 and X.size and np.ndim(X.iloc[0, 0]):
+        remedy = "[np.column_stack(list(cells)) for cells in X.to_numpy()]"
+    if remedy is not None:
+        raise TypeError(
+            f"X is a {type(X).__name__} of sequences; a list of arrays of shape (n_steps, "
+            f"n_channels) is required. Use {remedy}."
+        )
 
 
 def _kind(X: Any) -> str:
