@@ -44,6 +44,16 @@ def test_collections_that_are_no_list_are_refused_with_a_remedy():
     np.testing.assert_array_equal(small(ReservoirFeatures).fit_transform(followed), known)
 
 
+def test_what_a_mask_hides_is_not_read():
+    Xs, _ = series()
+    masked = [np.ma.masked_greater(x, 1.0) for x in Xs]
+    for X in (masked, np.ma.stack([x[:8] for x in masked]), np.ma.stack([x[:8, 0] for x in masked])):
+        with pytest.raises(TypeError, match="masked array"):
+            small(ReservoirFeatures).fit(X)
+    known = small(ReservoirFeatures, missing_values="hold")
+    assert np.isfinite(known.fit_transform([x.filled(np.nan) for x in masked])).all()
+
+
 def test_a_table_read_as_one_series_per_row_is_explained():
     Xs, y = series()
     with pytest.raises(ValueError, match="sequence_column"):

@@ -45,6 +45,7 @@ def read_whole_series(
     """
     reset = fitted is None
     _refuse_other_collections(X)
+    _refuse_masks("X", X)
     several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
     if sequence_column is not None or several_levels:
         kind = _kind(X)
@@ -68,16 +69,26 @@ def read_whole_series(
 def _refuse_other_collections(X: Any) -> None:
     """Refuse what holds one sequence per item, or per cell, and is no list of sequences."""
     remedy = None
+    pandas = hasattr(X, "iloc")
     if isinstance(X, Mapping) and not hasattr(X, "shape"):
         remedy = "list(X.values())"
-    elif isinstance(X, Iterator) or (hasattr(X, "to_frame") and len(X) and np.ndim(X.iloc[0])):
+    elif isinstance(X, Iterator) or (pandas and X.ndim == 1 and X.size and np.ndim(X.iloc[0])):
         remedy = "list(X)"
-    elif hasattr(X, "iloc") and np.ndim(X) == 2 and X.size and np.ndim(X.iloc[0, 0]):
+    elif pandas and X.ndim == 2 and X.size and np.ndim(X.iloc[0, 0]):
         remedy = "[np.column_stack(list(cells)) for cells in X.to_numpy()]"
     if remedy is not None:
         raise TypeError(
             f"X is a {type(X).__name__} of sequences; a list of arrays of shape (n_steps, "
             f"n_channels) is required. Use {remedy}."
+        )
+
+
+def _refuse_masks(name: str, values: Any) -> None:
+    """Refuse masked arrays, of which everything after this would read what lies behind the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise TypeError(
+            f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
+            'X.filled(np.nan), and missing_values="hold" or "interpolate".'
         )
 
 
@@ -175,6 +186,7 @@ def _read_items(
 
 def _as_table(i: int, item: Any) -> Array:
     """Return one sequence as an array of shape (n_steps, n_channels)."""
+    _refuse_masks(f"Sequence {i} of X", item)
     plain = isinstance(item, np.ndarray) and item.dtype in _FLOATS
     if not plain:
         refuse_dates(f"Sequence {i} of X", item)
