@@ -47,7 +47,8 @@ def test_collections_that_are_no_list_are_refused_with_a_remedy():
 def test_what_a_mask_hides_is_not_read():
     Xs, _ = series()
     masked = [np.ma.masked_greater(x, 1.0) for x in Xs]
-    for X in (masked, np.ma.stack([x[:8] for x in masked]), np.ma.stack([x[:8, 0] for x in masked])):
+    stacked = np.ma.stack([x[:8] for x in masked])
+    for X in (masked, stacked, stacked[:, :, 0]):
         with pytest.raises(TypeError, match="masked array"):
             small(ReservoirFeatures).fit(X)
     known = small(ReservoirFeatures, missing_values="hold")
