@@ -36,8 +36,8 @@ for name, errors in wrong.items():
     print(f"  {name:9s}  {np.median(right):.3f}  ({min(right):.3f} to {max(right):.3f})")
 
 # %%
-# The last seed's first test waves, what the network makes of them (its score is squashed to 0..1,
-# which does not make it a calibrated probability), and how often each step of a wave goes wrong.
+# The last seed's first test waves, the probability of a square wave that the network gives each
+# step, and how often each step of a wave goes wrong.
 shown = slice(n_train, n_train + 10 * period)
 fig, axes = plt.subplots(3, 1, figsize=(7, 6), layout="constrained")
 axes[0].plot(X[shown], color="black", linewidth=1)

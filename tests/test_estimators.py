@@ -323,7 +323,8 @@ class TestClassifier:
         if n_classes == 2:
             assert scores.shape == (200,)
             assert np.array_equal(clf.classes_[(scores > 0).astype(int)], labels)
-            np.testing.assert_allclose(np.log(proba[:, 1] / proba[:, 0]), 2 * scores, atol=1e-9)
+            odds = np.log(proba[:, 1] / proba[:, 0])
+            np.testing.assert_allclose(odds, 2 * scores / clf.temperature_, atol=1e-9)
         else:
             assert np.array_equal(clf.classes_[scores.argmax(axis=1)], labels)
 

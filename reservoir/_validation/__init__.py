@@ -20,6 +20,7 @@ from reservoir._validation.scalars import (
 )
 from reservoir._validation.sequences import Sequences, container_of, read_series, refuse_one_row
 from reservoir._validation.targets import (
+    is_per_row,
     read_labels,
     read_last_labels,
     read_last_targets,
@@ -50,6 +51,7 @@ __all__ = [
     "check_switch",
     "container_of",
     "index_of",
+    "is_per_row",
     "read_labels",
     "read_last_labels",
     "read_last_targets",

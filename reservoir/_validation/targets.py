@@ -171,16 +171,67 @@ def read_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None
     return sequences.split(stacked)
 
 
+def is_per_row(values: Any, sequences: Sequences) -> bool:
+    """Whether y or sample_weight, one for each sequence, is given for each row of a table."""
+    n_rows = sum(sequences.lengths)
+    has_length = hasattr(values, "__len__") or hasattr(values, "shape")
+    return (
+        sequences.ids is not None
+        and has_length
+        and np.ndim(values) > 0
+        and n_rows == np.shape(values)[0] != len(sequences)
+    )
+
+
 def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
-    """Return y or sample_weight as an array with one row per sequence, for ``target="last"``."""
+    """Return y or sample_weight as an array with one row per sequence, for ``target="last"``.
+
+    In a table that tells its sequences apart there may be one for each row, constant within each
+    sequence.
+    """
     rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
+    if rows.ndim <= 2 and is_per_row(rows, sequences):
+        return _constant_rows(name, rows, sequences)
     if rows.ndim > 2 or len(rows) != len(sequences):
+        by_row = f", or one for each of the {sum(sequences.lengths)} rows, constant within an id"
         raise ValueError(
-            f"X holds {len(sequences)} sequence(s), {name} has shape {rows.shape}: target='last' "
-            f"needs {name} of shape (n_sequences,)"
-            + (" or (n_sequences, n_outputs)." if name == "y" else ".")
+            f"X holds {len(sequences)} sequence(s), {name} has shape {rows.shape}: there must be "
+            f"one for each sequence, {name} of shape (n_sequences,)"
+            + (" or (n_sequences, n_outputs)" if name == "y" else "")
+            + ("." if sequences.ids is None else f"{by_row}.")
         )
+    _refuse_other_order(name, values, sequences)
     return rows
+
+
+def _constant_rows(name: str, rows: Array, sequences: Sequences) -> Array:
+    """Return the first row of each sequence; the others must be equal to it."""
+    assert sequences.ids is not None
+    parts = sequences.split(rows)
+    for value, part in zip(sequences.ids, parts, strict=True):
+        equal = (part == part[0]) | ((part != part) & (part[0] != part[0]))  # NaN is reported later
+        if not equal.all():
+            other = part[np.argmin(equal.reshape(len(part), -1).all(axis=1))]
+            raise ValueError(
+                f"{name} has one entry for each row, and must be constant within a sequence; in "
+                f"that of id {value!r} it changes from {part[0]!r} to {other!r}. There is one "
+                "target for each sequence here; ESNClassifier and ESNRegressor take one per step."
+            )
+    return np.stack([part[0] for part in parts])
+
+
+def _refuse_other_order(name: str, values: Any, sequences: Sequences) -> None:
+    """Refuse y whose index holds the ids of X in another order than X does."""
+    index: Any = getattr(values, "index", None)
+    if sequences.ids is None or not hasattr(index, "nlevels") or index.nlevels > 1:
+        return
+    ids = list(sequences.ids)
+    if list(index) != ids and set(index) == set(ids):
+        raise ValueError(
+            f"The index of {name} holds the ids of X in another order: X begins with {ids[0]!r}, "
+            f"{name} with {index[0]!r}. Give them in the order of X, {name}.loc[ids], or without "
+            f"their index, {name}.to_numpy(), if they are in that order."
+        )
 
 
 def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[list[Array], int]:

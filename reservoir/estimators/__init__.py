@@ -16,7 +16,11 @@ from reservoir.estimators.esn import (
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
 from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
-from reservoir.estimators.sequences import ReservoirFeatures
+from reservoir.estimators.sequences import (
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
+    ReservoirFeatures,
+)
 from reservoir.estimators.series import ESNForecaster
 from reservoir.estimators.stream import Stream
 
@@ -24,6 +28,8 @@ __all__ = [
     "ESNClassifier",
     "ESNForecaster",
     "ESNRegressor",
+    "ESNSequenceClassifier",
+    "ESNSequenceRegressor",
     "NVARRegressor",
     "RNNClassifier",
     "RNNRegressor",

@@ -159,7 +159,8 @@ class Labels(TargetCoding):
         every = np.concatenate(labels)
         check_classification_targets(every)
         if first:
-            self.classes = _check_classes(np.unique(every if classes is None else classes))
+            found = np.unique(every if classes is None else classes)
+            self.classes = _check_classes(found, in_chunks=not self.per_sequence)
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes):
             raise ValueError(
                 f"classes={classes!r} are not those of the first call, {self.classes.tolist()}."
@@ -211,11 +212,11 @@ class Labels(TargetCoding):
         return accuracy_score(y, predicted, sample_weight=sample_weight)
 
 
-def _check_classes(classes: Array) -> Array:
-    """Return classes, of which there must be two at least."""
+def _check_classes(classes: Array, *, in_chunks: bool) -> Array:
+    """Return classes, of which there must be two at least; say what to do if they come later."""
     if len(classes) < 2:
         raise ValueError(
             f"y holds one class only ({classes.tolist()[0]!r}); a classifier needs at least "
-            "two classes. In partial_fit name them all with classes=."
+            "two classes." + (" In partial_fit name them all with classes=." if in_chunks else "")
         )
     return classes

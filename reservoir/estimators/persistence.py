@@ -33,7 +33,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
-        RNNRegressor or RNNClassifier
+        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor or RNNClassifier
     file : path
         Written as it is named; ``.npz`` is customary.
 

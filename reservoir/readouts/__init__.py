@@ -4,7 +4,8 @@ A `GramAccumulator` takes states and targets block by block and keeps their mean
 products: the state matrix is never stored. From it come the ridge coefficients for one penalty
 (Cholesky), or for a whole path of penalties, with the score that chooses among them (one
 eigendecomposition). A `QRAccumulator` keeps a triangular factor in their place, twice as slowly and
-with all digits: for data without noise, and penalties far below 1e-11.
+with all digits: for data without noise, and penalties far below 1e-11. `leave_one_out_ridge` is for
+few rows of many columns, all at hand.
 
 Inside the house: `contract` says what a readout is to an estimator, `ridge` and `stored` are the
 kinds there are, `READOUTS` lists them, and `selection` holds the rules that choose a penalty.
@@ -15,13 +16,21 @@ solves with triangular factors.
 from typing import Any
 
 from reservoir.readouts.contract import Readout
+from reservoir.readouts.dual import LeaveOneOut, leave_one_out_ridge
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge import RidgeReadout, ridge_path
 from reservoir.readouts.stored import StoredReadout
 from reservoir.readouts.sums import RidgeSolution
 
-__all__ = ["GramAccumulator", "QRAccumulator", "RidgeSolution", "ridge_path"]
+__all__ = [
+    "GramAccumulator",
+    "LeaveOneOut",
+    "QRAccumulator",
+    "RidgeSolution",
+    "leave_one_out_ridge",
+    "ridge_path",
+]
 
 #: Kinds of readouts, by name. The last one that takes an estimator's parameter `readout` is used.
 READOUTS: dict[str, type[Readout]] = {"stored": StoredReadout, "ridge": RidgeReadout}

@@ -123,6 +123,20 @@ class Readout(ABC):
         Whatever is kept of the features must be copied; they may be changed.
         """
 
+    def sample(  # noqa: B027 (most keep no rows)
+        self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
+    ) -> None:
+        """Take a look at rows before `update` gets them, and copy what is to be kept.
+
+        Parameters
+        ----------
+        numbers : array of shape (n_rows,)
+            Where the rows stand among all that were ever learned from, those of the washout
+            counted.
+        features, targets, weights
+            As in `update`.
+        """
+
     @abstractmethod
     def merge(self: _Self, other: _Self) -> None:
         """Take what another one, begun from this one, has seen after it."""

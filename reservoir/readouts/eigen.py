@@ -77,6 +77,20 @@ class PenaltyPath(ABC):
         gain = gain if gain.ndim == 2 else gain[:, None]
         return (self.vectors @ (self.projected * gain)).T
 
+    def leverage(self, rows: Array, alpha: ArrayLike) -> Array:
+        """Return what each row adds to its own output, per unit of weight, the intercept's aside.
+
+        Parameters
+        ----------
+        rows : array of shape (n_rows, n_features)
+        alpha : float or array of shape (n_outputs,)
+
+        Returns
+        -------
+        array of shape (n_rows,) or (n_rows, n_outputs)
+        """
+        return ((rows - self.mean_h) @ self.vectors) ** 2 @ self._gain(alpha)
+
     def intercept(self, coef: Array) -> Array:
         """Return the intercept that goes with coefficients, shape (n_outputs,)."""
         return self.mean_y - coef @ self.mean_h

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from reservoir.readouts.sums import (
     FAR_FROM_OVERFLOW,
     RidgeSolution,
     RowSums,
+    Solved,
     refuse_overflow,
 )
 
@@ -221,7 +223,7 @@ class GramAccumulator(RowSums):
             If there are no rows, or alpha is negative or not finite.
         """
         given = self._check_alpha(alpha)
-        return self._solution(self._best_coef(given, fit_intercept), given, fit_intercept)
+        return self._solution(self._solve(given, fit_intercept).coef, given, fit_intercept)
 
     def path(self, fit_intercept: bool = True) -> Eigenbasis:
         """Return ridge solutions for any penalty, from one eigendecomposition.
@@ -274,14 +276,18 @@ class GramAccumulator(RowSums):
             error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
         return errors
 
-    def _best_coef(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Array:
-        """Coefficients by Cholesky for one penalty where that is safe, else from the eigenbasis."""
-        coef = None if np.ndim(alpha) else self._cholesky_coef(alpha, fit_intercept)
-        return (path or self.path(fit_intercept)).coef(alpha) if coef is None else coef
+    def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
+        """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
+        solved = None if np.ndim(alpha) else self._by_cholesky(alpha, fit_intercept)
+        if solved is not None:
+            return solved
+        basis = path or self.path(fit_intercept)
+        return Solved(basis.coef(alpha), partial(basis.leverage, alpha=alpha))
 
-    def _cholesky_coef(self, alpha: float, fit_intercept: bool) -> Array | None:
-        """Coefficients by Cholesky; None where neither data nor penalty fix all of them."""
+    def _by_cholesky(self, alpha: float, fit_intercept: bool) -> Solved | None:
+        """Solve by Cholesky; None where neither data nor penalty fix all coefficients."""
         gram, cross = self._normal_equations(fit_intercept)
+        varies = np.diagonal(gram) > 0
         # the Frobenius norm bounds the largest eigenvalue: a penalty above the rounding errors
         # makes the Gram matrix positive definite, whatever its condition
         with np.errstate(over="ignore"):
@@ -299,7 +305,14 @@ class GramAccumulator(RowSums):
             if rcond <= self.n_features * EPS:
                 return None
         scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
-        return (scaled / scale[:, None]).T
+        mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
+
+        def leverage(rows: Array) -> Array:
+            about = np.where(varies, rows - mean, 0.0) / scale
+            part = linalg.solve_triangular(factor, about.T, trans="T", check_finite=False)
+            return np.einsum("ij,ij->j", part, part)
+
+        return Solved((scaled / scale[:, None]).T, leverage)
 
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h

@@ -17,6 +17,7 @@ from reservoir.readouts.sums import (
     FAR_FROM_OVERFLOW,
     RidgeSolution,
     RowSums,
+    Solved,
     refuse_overflow,
 )
 from reservoir.readouts.triangular import TriangularSystem, eliminated
@@ -226,7 +227,7 @@ class QRAccumulator(RowSums):
             If there are no rows, or alpha is negative or not finite.
         """
         given = self._check_alpha(alpha)
-        return self._solution(self._best_coef(given, fit_intercept), given, fit_intercept)
+        return self._solution(self._solve(given, fit_intercept).coef, given, fit_intercept)
 
     def path(self, fit_intercept: bool = True) -> SingularBasis:
         """Return ridge solutions for any penalty, from one singular value decomposition of R.
@@ -308,15 +309,23 @@ class QRAccumulator(RowSums):
         A[:, :n][:, linalg.norm(A[:, :n], axis=0) <= 16 * EPS * size[:n]] = 0.0
         return A, size
 
-    def _best_coef(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Array:
-        """Coefficients by QR, for one penalty or one for each output; a path is not needed."""
+    def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
+        """By QR, for one penalty or one for each output; leverages may need the path."""
         A, size = self._factor(fit_intercept)
         n = self.n_features
         system = TriangularSystem(A[:n, :n], A[:n, n:], size=size[:n], noise=self._noise)
+
+        def leverage(rows: Array) -> Array:
+            if np.ndim(alpha) or not system.is_fixed(alpha):
+                return (path or self.path(fit_intercept)).leverage(rows, alpha)
+            mean = self.R[0, 1 : 1 + n] / self.R[0, 0] if fit_intercept else np.zeros(n)
+            return system.leverage(np.where(A[:n, :n].any(axis=0), rows - mean, 0.0), alpha)
+
         if np.ndim(alpha) == 0:
-            return system.coef(alpha)
+            return Solved(system.coef(alpha), leverage)
         found = {one: system.coef(one) for one in set(alpha.tolist())}
-        return np.stack([found[one][k] for k, one in enumerate(alpha.tolist())])
+        coef = np.stack([found[one][k] for k, one in enumerate(alpha.tolist())])
+        return Solved(coef, leverage)
 
     def _intercept(self, coef: Array) -> Array:
         n = 1 + self.n_features

@@ -11,10 +11,13 @@ from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
-from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds
-from reservoir.readouts.sums import RidgeSolution, RowSums
+from reservoir.readouts.row_sample import RowSample
+from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds, least_score
+from reservoir.readouts.sums import RidgeSolution, RowSums, Solved
+from reservoir.readouts.temperature import fitted_temperature
 
 
 def ridge_path(
@@ -76,6 +79,19 @@ def ridge_path(
     >>> solution.alpha, solution.scores.shape
     (100.0, (3, 1))
     """
+    return _along_path(gram, alphas, selection, blocks, rest, fit_intercept, per_target)[0]
+
+
+def _along_path(
+    gram: RowSums,
+    alphas: ArrayLike,
+    selection: str,
+    blocks: Sequence[RowSums] | None,
+    rest: RowSums | None,
+    fit_intercept: bool,
+    per_target: bool,
+) -> tuple[RidgeSolution, Solved]:
+    """Return what `ridge_path` does, and the leverages of rows in it."""
     check_choice("selection", selection, SELECTIONS)
     rule = SELECTIONS[selection]
     rule.check(selection, blocks)
@@ -85,14 +101,34 @@ def ridge_path(
     path = gram.path(fit_intercept)
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
     scores = rule.scores(gram, path, alphas, parts, fit_intercept)
-    order = np.argsort(-alphas, kind="stable")  # ties go to the larger penalty
-    if per_target:
-        best: Any = alphas[order[np.argmin(scores[order], axis=0)]]
-    else:
-        best = float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
+    best = least_score(alphas, scores, per_target)
     # a path loses more to rounding; so the solution agrees with `solve` to the last bit
-    coef = gram._best_coef(best, fit_intercept, path)
-    return gram._solution(coef, best, fit_intercept, scores)
+    solved = gram._solve(best, fit_intercept, path)
+    return gram._solution(solved.coef, best, fit_intercept, scores), solved
+
+
+_LEAST_LEFT = np.sqrt(EPS)  # of a row that the fit goes through there is nothing to tell
+
+
+def _temperature(kept: RowSample, solution: RidgeSolution, solved: Solved, own: float) -> float:
+    """Return the temperature that suits the scores of rows left out, one at a time.
+
+    Parameters
+    ----------
+    kept : RowSample
+    solution, solved
+        The fit on all rows.
+    own : float
+        What the intercept adds to a row's own output, per unit of weight.
+    """
+    if len(kept) == 0:
+        return 1.0
+    _, features, targets, weights = kept.rows()
+    features = features.astype(np.float64, copy=False)
+    leverage = solved.leverage(features).reshape(len(features), -1) + own
+    left = np.maximum(1 - weights[:, None] * leverage, _LEAST_LEFT)
+    errors = targets - (features @ solution.coef.T + solution.intercept)
+    return fitted_temperature(targets - errors / left, targets, weights)
 
 
 #: What the parameter `solver` may name, beside "auto": the sums that are kept.
@@ -113,9 +149,14 @@ def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
 
 @saved
 class RidgeReadout(Readout):
-    """The ridge: sums over rows, one accumulator for each part that the selection asks for."""
+    """The ridge: sums over rows, one accumulator for each part that the selection asks for.
 
-    fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_")
+    For a classifier a few rows are kept beside, whose scores under a fit without them say at which
+    temperature scores are probabilities.
+    """
+
+    fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "temperature_")
+    kept: RowSample | None = None
 
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
@@ -136,6 +177,7 @@ class RidgeReadout(Readout):
         """Return an empty readout of the same settings, with a solver decided on."""
         empty, asked = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
+        empty.kept = None if asked.classes is None else RowSample()
         return empty
 
     def go_on_from(self, earlier: RidgeReadout) -> None:
@@ -162,6 +204,7 @@ class RidgeReadout(Readout):
         """Return an independent copy under settings that may be others."""
         one = super().renewed(settings)
         one.parts = {part: sums.copy() for part, sums in self.parts.items()}
+        one.kept = None if self.kept is None else self.kept.copy()
         return one
 
     def check_partial(self) -> None:
@@ -173,6 +216,13 @@ class RidgeReadout(Readout):
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}: "
                 'it keeps one sum over all rows. Use alpha_selection="gcv" or a number.'
             )
+
+    def sample(
+        self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
+    ) -> None:
+        """Keep some rows, if they are a classifier's."""
+        if self.kept is not None:
+            self.kept.add(numbers, features, targets, weights)
 
     def update(
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
@@ -188,6 +238,10 @@ class RidgeReadout(Readout):
         """Add what another one has seen; its sums may become this one's."""
         for part, sums in other.parts.items():
             self.parts[part] = self.parts[part].merge(sums) if part in self.parts else sums
+        if self.kept is None:
+            self.kept = other.kept
+        elif other.kept is not None:
+            self.kept.merge(other.kept)
 
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; the parts become one sum."""
@@ -200,24 +254,32 @@ class RidgeReadout(Readout):
         total, *others = self.parts.values()
         for k, sums in enumerate(others):
             total = (total.copy() if k == 0 else total).merge(sums)
+        intercept = settings.fit_intercept
         if rule is None:
-            solution = total.solve(settings.alpha, fit_intercept=settings.fit_intercept)
+            alpha = total._check_alpha(settings.alpha)
+            solved = total._solve(alpha, intercept)
+            solution = total._solution(solved.coef, alpha, intercept)
         else:
             blocks = rule.blocks(self.parts)
             self._check_blocks(blocks, rule.fewest, total.n_samples)
-            solution = ridge_path(
+            solution, solved = _along_path(
                 total,
                 settings.alpha,
-                selection=settings.selection,
-                blocks=blocks,
-                rest=self._rest(blocks),
-                fit_intercept=settings.fit_intercept,
-                per_target=settings.alpha_per_target,
+                settings.selection,
+                blocks,
+                self._rest(blocks),
+                intercept,
+                settings.alpha_per_target,
             )
         # what is kept for more rows to come
         self.parts = {0: total}
         found = self._rounded(solution) | {"alpha_": solution.alpha}
-        return found if rule is None else found | {"alpha_scores_": solution.scores}
+        if rule is not None:
+            found["alpha_scores_"] = solution.scores
+        if self.kept is not None:
+            own = 1 / total.weight if intercept else 0.0
+            found["temperature_"] = _temperature(self.kept, solution, solved, own)
+        return found
 
     def _rest(self, blocks: list[RowSums]) -> RowSums | None:
         """Return the rows that are not scored on, in one sum."""

@@ -169,6 +169,22 @@ SELECTIONS: dict[str, SelectionRule] = {
 }
 
 
+def least_score(alphas: Array, scores: Array, per_target: bool) -> float | Array:
+    """Return the penalty of the least score; of equal ones the largest.
+
+    Parameters
+    ----------
+    alphas : array of shape (n_alphas,)
+    scores : array of shape (n_alphas, n_outputs)
+    per_target : bool
+        Whether each output gets a penalty of its own, (n_outputs,); else the sum decides.
+    """
+    order = np.argsort(-alphas, kind="stable")
+    if per_target:
+        return alphas[order[np.argmin(scores[order], axis=0)]]
+    return float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
+
+
 def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:
     """Yield for each block the sums over all other rows, and its own.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -35,6 +35,22 @@ class RidgeSolution(NamedTuple):
     intercept: Array
     alpha: float | Array
     scores: Array | None
+
+
+class Solved(NamedTuple):
+    """Coefficients, and what a row added to its own output in that.
+
+    Attributes
+    ----------
+    coef : array of shape (n_outputs, n_features)
+    leverage : callable
+        From features, (n_rows, n_features), to ``h' (H'H + alpha)^-1 h`` about the mean of H:
+        (n_rows,), or (n_rows, n_outputs) where each output has a penalty of its own. To be
+        called once, at most; it holds the memory of a matrix.
+    """
+
+    coef: Array
+    leverage: Callable[[Array], Array]
 
 
 class RowSums(ABC):
@@ -113,8 +129,8 @@ class RowSums(ABC):
         """
 
     @abstractmethod
-    def _best_coef(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Array:
-        """Return coefficients in the most accurate way; `path`, if it is known already, helps."""
+    def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
+        """Solve in the most accurate way; `path`, if it is known already, helps."""
 
     @abstractmethod
     def _intercept(self, coef: Array) -> Array:

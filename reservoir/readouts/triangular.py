@@ -70,9 +70,19 @@ class TriangularSystem:
         By a QR decomposition of R over ``sqrt(alpha) I``. Where neither R nor the penalty fixes
         all coefficients, directions of R within its rounding errors are left out first.
         """
-        if alpha > NOISE * np.vdot(self.R, self.R) or self._is_well_conditioned:
-            return self._penalised(alpha)
+        if self.is_fixed(alpha):
+            return self._direct(alpha)
         return self._least_norm(alpha)
+
+    def is_fixed(self, alpha: float) -> bool:
+        """Whether R or the penalty fixes all coefficients."""
+        return bool(alpha > NOISE * np.vdot(self.R, self.R) or self._is_well_conditioned)
+
+    def leverage(self, rows: Array, alpha: float) -> Array:
+        """Return ``h' (R'R + alpha)^-1 h`` for each row h, where all coefficients are fixed."""
+        R, _ = self._penalised(alpha)
+        part = linalg.solve_triangular(R, rows.T, trans="T", check_finite=False)
+        return np.einsum("ij,ij->j", part, part)
 
     @cached_property
     def _is_well_conditioned(self) -> bool:
@@ -81,7 +91,11 @@ class TriangularSystem:
         # norms of the inverse: 1-norm to 2-norm takes sqrt(n), and the estimate may miss a bit
         return bool(rcond * linalg.norm(scaled, 1) > 10 * n * self.noise)
 
-    def _penalised(self, alpha: float) -> Array:
+    def _direct(self, alpha: float) -> Array:
+        return linalg.solve_triangular(*self._penalised(alpha), check_finite=False).T
+
+    def _penalised(self, alpha: float) -> tuple[Array, Array]:
+        """Return R over ``sqrt(alpha) I``, made triangular again, and Z to match."""
         n = len(self.R)
         R, Z = self.R, self.Z
         if alpha > 0:
@@ -91,7 +105,7 @@ class TriangularSystem:
             np.fill_diagonal(below, np.sqrt(alpha))
             both = eliminated(above, below, triangular=True)
             R, Z = both[:n, :n], both[:n, n:]
-        return linalg.solve_triangular(R, Z, check_finite=False).T
+        return R, Z
 
     @cached_property
     def _revealed(self) -> tuple[Array, Array, Array]:
@@ -107,7 +121,7 @@ class TriangularSystem:
         rows, Z, order = self._revealed
         rank, n = rows.shape
         if rank == n:  # nothing is left out: the direct way has a digit more
-            return self._penalised(alpha)
+            return self._direct(alpha)
         coef = np.zeros((n, Z.shape[1]))
         if rank:
             # with QR = [A'; sqrt(alpha) I], C' = Q1 R^-T Z; long rows first keep the digits of

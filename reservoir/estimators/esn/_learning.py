@@ -27,9 +27,10 @@ _MAX_BATCHES = 32  # at most so many sums are on their way at a time
 class Job:
     """One sequence to learn from.
 
-    `skip` rows are washout. Row i of the rest belongs to part k of the sums if
-    ``edges[k - 1] <= i < edges[k]``, counted from the start of the sequence. `last_output` is what
-    the first step receives of the outputs, where they are fed back.
+    Its first row is row `number` of all that were ever learned from. `skip` rows are washout. Row
+    i of the rest belongs to part k of the sums if ``edges[k - 1] <= i < edges[k]``, counted from
+    the start of the sequence. `last_output` is what the first step receives of the outputs, where
+    they are fed back.
     """
 
     X: Array
@@ -40,6 +41,7 @@ class Job:
     state: Array
     last_output: Array
     generator: np.random.Generator | None = None
+    number: int = 0
 
 
 class Learned(NamedTuple):
@@ -139,8 +141,14 @@ class _Passing:
         """Hand on the rows of a block that are behind the washout; they are used up."""
         for part, low, high in _parts(job, start, len(features)):
             weights = None if job.weights is None else job.weights[low:high]
-            rows = features[low - start : high - start]
-            self.readout.update(rows, job.Y[low:high], weights, part=part)
+            rows, numbers = features[low - start : high - start], np.arange(low, high) + job.number
+            self._hand_on(part, numbers, rows, job.Y[low:high], weights)
+
+    def _hand_on(
+        self, part: int, numbers: Array, features: Array, targets: Array, weights: Array | None
+    ) -> None:
+        self.readout.sample(numbers, features, targets, weights)
+        self.readout.update(features, targets, weights, part=part)
 
     def finish(self) -> None:
         """Hand on what still waits."""
@@ -165,6 +173,7 @@ class _Gathering(_Passing):
                 place = slice(rows.filled, rows.filled + stop - low)
                 rows.H[place] = features[low - start : stop - start]
                 rows.Y[place] = job.Y[low:stop]
+                rows.numbers[place] = np.arange(low, stop) + job.number
                 if rows.weights is not None:
                     rows.weights[place] = job.weights[low:stop]  # type: ignore[index]
                 rows.filled += stop - low
@@ -181,7 +190,7 @@ class _Gathering(_Passing):
         rows = self.waiting[part]
         n, weights = rows.filled, rows.weights
         weights = None if weights is None else weights[:n]
-        self.readout.update(rows.H[:n], rows.Y[:n], weights, part=part)
+        self._hand_on(part, rows.numbers[:n], rows.H[:n], rows.Y[:n], weights)
         rows.filled = 0
 
 
@@ -192,6 +201,7 @@ class _Rows:
         self.H = np.empty((_GATHERED_ROWS, width), dtype)
         self.Y = np.empty((_GATHERED_ROWS, job.Y.shape[1]))
         self.weights = None if job.weights is None else np.empty(_GATHERED_ROWS)
+        self.numbers = np.empty(_GATHERED_ROWS, dtype=np.int64)
         self.filled = 0
 
 

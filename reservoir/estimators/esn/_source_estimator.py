@@ -210,13 +210,15 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         """Return what there is to learn from; `held` makes the first sequence's noise go on."""
         size = self._source.state_size
         edges = readout.edges(sequences.lengths, skips)
-        jobs = []
+        jobs, number = [], self._n_trained
         for i, (X, Y) in enumerate(zip(sequences.arrays, targets, strict=True)):
             last = np.zeros(self.n_outputs_)
             last[: len(starts[i]) - size] = starts[i][size:]
             noise = held if i == 0 and held is not None else self._next_noise()
             weight = None if weights is None else weights[i]
-            jobs.append(Job(X, Y, weight, skips[i], edges[i], starts[i][:size], last, noise))
+            start = starts[i][:size]
+            jobs.append(Job(X, Y, weight, skips[i], edges[i], start, last, noise, number))
+            number += len(X)
         return jobs
 
     def _next_noise(self) -> np.random.Generator | None:

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from scipy.special import softmax
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
@@ -18,6 +16,7 @@ from reservoir.estimators._parameters import LabelParameters, changed, documente
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
+from reservoir.readouts.temperature import probabilities
 
 __all__ = ["ESNClassifier"]
 
@@ -45,6 +44,9 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     Attributes
     ----------
     classes_ : array of shape (n_classes,)
+    temperature_ : float
+        What scores are divided by before their softmax gives probabilities: fitted by maximum
+        likelihood on a sample of the training rows (256 at most), each scored by a fit without it.
     {FITTED}
 
     See Also
@@ -121,7 +123,8 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         from_scores = {
             "predict": self._targets.decode,
             "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
-            "predict_proba": _probabilities,
+            # files of earlier versions know no temperature: it was 1 then
+            "predict_proba": lambda Y: probabilities(Y, getattr(self, "temperature_", 1.0)),
         }
         return self._predict(X, initial_state, from_scores[method])
 
@@ -167,10 +170,11 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
 
     @available_if(_readout_has("predict_proba"))
     def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
-        """Return the softmax of the scores; it is not calibrated.
+        """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
-        With a `readout` that has its own `predict_proba`, that. To calibrate, wrap the estimator
-        in scikit-learn's CalibratedClassifierCV with time-ordered splits.
+        The temperature is the one under which the labels of training rows are most probable, given
+        what a fit without each of these rows says of it. With a `readout` that has its own
+        `predict_proba`, that.
 
         Parameters
         ----------
@@ -196,8 +200,3 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         float
         """
         return self._score(X, y, sample_weight)
-
-
-def _probabilities(scores: Array) -> Array:
-    both = np.hstack([-scores, scores]) if scores.shape[1] == 1 else scores
-    return softmax(both, axis=1)

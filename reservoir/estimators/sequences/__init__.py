@@ -1,5 +1,7 @@
 """Whole sequences: one row of features, one label or one number per series."""
 
+from reservoir.estimators.sequences.esn_sequence_classifier import ESNSequenceClassifier
+from reservoir.estimators.sequences.esn_sequence_regressor import ESNSequenceRegressor
 from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures
 
-__all__ = ["ReservoirFeatures"]
+__all__ = ["ESNSequenceClassifier", "ESNSequenceRegressor", "ReservoirFeatures"]

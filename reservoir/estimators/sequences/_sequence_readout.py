@@ -1,0 +1,424 @@
+"""Features of whole sequences under a readout: what classifier and regressor share."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    SumError,
+    as_generator,
+    check_penalties,
+    check_scaling,
+    is_per_row,
+    read_last_weights,
+    read_whole_series,
+)
+from reservoir.estimators._parameters import check_parameters, parameter
+from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._target_coding import TargetCoding
+from reservoir.estimators.sequences._feature_parameters import FeatureParameters
+from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
+from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
+from reservoir.readouts.contract import ReadoutSettings
+from reservoir.readouts.dual import StandardRows
+
+_Self = TypeVar("_Self", bound="SequenceReadout")
+_BLOCK = 512  # rows of features that are turned into double precision at a time
+
+_FITTED_AT_TIMES = (
+    "coef_",
+    "intercept_",
+    "alpha_",
+    "alpha_scores_",
+    "readout_",
+    "temperature_",
+    "input_scaling_scores_",
+)
+
+FITTED = """
+features_ : ReservoirFeatures
+    The fitted features, with the chosen `input_scaling`.
+input_scaling_ : float
+    What it was given as, or chosen from the candidates.
+input_scaling_scores_ : array of shape (n_candidates,)
+    The leave-one-out error of each candidate (under its best `alpha`), if there are several.
+coef_ : array of shape (n_outputs, n_columns), or 1-D for 1-D y
+    Weights of the built-in readout; `features_.get_feature_names_out` names the columns.
+intercept_ : array of shape (n_outputs,), or float for 1-D y
+alpha_ : float
+    The penalty used.
+alpha_scores_ : array of shape (n_alphas, n_outputs)
+    The mean squared leave-one-out error for each penalty.
+readout_ : estimator
+    The fitted `readout`, if one was given.
+n_features_in_ : int
+    Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
+feature_names_in_ : array of shape (n_features_in_,)
+    If X had names.
+"""
+
+
+def _check_alphas(name: str, value: Any) -> None:
+    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+        raise ValueError(
+            f"{name} must be a number or have shape (n_alphas,), penalties to choose from; got "
+            f"shape {np.shape(value)}."
+        )
+
+
+def _check_scales(name: str, value: Any) -> None:
+    if np.ndim(value) > 1 or np.size(value) == 0:
+        raise ValueError(
+            f"{name} must be a number or have shape (n_candidates,), numbers to choose from; got "
+            f"shape {np.shape(value)}. For a factor per channel scale X and use scaling=None."
+        )
+    check_scaling(name, np.atleast_1d(value), np.size(value), "candidate")
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class ReadoutOfSequences(FeatureParameters):
+    """What is learned from the features of sequences."""
+
+    input_scaling: Any = parameter(
+        (0.3, 1.0),
+        "float or array of shape (n_candidates,)",
+        """Input weights are U(-1, 1) times this, divided by the square root of the number of
+        inputs. From several candidates, one is chosen by the leave-one-out error of the ridge on
+        the sequences of fit: small ones let units add inputs up, large ones make them decide. Each
+        candidate takes another run over all sequences.""",
+        _check_scales,
+    )
+    alpha: Any = parameter(
+        tuple(float(f"{a:.3g}") for a in np.logspace(-3, 3, 10)),
+        "float or array of shape (n_alphas,)",
+        """Ridge penalty on standardised features: ``||Y - ZC||^2 + alpha ||C||^2``, not divided by
+        the number of sequences. From several, one is chosen by exact leave-one-out
+        (`reservoir.readouts.leave_one_out_ridge`).""",
+        _check_alphas,
+    )
+    readout: Any = parameter(
+        None,
+        "scikit-learn estimator",
+        """Replaces the ridge on the standardised features; `alpha` then only serves to choose among
+        candidates for `input_scaling`.""",
+    )
+
+
+class _Candidate(NamedTuple):
+    """Features under one choice of the input scale, and what the ridge makes of them."""
+
+    features: ReservoirFeatures
+    table: Array
+    ridge: LeaveOneOut | None
+
+    @property
+    def error(self) -> float:
+        """The leave-one-out error under the best penalty, of all outputs together."""
+        return 0.0 if self.ridge is None else float(self.ridge.scores.sum(axis=1).min())
+
+
+class Cases(NamedTuple):
+    """The different sequences of positive weight, in an order that their content decides.
+
+    So a sequence that is repeated counts as one that weighs more, also where it is left out, one of
+    weight zero as one that is not there, and the order of sequences is of no account.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    targets : array of shape (n_cases, n_outputs)
+        Weighted means, where equal sequences have different targets.
+    weights : array of shape (n_cases,)
+    place : array of shape (n_sequences,)
+        Which of the cases each sequence is; -1 for those of weight zero.
+    """
+
+    sequences: Sequences
+    targets: Array
+    weights: Array
+    place: Array
+
+    @property
+    def used(self) -> Array:
+        """Whether each sequence is of positive weight."""
+        return self.place >= 0
+
+    @classmethod
+    def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> Cases:
+        """Return the cases among sequences; refuse fewer than two."""
+        each = np.ones(len(sequences)) if weights is None else weights
+        pairs = zip(sequences.arrays, each, strict=True)
+        keys = [_content(rows) if w > 0 else b"" for rows, w in pairs]
+        found = {key: i for i, key in enumerate(keys) if key}
+        order = sorted(found)
+        if len(order) < 2:
+            raise ValueError(
+                f"X holds {len(order)} different sequence(s) of positive weight (n_samples="
+                f"{len(sequences)}): at least 2 are needed, so that one can be left out."
+            )
+        number = {key: k for k, key in enumerate(order)} | {b"": -1}
+        place = np.array([number[key] for key in keys])
+        used = place >= 0
+        total, sums = np.zeros(len(order)), np.zeros((len(order), targets.shape[1]))
+        np.add.at(total, place[used], each[used])
+        np.add.at(sums, place[used], each[used, None] * targets[used])
+        arrays = tuple(sequences.arrays[found[key]] for key in order)
+        return cls(replace(sequences, arrays=arrays, ids=None), sums / total[:, None], total, place)
+
+
+def _content(rows: Array) -> bytes:
+    """Return what is equal for equal arrays alone, and never empty."""
+    digest = hashlib.blake2b(np.ascontiguousarray(rows).tobytes(), digest_size=16).digest()
+    return digest + str(rows.shape).encode()
+
+
+class SequenceReadout(ReadoutOfSequences, BaseEstimator):
+    """Features of whole sequences under a readout. Subclasses say what targets are."""
+
+    _targets: TargetCoding
+    _sequence_column: Any
+    features_: ReservoirFeatures
+
+    @abstractmethod
+    def _coding(self) -> TargetCoding:
+        """Return how targets are read, before any have been."""
+
+    @abstractmethod
+    def _note_targets(self, targets: Array) -> None:
+        """Set the fitted attributes that say what targets are."""
+
+    @abstractmethod
+    def _read_truth(self, y: Any, sequences: Sequences) -> Array:
+        """Return y as predictions are compared with it, one entry per sequence."""
+
+    def _learn_from_left_out(
+        self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
+    ) -> None:
+        """Learn from what the ridge says of each of the cases when fitted without it."""
+
+    def _check_readout(self) -> None:
+        """Refuse a readout that cannot be one."""
+        if self.readout is not None and not StoredReadout.takes(self.readout):
+            raise TypeError(
+                f"readout must be a scikit-learn estimator or None; got {self.readout!r}."
+            )
+
+    def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
+        """Turn each sequence into a row of features, and fit the readout to these.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `ReservoirFeatures.fit`; two sequences at least.
+        y : array of shape (n_sequences,), or (n_sequences, n_outputs) for a regressor
+            One entry per sequence. For a table with an id column or a MultiIndex also one per row
+            of X, constant within each sequence, as scikit-learn's splitters of rows want it
+            (`GroupKFold` with the ids keeps sequences whole); predictions then are per row too.
+        sample_weight : array of shape (n_sequences,), or one per row like y, optional
+            At least 0. A weight of 2 counts as the same sequence twice.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do.
+        """
+        with leaving_no_trace(self):
+            check_parameters(self)
+            self._check_readout()
+            sequences = self._read(X, y, None)
+            self._targets = self._coding()
+            targets = np.stack(self._targets.read(self, y, sequences, first=True))
+            self._per_row = is_per_row(y, sequences)
+            self._fit(sequences, targets, self._read_weights(sample_weight, sequences, targets))
+        return self
+
+    def _fit(self, sequences: Sequences, targets: Array, weights: Array | None) -> None:
+        for name in _FITTED_AT_TIMES:
+            self.__dict__.pop(name, None)
+        cases = Cases.of(sequences, targets, weights)
+        scales = np.atleast_1d(np.asarray(self.input_scaling, dtype=float)).tolist()
+        # the same weights under every scale
+        seed = self.random_state
+        if len(scales) > 1 and not isinstance(seed, (int, np.integer)):
+            seed = int(as_generator(seed).integers(2**31))
+        best: _Candidate | None = None
+        errors = []
+        for scale in scales:
+            features = features_of(self, input_scaling=scale, random_state=seed)
+            features.__dict__.update(self._columns_seen())
+            features.fit_sequences(cases.sequences)
+            table, ridge = features.transform_sequences(cases.sequences), None
+            if self.readout is None or len(scales) > 1:
+                with _naming_targets():
+                    ridge = leave_one_out_ridge(table, cases.targets, self.alpha, cases.weights)
+            one = _Candidate(features, table, ridge)
+            errors.append(one.error)
+            best = one if best is None or one.error < best.error else best
+        assert best is not None
+        self._note_targets(targets)
+        self.features_, self.input_scaling_ = best.features, best.features.input_scaling
+        if len(scales) > 1:
+            self.input_scaling_scores_ = np.array(errors)
+        if self.readout is None:
+            assert best.ridge is not None
+            self._keep_ridge(best.ridge)
+            self._learn_from_left_out(best.ridge.left_out, cases, targets, weights)
+        else:
+            self._fit_readout(best.table, cases, targets, weights)
+
+    def _columns_seen(self) -> dict[str, Any]:
+        """Return number and names of the columns of X, by the names of these attributes."""
+        names = ("n_features_in_", "feature_names_in_")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def _keep_ridge(self, ridge: LeaveOneOut) -> None:
+        one = self._targets.one_dimensional
+        self.coef_ = ridge.coef[0] if one else ridge.coef
+        self.intercept_ = ridge.intercept[0] if one else ridge.intercept
+        self.alpha_, self.alpha_scores_ = ridge.alpha, ridge.scores
+
+    def _fit_readout(
+        self, table: Array, cases: Cases, targets: Array, weights: Array | None
+    ) -> None:
+        """Fit the user's own readout on standardised columns, a row for each sequence."""
+        rows = StandardRows(table, cases.weights)
+        self._mean, self._scale = rows.mean, rows.scale
+        settings = ReadoutSettings(
+            estimator=clone(self.readout),
+            decode=self._targets.for_readout,
+            classes=self._targets.classes,
+        )
+        used = cases.used
+        readout = StoredReadout(settings).begin(table.shape[1], targets.shape[1])
+        readout.update(
+            self._standardised(table)[cases.place[used]],
+            targets[used],
+            None if weights is None else weights[used],
+        )
+        self.readout_ = readout.solve()["readout_"]
+
+    def _standardised(self, table: Array) -> Array:
+        return ((table - self._mean) / self._scale).astype(table.dtype)
+
+    # ------------------------------------------------------------------ reading
+
+    def _read(self, X: Any, y: Any, fitted: tuple[str, int] | None) -> Sequences:
+        sequences = read_whole_series(
+            self,
+            X,
+            sequence_column=self.sequence_column if fitted is None else self._sequence_column,
+            allow_nan=self.missing_values != "raise",
+            fitted=fitted,
+        )
+        if fitted is None:
+            self._sequence_column = self.sequence_column
+        _refuse_other_index(X, y)
+        return sequences
+
+    def _read_again(self, X: Any, y: Any = None) -> Sequences:
+        check_is_fitted(self)
+        return self._read(X, y, (self.features_._container, self.features_.n_channels_))
+
+    def _read_weights(
+        self, sample_weight: Any, sequences: Sequences, targets: Array
+    ) -> Array | None:
+        by_class = getattr(self, "class_weight", None)
+        weights = self._targets.weights(sample_weight, sequences, list(targets), by_class)
+        return None if weights is None else np.concatenate(weights)
+
+    # ------------------------------------------------------------------ using the fitted readout
+
+    def _scores(self, sequences: Sequences) -> Array:
+        """Return what the built-in readout says of each sequence, (n_sequences, n_outputs)."""
+        table = self.features_.transform_sequences(sequences)
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        blocks = [
+            table[begin : begin + _BLOCK].astype(np.float64, copy=False) @ coef.T + intercept
+            for begin in range(0, len(table), _BLOCK)
+        ]
+        return np.concatenate(blocks)
+
+    def _own(self, method: str, sequences: Sequences) -> Any:
+        """Return what the user's own readout says of each sequence."""
+        table = self.features_.transform_sequences(sequences)
+        return getattr(self.readout_, method)(self._standardised(table))
+
+    def _as_given(self, values: Any, sequences: Sequences) -> Any:
+        """Return one entry per sequence, or per row of the table if y in fit was so."""
+        if self._per_row and sequences.ids is not None:
+            return np.repeat(values, sequences.lengths, axis=0)
+        return values
+
+    def predict(self, X: Any) -> Array:
+        """Return the prediction for each sequence.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_sequences,), or (n_sequences, n_outputs)
+            Per row of a table instead if y was so in fit.
+        """
+        sequences = self._read_again(X)
+        return self._as_given(self._predictions(sequences), sequences)
+
+    def _predictions(self, sequences: Sequences) -> Array:
+        if hasattr(self, "readout_"):
+            return self._own("predict", sequences)
+        return self._targets.decode(self._scores(sequences))
+
+    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
+        sequences = self._read_again(X, y)
+        truth = self._read_truth(y, sequences)
+        read = read_last_weights(sample_weight, sequences)
+        weights = None if read is None else np.concatenate(read)
+        return self._targets.score(truth, self._predictions(sequences), weights)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = self.missing_values != "raise"
+        return tags
+
+
+@contextlib.contextmanager
+def _naming_targets() -> Iterator[None]:
+    """Say of targets whose squares overflow that they are y."""
+    try:
+        yield
+    except SumError as error:
+        if error.of != "Y":
+            raise
+        raise ValueError(
+            f"The squares of y overflow in column {error.column}. Scale y "
+            "(TransformedTargetRegressor)."
+        ) from error
+
+
+def _refuse_other_index(X: Any, y: Any) -> None:
+    """Refuse y of one entry per row whose MultiIndex is not that of X."""
+    mine: Any = getattr(X, "index", None)
+    its: Any = getattr(y, "index", None)
+    if getattr(mine, "nlevels", 1) > 1 and getattr(its, "nlevels", 1) > 1 and not mine.equals(its):
+        raise ValueError(
+            "X and y have different MultiIndexes: they must have the same rows in the same order. "
+            "Use y.loc[X.index]."
+        )

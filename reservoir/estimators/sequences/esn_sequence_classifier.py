@@ -1,0 +1,158 @@
+"""The echo state network for whole sequences: one label for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.utils.metaestimators import available_if
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Sequences, read_last_labels
+from reservoir.estimators._parameters import LabelParameters, documented
+from reservoir.estimators._target_coding import Labels
+from reservoir.estimators.sequences._sequence_readout import FITTED, Cases, SequenceReadout
+from reservoir.readouts.temperature import fitted_temperature, probabilities
+
+__all__ = ["ESNSequenceClassifier"]
+
+
+def _readout_has(method: str) -> Callable[[ESNSequenceClassifier], bool]:
+    """Return the check that the readout, if one was given, offers a method."""
+    return lambda clf: clf.readout is None or hasattr(clf.readout, method)
+
+
+@saved
+@documented(FITTED=FITTED)
+@dataclass(eq=False, repr=False, kw_only=True)
+class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
+    """Echo state network that gives one label per sequence.
+
+    `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
+    ridge on labels coded as -1 and +1, one column per class; the largest score wins. There are more
+    features than sequences as a rule, and so its penalty is chosen by exact leave-one-out, and with
+    it the scale of the inputs. The left-out scores also make probabilities. With ``readout=`` any
+    classifier takes the place of the ridge.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    temperature_ : float
+        What scores are divided by before their softmax gives probabilities: fitted by maximum
+        likelihood on the scores of sequences left out.
+    {FITTED}
+
+    See Also
+    --------
+    ESNSequenceRegressor : Numbers instead of labels.
+    ReservoirFeatures : The features alone.
+    ESNClassifier : One label per time step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import ESNSequenceClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.tile(["slow", "fast"], 20)
+    >>> step = {"slow": 0.3, "fast": 0.4}
+    >>> waves = [np.sin(np.arange(rng.integers(40, 80)) * step[label]) for label in y]
+    >>> clf = ESNSequenceClassifier(100, random_state=0).fit(waves[:20], y[:20])
+    >>> clf.score(waves[20:], y[20:])
+    1.0
+    >>> clf.predict_proba(waves[20:]).shape
+    (20, 2)
+    """
+
+    def _coding(self) -> Labels:
+        return Labels(per_sequence=True, single=True)
+
+    def _check_readout(self) -> None:
+        super()._check_readout()
+        if self.readout is not None and not is_classifier(self.readout):
+            raise TypeError(
+                f"readout={self.readout!r} is not a classifier. Use one, such as "
+                "LogisticRegression, or ESNSequenceRegressor for numbers."
+            )
+
+    def _note_targets(self, targets: Array) -> None:
+        self.classes_ = self._targets.classes
+
+    def _learn_from_left_out(
+        self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
+    ) -> None:
+        # equal sequences of one label are one row, as in the ridge
+        used = cases.used
+        pairs = np.column_stack([cases.place[used], targets[used]])
+        pairs, which = np.unique(pairs, axis=0, return_inverse=True)
+        total = np.bincount(which.ravel(), None if weights is None else weights[used])
+        self.temperature_ = fitted_temperature(
+            left_out[pairs[:, 0].astype(int)], pairs[:, 1:], total
+        )
+
+    def _read_truth(self, y: Any, sequences: Sequences) -> Array:
+        return np.concatenate(read_last_labels(self, y, sequences))
+
+    @available_if(_readout_has("decision_function"))
+    def decision_function(self, X: Any) -> Array:
+        """Return the scores of the classes.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_sequences, n_classes), or (n_sequences,) for two classes
+            For two classes positive means ``classes_[1]``. Per row of a table instead if y was so
+            in fit.
+        """
+        sequences = self._read_again(X)
+        if hasattr(self, "readout_"):
+            return self._as_given(self._own("decision_function", sequences), sequences)
+        scores = self._scores(sequences)
+        return self._as_given(scores[:, 0] if scores.shape[1] == 1 else scores, sequences)
+
+    @available_if(_readout_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
+
+        With a `readout` that has its own `predict_proba`, that.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_sequences, n_classes)
+            Per row of a table instead if y was so in fit.
+        """
+        sequences = self._read_again(X)
+        if hasattr(self, "readout_"):
+            return self._as_given(self._own("predict_proba", sequences), sequences)
+        proba = probabilities(self._scores(sequences), self.temperature_)
+        return self._as_given(proba, sequences)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, each sequence counted once.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return self._score(X, y, sample_weight)

@@ -1,0 +1,241 @@
+"""How much each channel of whole sequences matters to a fitted estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.metrics import check_scoring
+
+from reservoir._typing import Array
+from reservoir._validation import as_generator, check_count
+
+__all__ = ["ChannelImportance", "channel_importance"]
+
+
+class ChannelImportance(NamedTuple):
+    """What is lost when a channel is taken from other sequences.
+
+    Attributes
+    ----------
+    importances_mean : array of shape (n_channels,)
+        The loss of score, over the repetitions.
+    importances_std : array of shape (n_channels,)
+    importances : array of shape (n_channels, n_repeats)
+    names : list of str, or None
+        Those of the channels, if X has names.
+    """
+
+    importances_mean: Array
+    importances_std: Array
+    importances: Array
+    names: list[str] | None
+
+
+def channel_importance(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    scoring: Any = None,
+    n_repeats: int = 5,
+    sequence_column: Any = None,
+    random_state: Any = None,
+) -> ChannelImportance:
+    """Measure how much a fitted estimator loses without a channel of its sequences.
+
+    A channel as a whole is exchanged between sequences, at random, the other channels stay; what
+    the score loses is the channel's importance (Breiman's permutation [1]_, with channels in the
+    place of columns). Sequences should not be those of fit: on these it says what was learned,
+    not what is true of others. Of channels that say the same, each seems unimportant as long as
+    the others are there.
+
+    Where lengths differ, a channel is cut off, or goes on as its own mirror image until it is long
+    enough: so its speed stays what it was.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted; `ESNSequenceClassifier`, a pipeline, or any other that takes X and has a score.
+    X : list, object array, 3-D array, 2-D array, or table
+        As `ReservoirFeatures` take it: a list of arrays or DataFrames of shape (n_steps,
+        n_channels) or (n_steps,); an array (n_sequences, n_steps, n_channels); a 2-D array of one
+        channel, one sequence per row; a table with an id column or a MultiIndex.
+    y : array
+        As the estimator's `score` takes it.
+    scoring : str or callable, optional
+        As in scikit-learn; by default the estimator's own `score`.
+    n_repeats : int, default=5
+    sequence_column : int or str, optional
+        The id column of a table; by default the estimator's parameter of that name.
+    random_state : int, Generator, RandomState or None, default=None
+
+    Returns
+    -------
+    ChannelImportance
+
+    Raises
+    ------
+    ValueError
+        If X holds fewer than two sequences, or `n_repeats` is less than 1.
+
+    References
+    ----------
+    .. [1] L. Breiman, "Random forests", Machine Learning 45, 2001, section 10.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import ESNSequenceClassifier
+    >>> from reservoir.model_selection import channel_importance
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 30, 2))  # two channels
+    >>> y = np.arange(60) % 2
+    >>> X[:, :, 1] += 0.5 * y[:, None]  # the second one tells
+    >>> clf = ESNSequenceClassifier(50, random_state=0).fit(X[:30], y[:30])
+    >>> found = channel_importance(clf, X[30:], y[30:], random_state=0)
+    >>> bool(found.importances_mean[1] > 0.2 > 0.1 > abs(found.importances_mean[0]))
+    True
+    """
+    n_repeats = check_count("n_repeats", n_repeats)
+    if sequence_column is None:
+        sequence_column = _parameter(estimator, "sequence_column")
+    channels = _channels_of(X, sequence_column)
+    n_sequences = len(channels.columns[0])
+    if n_sequences < 2:
+        raise ValueError(
+            f"X holds {n_sequences} sequence(s): a channel is exchanged between sequences, and at "
+            "least 2 are needed."
+        )
+    scorer = check_scoring(estimator, scoring=scoring)
+    generator = as_generator(random_state)
+    whole = scorer(estimator, X, y)
+    lost = np.empty((len(channels.columns), n_repeats))
+    for k in range(n_repeats):
+        order = generator.permutation(n_sequences)
+        for c, columns in enumerate(channels.columns):
+            others = [_fitted(columns[j], len(columns[i])) for i, j in enumerate(order)]
+            lost[c, k] = whole - scorer(estimator, channels.replaced(c, others), y)
+    return ChannelImportance(lost.mean(axis=1), lost.std(axis=1), lost, channels.names)
+
+
+def _parameter(estimator: Any, name: str) -> Any:
+    """Return a parameter of an estimator, or of the only step of a pipeline that has it."""
+    params = estimator.get_params()
+    found = [value for key, value in params.items() if key.split("__")[-1] == name]
+    known = {repr(value): value for value in found if value is not None}
+    return next(iter(known.values())) if len(known) == 1 else None
+
+
+def _fitted(values: Array, n_steps: int) -> Array:
+    """Return values cut off, or going on as their mirror image, at the length asked for."""
+    if len(values) >= n_steps:
+        return values[:n_steps]
+    if len(values) == 1:
+        return np.repeat(values, n_steps)
+    return np.pad(values, (0, n_steps - len(values)), mode="reflect")
+
+
+class _Channels:
+    """The channels of a container, and how to put others in their place.
+
+    Attributes
+    ----------
+    columns : list of lists of arrays of shape (n_steps_i,)
+        By channel, then by sequence.
+    names : list of str, or None
+    """
+
+    columns: list[list[Array]]
+    names: list[str] | None = None
+
+    def replaced(self, channel: int, values: Sequence[Array]) -> Any:
+        """Return a copy of the container in which a channel is another one."""
+        raise NotImplementedError
+
+
+class _OfArray(_Channels):
+    """An array, (n_sequences, n_steps, n_channels), or (n_sequences, n_steps) for one channel."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        values = np.asarray(X)
+        values = values[:, :, None] if values.ndim == 2 else values
+        self.columns = [list(values[:, :, c]) for c in range(values.shape[2])]
+
+    def replaced(self, channel: int, values: Sequence[Array]) -> Any:
+        if hasattr(self.X, "columns"):  # a table of one series per row
+            return type(self.X)(np.stack(values), index=self.X.index, columns=self.X.columns)
+        one = np.array(self.X)
+        one[(slice(None), slice(None), channel)[: one.ndim]] = np.stack(values)
+        return one
+
+
+class _OfItems(_Channels):
+    """A list, or an object array, of sequences."""
+
+    def __init__(self, X: Any) -> None:
+        self.X = X
+        self.names = list(X[0].columns) if hasattr(X[0], "columns") else None
+        tables = [np.asarray(item) for item in X]
+        tables = [table[:, None] if table.ndim == 1 else table for table in tables]
+        n_channels = tables[0].shape[1]
+        self.columns = [[table[:, c] for table in tables] for c in range(n_channels)]
+
+    def replaced(self, channel: int, values: Sequence[Array]) -> Any:
+        items = [_with_column(item, channel, new) for item, new in zip(self.X, values, strict=True)]
+        if isinstance(self.X, np.ndarray):
+            packed = np.empty(len(items), dtype=object)
+            packed[:] = items
+            return packed
+        return items
+
+
+class _OfTable(_Channels):
+    """A table whose sequences are told apart by an id column or a MultiIndex."""
+
+    def __init__(self, X: Any, sequence_column: Any) -> None:
+        self.X = X
+        names = list(X.columns) if hasattr(X, "columns") else None
+        n_columns = np.shape(X)[1]
+        if sequence_column is None:
+            ids, of_ids = X.index.droplevel(-1).to_numpy(), None
+        else:
+            by_name = isinstance(sequence_column, str) and names is not None
+            of_ids = names.index(sequence_column) if by_name else int(sequence_column) % n_columns  # type: ignore[union-attr]
+            ids = X.iloc[:, of_ids].to_numpy() if names is not None else np.asarray(X)[:, of_ids]
+        self.places = [c for c in range(n_columns) if c != of_ids]
+        self.names = None if names is None else [names[c] for c in self.places]
+        cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
+        self.columns = []
+        for c in self.places:
+            column = X.iloc[:, c].to_numpy() if names is not None else np.asarray(X)[:, c]
+            self.columns.append(np.split(column, cuts))
+
+    def replaced(self, channel: int, values: Sequence[Array]) -> Any:
+        return _with_column(self.X, self.places[channel], np.concatenate(values))
+
+
+def _with_column(table: Any, column: int, values: Array) -> Any:
+    """Return a copy of a table, or of a series of one channel, with another column."""
+    if hasattr(table, "isetitem"):
+        one = table.copy()
+        one.isetitem(column, values)
+        return one
+    one = np.array(table)
+    if one.ndim == 1:
+        return values
+    one[:, column] = values
+    return one
+
+
+def _channels_of(X: Any, sequence_column: Any) -> _Channels:
+    several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        return _OfItems(X)
+    if isinstance(X, (list, tuple)):
+        return _OfItems(X)
+    if several_levels or (sequence_column is not None and np.ndim(X) == 2):
+        return _OfTable(X, None if several_levels else sequence_column)
+    return _OfArray(X)

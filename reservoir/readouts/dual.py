@@ -1,0 +1,297 @@
+"""The ridge for few rows of many columns, its penalty chosen by exact leave-one-out.
+
+Rows are whole sequences here, all of them at hand. With n rows and d columns, the n x n matrix of
+products between rows says as much as the d x d matrix of products between columns: the smaller one
+is decomposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_penalties
+from reservoir.readouts.eigen import NOISE, Eigenbasis, SingularBasis
+from reservoir.readouts.gram import GramAccumulator
+from reservoir.readouts.selection import least_score
+from reservoir.readouts.sums import BLOCK_ROWS, refuse_overflow
+
+_BLOCK_COLUMNS = 512
+_CONSTANT = 16  # roundings of its largest value, by which a constant column seems to vary
+
+
+class LeaveOneOut(NamedTuple):
+    """A ridge whose penalty was chosen by leave-one-out, and what it says of rows left out.
+
+    Attributes
+    ----------
+    coef : array of shape (n_outputs, n_features)
+        For the columns as they were given. Constant columns have the coefficient zero.
+    intercept : array of shape (n_outputs,)
+    alpha : float or array of shape (n_outputs,)
+        The chosen penalty, on standardised columns; an array with ``per_target=True``.
+    scores : array of shape (n_alphas, n_outputs)
+        Weighted mean of the squared errors of left-out rows, for each penalty.
+    left_out : array of shape (n_samples, n_outputs)
+        What a fit on all other rows says of each row, under the chosen penalty.
+    """
+
+    coef: Array
+    intercept: Array
+    alpha: float | Array
+    scores: Array
+    left_out: Array
+
+
+def leave_one_out_ridge(
+    H: ArrayLike,
+    Y: ArrayLike,
+    alphas: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    *,
+    per_target: bool = False,
+) -> LeaveOneOut:
+    """Fit a ridge on standardised columns, its penalty chosen by exact leave-one-out.
+
+    Minimises ``sum_i w_i ||y_i - C z_i - c||^2 + alpha ||C||^2``, with z the columns of H divided
+    by their (weighted) standard deviations. The prediction for a row from a fit without it,
+    intercept included, has a closed form [1]_: ``y_i - e_i / (1 - p_i)``, where e_i is the
+    residual of the fit on all rows and p_i the row's leverage. One eigendecomposition serves all
+    penalties, of a matrix of min(n_samples, n_features) columns. The standard deviations are those
+    of all rows.
+
+    Parameters
+    ----------
+    H : array of shape (n_samples, n_features)
+        Read block by block and never copied as a whole; float32 stays as it is.
+    Y : array of shape (n_samples, n_outputs), or (n_samples,) for one output
+    alphas : array of shape (n_alphas,), at least 0
+        Penalties that the rounding errors of the decomposition would hide (below some 1e-15 of
+        its largest eigenvalue) are raised to these errors when rows are left out.
+    sample_weight : array of shape (n_samples,), optional
+        At least 0. A weight of 2 counts as the same row twice, and both are then left out together.
+    per_target : bool, default=False
+        Whether each output gets a penalty of its own; else the sum over outputs decides.
+
+    Returns
+    -------
+    LeaveOneOut
+        Equal scores: the larger penalty.
+
+    Raises
+    ------
+    ValueError
+        If shapes disagree, fewer than two rows have a positive weight, a penalty or a weight is
+        negative, a value is NaN or infinite, or squares overflow.
+
+    References
+    ----------
+    .. [1] R. D. Cook and S. Weisberg, "Residuals and Influence in Regression", Chapman and Hall,
+       1982, section 2.2 and appendix A.2; with a penalty G. H. Golub, M. Heath and G. Wahba,
+       "Generalized cross-validation as a method for choosing a good ridge parameter",
+       Technometrics 21, 1979, section 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.readouts import leave_one_out_ridge
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.normal(size=30)
+    >>> H = y[:, None] + 3 * rng.normal(size=(30, 200))
+    >>> ridge = leave_one_out_ridge(H, y, [1.0, 100.0, 10000.0])
+    >>> ridge.alpha, ridge.coef.shape, ridge.left_out.shape
+    (1.0, (1, 200), (30, 1))
+    """
+    H, Y, weights = _read(H, Y, sample_weight)
+    alphas = np.atleast_1d(check_penalties("alphas", alphas))
+    if alphas.ndim != 1 or alphas.size == 0:
+        raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
+    known = weights > 0
+    if known.sum() < 2:
+        raise ValueError(
+            f"Leave-one-out needs two rows of positive weight at least; got {known.sum()}."
+        )
+    every = known.all()
+    rows = StandardRows(H if every else H[known], weights[known])
+    basis_of = _RowBasis if len(rows.H) <= H.shape[1] else _ColumnBasis
+    basis = basis_of(rows, Y[known])
+    errors = basis.left_out_errors(alphas)
+    scores = np.einsum("i,aij,aij->aj", weights[known] / weights.sum(), errors, errors)
+    best = least_score(alphas, scores, per_target)
+    coef = basis.coef(best)
+    intercept = basis.intercept(coef)
+    coef /= rows.scale
+    intercept = intercept - coef @ rows.mean
+    left_out = np.empty_like(Y)
+    left_out[~known] = H[~known] @ coef.T + intercept
+    chosen = errors[np.argmax(np.equal.outer(alphas, best), axis=0), ..., np.arange(Y.shape[1])].T
+    left_out[known] = Y[known] - chosen
+    return LeaveOneOut(coef, intercept, best, scores, left_out)
+
+
+def _read(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+    """Return features, targets and weights whose shapes agree."""
+    H, Y = np.asarray(H), np.asarray(Y, dtype=np.float64)
+    H = H if H.dtype in (np.float32, np.float64) else H.astype(np.float64)
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    if H.ndim != 2 or Y.ndim != 2 or len(H) != len(Y) or H.shape[1] == 0:
+        raise ValueError(
+            "H must have shape (n_samples, n_features) and Y (n_samples, n_outputs); got "
+            f"{H.shape} and {Y.shape}."
+        )
+    weights = np.ones(len(H)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if weights.shape != (len(H),):
+        raise ValueError(f"sample_weight must have shape ({len(H)},); got {weights.shape}.")
+    if not (weights >= 0).all() or not np.isfinite(weights.sum()):
+        raise ValueError("sample_weight must be finite and at least 0 in every row.")
+    with np.errstate(over="ignore", invalid="ignore"):
+        finite = np.isfinite(np.einsum("ij,ij->j", Y, Y))
+    if not finite.all():
+        refuse_overflow("Y", int(np.argmin(finite)))
+    return H, Y, weights
+
+
+class StandardRows:
+    """Rows whose columns have mean 0 and standard deviation 1, made block by block.
+
+    Attributes
+    ----------
+    mean, scale : arrays of shape (n_features,)
+        Weighted means and standard deviations; infinity where a column is constant to rounding.
+    """
+
+    def __init__(self, H: Array, weights: Array) -> None:
+        self.H, self.weights = H, weights
+        self.mean, self.scale = np.empty(H.shape[1]), np.empty(H.shape[1])
+        share = weights / weights.sum()
+        for at in self.column_slices():
+            block = H[:, at].astype(np.float64)
+            largest = np.abs(block).max(axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                mean = share @ block
+                block -= mean
+                rest = share @ block  # what rounding has left of the mean
+                scale = np.sqrt(np.maximum(share @ block**2 - rest**2, 0.0))
+            if not np.isfinite(scale).all():
+                refuse_overflow("H", at.start + int(np.argmin(np.isfinite(scale))))
+            constant = scale <= _CONSTANT * np.finfo(H.dtype).eps * largest
+            self.mean[at] = mean + rest
+            self.scale[at] = np.where(constant, np.inf, scale)
+
+    def column_slices(self) -> Iterator[slice]:
+        """Yield slices of columns."""
+        for start in range(0, self.H.shape[1], _BLOCK_COLUMNS):
+            yield slice(start, min(start + _BLOCK_COLUMNS, self.H.shape[1]))
+
+    def row_slices(self) -> Iterator[slice]:
+        """Yield slices of rows."""
+        for start in range(0, len(self.H), BLOCK_ROWS):
+            yield slice(start, min(start + BLOCK_ROWS, len(self.H)))
+
+    def __getitem__(self, at: tuple[slice, slice]) -> Array:
+        """Return a block of the standardised matrix, in double precision."""
+        block = self.H[at].astype(np.float64)
+        block -= self.mean[at[1]]
+        block /= self.scale[at[1]]
+        return block
+
+
+class _RowBasis(SingularBasis):
+    """Ridge solutions from the products between rows: for no more rows than columns.
+
+    With v the vector of the roots of the weights, the rows are weighted by these and about their
+    mean, so that v is no direction of theirs: their products are decomposed in the space at right
+    angles to it, into left singular vectors U and squared singular values. Residuals and leverages
+    are then sums of terms that do not cancel, however small the penalty.
+    """
+
+    def __init__(self, rows: StandardRows, Y: Array) -> None:
+        n, weights = len(rows.H), rows.weights
+        self.rows, self.root = rows, np.sqrt(weights)
+        v = self.root / linalg.norm(self.root)
+        products = np.zeros((n, n))
+        for at in rows.column_slices():
+            block = rows[:, at] * self.root[:, None]
+            products += block @ block.T
+        # the reflection that maps v to an axis, which is then left out
+        axis = int(np.argmax(v))
+        v[axis] += 1.0
+        beta = 2.0 / (v @ v)
+        half = beta * (products @ v)
+        half -= (0.5 * beta * (v @ half)) * v
+        products -= np.outer(v, half) + np.outer(half, v)
+        others = np.delete(np.arange(n), axis)
+        driver = "evd" if n > 2 else "ev"  # older SciPy asks for too little room
+        values, inside = linalg.eigh(
+            products[np.ix_(others, others)], driver=driver, overwrite_a=True, check_finite=False
+        )
+        self.left = np.zeros((n, n - 1))
+        self.left[others] = inside
+        self.left -= np.outer(beta * v, v[others] @ inside)
+        self.noise = NOISE * max(values[-1], 0.0)
+        self.seen = values > self.noise
+        self.values = np.where(self.seen, values, 0.0)
+        self.mean_h, self.mean_y = np.zeros(rows.H.shape[1]), weights @ Y / weights.sum()
+        self.along = self.left.T @ (self.root[:, None] * (Y - self.mean_y))
+        self.projected = np.sqrt(self.values)[:, None] * self.along
+        self.rest_y2 = self.least_rss = np.zeros(Y.shape[1])
+        self.n_samples, self.n_free = n, n - 1
+
+    def coef(self, alpha: ArrayLike) -> Array:
+        """Return the coefficients under a penalty, or one for each output."""
+        gain = self._gain(alpha)
+        gain = gain if gain.ndim == 2 else gain[:, None]
+        dual = self.root[:, None] * (self.left @ (gain * self.along))
+        coef = np.empty((dual.shape[1], self.rows.H.shape[1]))
+        for at in self.rows.column_slices():
+            coef[:, at] = dual.T @ self.rows[:, at]
+        return coef
+
+    def left_out_errors(self, alphas: Array) -> Array:
+        """Return the error of each row under a fit without it, (n_alphas, n_rows, n_outputs)."""
+        penalties = np.maximum(alphas, self.noise)
+        rest = np.where(self.seen[:, None], penalties * self._gain(penalties), 1.0)
+        share = np.maximum(self.left**2 @ rest, np.finfo(np.float64).tiny)
+        errors = np.stack([self.left @ (one[:, None] * self.along) for one in rest.T])
+        return errors / (share.T * self.root)[:, :, None]
+
+
+class _ColumnBasis(Eigenbasis):
+    """Ridge solutions from the products between columns: for more rows than columns."""
+
+    def __init__(self, rows: StandardRows, Y: Array) -> None:
+        gram = GramAccumulator(rows.H.shape[1], Y.shape[1])
+        for at in rows.row_slices():
+            gram.update(rows[at, :], Y[at], rows.weights[at], overwrite_h=True)
+        matrix, cross = gram._normal_equations(True)
+        super().__init__(
+            matrix,
+            cross,
+            gram.sum_y2,
+            mean_h=gram.mean_h,
+            mean_y=gram.mean_y,
+            n_samples=gram.n_samples,
+            n_free=gram.n_samples - 1,
+        )
+        self.rows, self.Y = rows, Y
+
+    def left_out_errors(self, alphas: Array) -> Array:
+        """Return the error of each row under a fit without it, (n_alphas, n_rows, n_outputs)."""
+        penalties = np.maximum(alphas, self.noise)
+        gain = self._gain(penalties)
+        share = self.rows.weights / self.rows.weights.sum()
+        # in exact arithmetic no row keeps less than this to itself
+        least = np.outer(1 - share, penalties / np.maximum(penalties + self.values[-1], 1e-300))
+        errors = np.empty((len(alphas), *self.Y.shape))
+        for at in self.rows.row_slices():
+            along = (self.rows[at, :] - self.mean_h) @ self.vectors
+            leverage = share[at, None] + self.rows.weights[at, None] * (along**2 @ gain)
+            kept = np.maximum(1 - leverage, least[at])
+            for k, one in enumerate(gain.T):
+                fitted = self.mean_y + along @ (one[:, None] * self.projected)
+                errors[k, at] = (self.Y[at] - fitted) / kept[:, k, None]
+        return errors

@@ -1,0 +1,88 @@
+"""Probabilities from the scores of classes: their softmax at one temperature."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import optimize
+from scipy.special import softmax
+
+from reservoir._typing import Array
+
+# Bounds of 1 / temperature where scores are about 1: at the lower one all classes are equally
+# probable to three digits, at the upper one every difference is certainty.
+_LEAST, _MOST = 1e-3, 1e3
+
+
+def probabilities(scores: Array, temperature: float) -> Array:
+    """Return the probabilities of the classes, (n_rows, n_classes).
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
+        A single column is the score of the second class, and minus that of the first.
+    temperature : float
+        Scores are divided by it.
+    """
+    return softmax(_by_class(scores) / temperature, axis=1)
+
+
+def fitted_temperature(scores: Array, columns: Array, weights: Array | None = None) -> float:
+    """Return the temperature under which labels are most probable, given scores of held-out rows.
+
+    One number cannot overfit, and leaves the order of the classes as it is (Guo, Pleiss, Sun and
+    Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2). Where the
+    scores tell the classes apart without error, likelihood alone would make it zero; so each label
+    counts as certain to 1 - 1 / (n + 2) only, n the number of rows, and the rest is spread over
+    all classes (after Platt, "Probabilistic outputs for support vector machines", 1999, eq. 2.2).
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows, n_classes), or (n_rows, 1) for two classes
+    columns : array of the same shape
+        Labels as columns, the largest where the label is; a single one is positive for the second
+        class.
+    weights : array of shape (n_rows,), optional
+        Their scale is of no account.
+
+    Returns
+    -------
+    float
+        1.0 if there are no rows, or no scores that differ.
+    """
+    scores, right = _by_class(scores), np.argmax(_by_class(columns), axis=1)
+    weights = np.ones(len(scores)) if weights is None else weights
+    kept = weights > 0
+    scores, right, weights = scores[kept].astype(float), right[kept], weights[kept]
+    if len(scores) == 0:
+        return 1.0
+    scores = scores - scores.mean(axis=1, keepdims=True)
+    spread = float(np.abs(scores).max())
+    if spread == 0.0:
+        return 1.0
+    scores = scores / spread  # first by the largest: squares must not overflow
+    size = float(np.sqrt(np.mean(scores**2)))
+    scores, spread = scores / size, spread * size
+    weights = weights / weights.max()
+    n = weights.sum() ** 2 / (weights @ weights)  # rows of equal weight that would say as much
+    below = scores - scores.max(axis=1, keepdims=True)
+    # the mean over the classes is 0
+    target = (1 - 1 / (n + 2)) * scores[np.arange(len(scores)), right]
+
+    def slope(log_sharpness: float) -> float:
+        p = np.exp(np.exp(log_sharpness) * below)
+        return float(weights @ (np.einsum("ij,ij->i", p, scores) / p.sum(axis=1) - target))
+
+    # likelihood is concave in 1 / temperature: it has one maximum, perhaps at a bound
+    low, high = np.log(_LEAST), np.log(_MOST)
+    if slope(low) >= 0:
+        best = low
+    elif slope(high) <= 0:
+        best = high
+    else:
+        best = optimize.brentq(slope, low, high, xtol=1e-7)
+    return spread / float(np.exp(best))
+
+
+def _by_class(columns: Array) -> Array:
+    """Return a column for each class, of two as well."""
+    return np.hstack([-columns, columns]) if columns.shape[1] == 1 else columns
