@@ -91,12 +91,12 @@ class ReadoutOfSequences(FeatureParameters):
     """What is learned from the features of sequences."""
 
     input_scaling: Any = parameter(
-        (0.3, 1.0),
+        (0.2, 0.6),
         "float or array of shape (n_candidates,)",
-        """Input weights are U(-1, 1) times this, divided by the square root of the number of
-        inputs. From several candidates, one is chosen by the leave-one-out error of the ridge on
-        the sequences of fit: small ones let units add inputs up, large ones make them decide. Each
-        candidate takes another run over all sequences.""",
+        """Standard deviation of the drive of each unit, as in `ReservoirFeatures`. From several
+        candidates, one is chosen by the leave-one-out error of the ridge on the sequences of fit:
+        small ones let units add inputs up, large ones make them decide. Each candidate takes
+        another run over all sequences.""",
         _check_scales,
     )
     alpha: Any = parameter(
