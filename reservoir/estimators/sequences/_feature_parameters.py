@@ -73,12 +73,11 @@ class FeatureParameters(ReservoirParameters):
     input_scaling: Any = changed(
         ReservoirParameters,
         "input_scaling",
-        default=0.2,
+        default=0.3,
         kind="float or array of shape (n_channels,)",
-        text="""Standard deviation of the drive of each unit, over a sample of the series in fit,
-        for few channels and many alike: input weights are drawn, divided by the deviation that they
-        lead to, and multiplied by this, per channel. Input weights that are given as an array stay
-        as they are.""",
+        text="""Input weights are U(-1, 1) times this, per channel, divided by the square root of
+        the number of inputs that a unit reads: its drive has the same size for few channels and
+        many.""",
     )
     bias: Any = parameter(
         "uniform",
@@ -95,7 +94,7 @@ class FeatureParameters(ReservoirParameters):
         lambda name, value: None if value is None else one_of("standard")(name, value),
     )
     differences: Any = parameter(
-        (1, 2, 4, 8, 16, 32, 64),
+        (1, 3, 9, 27),
         "bool, or tuple of int, steps",
         """Lags over which differences of the channels, ``x[t] - x[t - lag]``, are inputs too (until
         step `lag` those from the first value), each divided by its root mean square in fit. True

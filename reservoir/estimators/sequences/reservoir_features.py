@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +25,6 @@ from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
 from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chosen_lags
-from reservoir.estimators.sequences._unit_drive import unit_drive
 
 __all__ = ["ReservoirFeatures"]
 
@@ -200,10 +198,9 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         self.mean_, self.scale_ = self._inputs.mean, self._inputs.scale
         generator = as_generator(self.random_state)
         of_weights, of_sample = generator.spawn(2)
-        sample = self._sample(arrays, of_sample)
-        self.reservoir_ = self._build(sample, of_weights)
+        self.reservoir_ = self._build(of_weights)
         self._n_trained = sum(sequences.lengths)
-        self._poolings = self._pools(sample, of_sample)
+        self._poolings = self._pools(self._sample(arrays, of_sample), of_sample)
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
@@ -272,30 +269,22 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             sample.append(self._inputs(arrays[i][begin : begin + _SAMPLE_STEPS], dtype))
         return sample
 
-    def _build(self, sample: Sequence[Array], generator: np.random.Generator) -> Reservoir:
+    def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
         inputs = self._inputs
         factors = check_scaling("input_scaling", self.input_scaling, self.n_channels_, "channel")
+        kinds = [inputs.columns_of(kind) for kind in range(inputs.n_kinds)]
         recipe = Recipe.from_attributes(
             self,
-            input_scaling=1.0,
+            input_scaling=np.tile(factors / np.sqrt(len(kinds[0])), inputs.n_parts),
             drive_bounds=None,
             feedback_scaling=1.0,
             dtype=read_dtype(self.dtype),
         )
-        reservoir = recipe.build_groups(
-            self.n_units,
-            inputs.n_inputs,
-            generator,
-            repeatable=isinstance(self.random_state, Integral),
-            kinds=[inputs.columns_of(kind) for kind in range(inputs.n_kinds)],
+        repeatable = isinstance(self.random_state, Integral)
+        return recipe.build_groups(
+            self.n_units, inputs.n_inputs, generator, repeatable=repeatable, kinds=kinds
         )
-        if isinstance(self.input_weights, (np.ndarray, list, tuple)) or issparse(
-            self.input_weights
-        ):
-            return reservoir
-        W_in = unit_drive(reservoir.W_in, sample) * np.tile(factors, inputs.n_parts)
-        return replace(reservoir, W_in=W_in)
 
     def _pools(self, sample: Sequence[Array], generator: np.random.Generator) -> list[Pooling]:
         """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
