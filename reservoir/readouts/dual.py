@@ -54,6 +54,7 @@ def leave_one_out_ridge(
     sample_weight: ArrayLike | None = None,
     *,
     per_target: bool = False,
+    column_weights: ArrayLike | None = None,
 ) -> LeaveOneOut:
     """Fit a ridge on standardised columns, its penalty chosen by exact leave-one-out.
 
@@ -76,6 +77,9 @@ def leave_one_out_ridge(
         At least 0. A weight of 2 counts as the same row twice, and both are then left out together.
     per_target : bool, default=False
         Whether each output gets a penalty of its own; else the sum over outputs decides.
+    column_weights : array of shape (n_features,), optional
+        Factors, at least 0, of the standardised columns: those of large ones are penalised less.
+        They are taken as known. If they were made from Y, left-out predictions have seen it.
 
     Returns
     -------
@@ -117,7 +121,9 @@ def leave_one_out_ridge(
         )
     every = known.all()
     rows = StandardRows(H if every else H[known], weights[known])
-    basis_of = _RowBasis if len(rows.H) <= H.shape[1] else _ColumnBasis
+    if column_weights is not None:
+        rows.weigh_columns(column_weights)
+    basis_of = RowBasis if len(rows.H) <= H.shape[1] else ColumnBasis
     basis = basis_of(rows, Y[known])
     errors = basis.left_out_errors(alphas)
     scores = np.einsum("i,aij,aij->aj", weights[known] / weights.sum(), errors, errors)
@@ -182,6 +188,16 @@ class StandardRows:
             self.mean[at] = mean + rest
             self.scale[at] = np.where(constant, np.inf, scale)
 
+    def weigh_columns(self, factors: ArrayLike) -> None:
+        """Multiply the standardised columns by factors; those of factor 0 are left out."""
+        factors = np.asarray(factors, dtype=float)
+        if factors.shape != self.scale.shape or not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(
+                f"column_weights must have shape {self.scale.shape} and be finite and at least 0."
+            )
+        with np.errstate(divide="ignore"):
+            self.scale /= factors
+
     def column_slices(self) -> Iterator[slice]:
         """Yield slices of columns."""
         for start in range(0, self.H.shape[1], _BLOCK_COLUMNS):
@@ -200,7 +216,7 @@ class StandardRows:
         return block
 
 
-class _RowBasis(SingularBasis):
+class RowBasis(SingularBasis):
     """Ridge solutions from the products between rows: for no more rows than columns.
 
     With v the vector of the roots of the weights, the rows are weighted by these and about their
@@ -260,7 +276,7 @@ class _RowBasis(SingularBasis):
         return errors / (share.T * self.root)[:, :, None]
 
 
-class _ColumnBasis(Eigenbasis):
+class ColumnBasis(Eigenbasis):
     """Ridge solutions from the products between columns: for more rows than columns."""
 
     def __init__(self, rows: StandardRows, Y: Array) -> None:
