@@ -17,6 +17,7 @@ from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_bank import bank_for, design_of, diagnose, scores_of
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import NetworkTrial, accumulate, states_at
+from reservoir.loops.radial_plan import RadialPlan
 
 pytestmark = pytest.mark.one_engine
 
@@ -37,7 +38,7 @@ def series(n_exog=0, lengths=(260, 150, 9)):
 
 def naive_features(plan, data, i, seed):
     """Return what a readout sees of a trajectory, with rows of the past written out."""
-    source = plan.build(data.n_inputs, seed)
+    source = plan.build(data, seed)
     inner = source.source if isinstance(source, LaggedSource) else source
     rows = np.hstack([data.levels[i][:-1], data.exog[i][1:]])
     lagged = np.hstack([rows[np.maximum(np.arange(len(rows)) - k * plan.skip, 0)]
@@ -192,8 +193,84 @@ def test_no_step_across_the_boundary_of_two_trajectories_is_learned():
     plan = PLANS["plain"]
     data = series(lengths=(200, 150))
     design = design_of(data, [plan], leave_out=False)
-    (sums,) = accumulate(plan.build(2, 0), data, design, all_digits=False)
+    (sums,) = accumulate(plan.build(data, 0), data, design, all_digits=False)
     assert sums.n_samples == sum(n - 1 - design.washout for n in (200, 150))
+
+
+# --- radial units --------------------------------------------------------------------------------
+
+RADIAL = RadialPlan(10**6, 0.7, 3.0, n_lags=4, skip=2)
+
+
+def naive_kernel(plan, one, other, n_columns):
+    """Return the Gaussian kernel of lagged rows, whose weights fall with their age."""
+    weights = np.repeat(np.exp(-np.arange(plan.n_lags) * plan.skip / plan.memory), n_columns)
+    squares = (weights * (one[:, None] - other) ** 2).sum(axis=2) / weights.sum()
+    return np.exp(-squares / (2 * plan.width**2))
+
+
+def test_radial_units_answer_by_the_distance_of_lagged_rows():
+    data = series(n_exog=1, lengths=(60, 40))
+    source = RADIAL.build(data, 0)
+    lagged = [
+        np.hstack([rows[np.maximum(np.arange(len(rows)) - k, 0)] for k in (0, 2, 4, 6)])
+        for rows in data.inputs
+    ]
+    # one around each row that has its past behind it
+    everywhere = np.vstack([rows[6:] for rows in lagged])
+    units = source.source
+    assert source.width == len(everywhere) == 53 + 33
+    np.testing.assert_allclose(units.centres / units.scaling, everywhere, rtol=1e-12)
+    expected = naive_kernel(RADIAL, lagged[1], everywhere, 3)
+    state = source.fresh_state(data.inputs[1][0])
+    ((_, found, end),) = source.iter_features(data.inputs[1], state)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+    states = state[None]
+    for row, wanted in zip(data.inputs[1], expected, strict=True):
+        features, states = source.advance(states, row[None])
+        np.testing.assert_allclose(features[0], wanted, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(states[0], end)
+
+
+@pytest.mark.parametrize("n_exog", [0, 1])
+def test_radial_units_are_fitted_by_kernel_ridge_regression(n_exog):
+    data = series(n_exog, lengths=(80, 50))
+    plan = replace(RADIAL, width=0.4)
+    design = design_of(data, [plan], leave_out=True)
+    trial = NetworkTrial(plan, 0, data, design, ALPHAS, leave_out=True)
+    rows = [np.hstack([u[np.maximum(np.arange(len(u)) - k, 0)] for k in (0, 2, 4, 6)])
+            for u in data.inputs]  # fmt: skip
+    for k in range(-1, 4):
+        fitted = rows_of([block for j, block in enumerate(design.blocks) if j != k])
+        seen = np.array([rows[i][t] for i, t in fitted])
+        targets = np.array([data.increments[i][t] for i, t in fitted])
+        kernel = naive_kernel(plan, seen, seen, data.n_inputs)
+        others = naive_kernel(plan, rows[0], seen, data.n_inputs)
+        ((_, features, _),) = trial.source.iter_features(
+            data.inputs[0], trial.source.fresh_state(data.inputs[0][0])
+        )
+        ones = np.ones((len(seen), 1))
+        for a, alpha in enumerate(ALPHAS):
+            # the dual problem, with an intercept that is not penalised
+            penalised = kernel + alpha * len(seen) * np.eye(len(seen))
+            system = np.block([[penalised, ones], [ones.T, np.zeros((1, 1))]])
+            dual = np.linalg.solve(system, np.vstack([targets, np.zeros((1, 2))]))
+            expected = others @ dual[:-1] + dual[-1]
+            found = features @ trial.fits[k + 1][0][a].T + trial.fits[k + 1][1][a]
+            # units that the others tell are left out; rows outside the blocks are units as well
+            np.testing.assert_allclose(found, expected, rtol=0, atol=1e-3 * np.abs(targets).max())
+
+
+def test_radial_units_stand_apart_and_are_no_more_than_asked_for():
+    rows = np.sin(0.1 * np.arange(900))[:, None]
+    data = Trajectories([rows], [np.zeros((900, 0))])
+    plan = RadialPlan(500, 0.7, 4.0, n_lags=5)
+    centres = plan.build(data, 0).source.centres
+    assert len(centres) < 40  # a period of 63 rows, again and again
+    few = replace(plan, n_units=7).build(data, 0).source.centres
+    assert len(few) == 7
+    every = RadialPlan(500, 0.7, 4.0, n_lags=5).build(data, 1).source.centres
+    np.testing.assert_array_equal(every, centres)
 
 
 # --- loops ---------------------------------------------------------------------------------------
@@ -237,7 +314,7 @@ def test_scores_equal_loops_run_one_by_one(n_exog):
 
 def test_states_at_places_are_those_of_whole_runs():
     data = series(lengths=(600, 90))
-    source = PLANS["plain"].build(2, 0)
+    source = PLANS["plain"].build(data, 0)
     states = [run(source.reservoir, rows, engine="numpy") for rows in data.inputs]
     places = [(0, 0), (0, 5), (0, 599), (1, 1), (1, 89)]
     found = states_at(source, data, places)
@@ -326,6 +403,24 @@ def test_a_committee_has_the_size_that_was_asked_for():
     assert len(set(weights)) == 5
 
 
+def test_hidden_variables_call_for_radial_units_unless_the_past_tells_all():
+    flow = standardised(lorenz(300, dt=0.1, random_state=0)[:, 0])
+    chosen = search(flow, n_members=5).run()
+    assert isinstance(chosen.plan, RadialPlan)
+    assert len(chosen.members) == 5
+    # pairs of network and penalty, each of them once, by loops in rows left out alone
+    readouts = {(member.source.width, member.coef.tobytes()) for member in chosen.members}
+    assert len(readouts) == 5
+    assert np.isnan(chosen.results["score"]).all()
+    assert chosen.score == chosen.results["score_left_out"].max()
+    assert sorted(chosen.results["rank"]) == list(range(1, len(chosen.results["rank"]) + 1))
+    past = max((plan.n_lags - 1) * plan.skip for plan in bank_for(flow, chosen.diagnosis).plans)
+    assert past < 30  # a tenth of the rows
+    # two rows tell the next one to all digits: reservoirs go further
+    chosen = search(standardised(henon(200, random_state=0)[:, 0])).run()
+    assert isinstance(chosen.plan, NetworkPlan)
+
+
 @pytest.mark.parametrize("n_rows", [2500, 3500])
 def test_own_networks_keep_their_size_on_long_series(n_rows):
     data = standardised(henon(n_rows, random_state=0))
@@ -343,7 +438,7 @@ def test_memory_does_not_grow_with_the_length():
         design = design_of(data, [plan], leave_out=True)
         data.inputs, data.increments  # noqa: B018 (they are of the size of the data)
         tracemalloc.start()
-        accumulate(plan.build(1, 0), data, design, all_digits=True)
+        accumulate(plan.build(data, 0), data, design, all_digits=True)
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     # states alone would take 41 numbers for each further row, and features 82

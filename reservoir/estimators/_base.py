@@ -16,6 +16,7 @@ from reservoir._validation import (
     check_count,
     container_of,
     index_of,
+    read_last_weights,
     read_series,
     refuse_one_row,
     resolve_washout,
@@ -180,7 +181,10 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
         self._check_fitted()
         predict, score = self.predict, self._targets.score  # type: ignore[attr-defined]
         if self._targets.per_sequence:
-            return score(y, predict(X), sample_weight)
+            sequences = self._read(X, reset=False)
+            truth = self._targets.truth(self, y, sequences)
+            weights = read_last_weights(sample_weight, sequences)
+            return score(truth, predict(X), None if weights is None else np.concatenate(weights))
         predicted = predict(X, initial_state=self._starts_of_score(X, y))
         y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
         return score(y, predicted, sample_weight)

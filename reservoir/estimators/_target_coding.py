@@ -59,6 +59,10 @@ class TargetCoding(ABC):
     def decode(self, columns: Array) -> Array:
         """Return outputs, (n_rows, n_outputs), as what y holds."""
 
+    def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
+        """Return y as predictions are scored on it, one entry per sequence: unseen labels too."""
+        return np.asarray(y)
+
     def for_readout(self, columns: Array) -> Array:
         """Return columns as a scikit-learn estimator is fitted on them."""
         return self.decode(columns)
@@ -107,6 +111,10 @@ class Numbers(TargetCoding):
         if first:
             self.one_dimensional = ndim == 1
         return targets
+
+    def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
+        """Return y, (n_sequences, n_outputs)."""
+        return np.stack(read_last_targets(estimator, y, sequences)[0])
 
     def decode(self, columns: Array) -> Array:
         """Return outputs without their column axis, if y came without."""
@@ -199,6 +207,10 @@ class Labels(TargetCoding):
         if self.single and len(self.classes) == 2:
             return np.where(index == 1, 1.0, self.low)[:, None]
         return np.where(index[:, None] == np.arange(len(self.classes)), 1.0, self.low)
+
+    def truth(self, estimator: Any, y: Any, sequences: Sequences) -> Array:
+        """Return y, (n_sequences,)."""
+        return np.concatenate(read_last_labels(estimator, y, sequences))
 
     def decode(self, columns: Array) -> Array:
         """Return the label of the largest column; of a single one, by its sign."""

@@ -16,17 +16,19 @@ from reservoir.loops.network_bank import (
     Bank,
     Diagnosis,
     bank_for,
+    bank_of,
     design_of,
     diagnose,
     grown,
     scores_of,
 )
 from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import Clip, Member, NetworkTrial
+from reservoir.loops.network_trial import Clip, Member, NetworkTrial, Plan
 from reservoir.loops.path_loops import log_errors
+from reservoir.loops.radial_plan import RadialPlan
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
-Key = tuple[NetworkPlan, int]
+Key = tuple[Plan, int]
 _STRETCH = 2000  # rows that a bank is tried on
 _JUDGED_TWICE = 4  # networks that are fitted without each block, too
 
@@ -36,15 +38,15 @@ class Tried(NamedTuple):
 
     Attributes
     ----------
-    member : Member
-        With the readout under the best penalty.
+    members : list of Member
+        The network with the readout under each penalty.
     recycled : array of shape (n_alphas,)
-        Scores of loops within the rows that were fitted.
+        Scores of loops within the rows that were fitted; NaN where these were not run.
     left_out : array of shape (n_alphas,)
         Scores of loops in blocks that the fit has not seen; NaN where these were not run.
     """
 
-    member: Member
+    members: list[Member]
     recycled: Array
     left_out: Array
 
@@ -53,6 +55,10 @@ class Tried(NamedTuple):
         """What penalties are chosen by."""
         return _scores(self.recycled, self.left_out)
 
+    def pick(self, number: int | None) -> Member:
+        """Return the member under a penalty; under the best one if there is no number."""
+        return self.members[int(np.argmax(self.scores)) if number is None else number]
+
 
 class Choice(NamedTuple):
     """Networks that were chosen, and what was tried.
@@ -60,7 +66,7 @@ class Choice(NamedTuple):
     Attributes
     ----------
     members : list of Member
-    plan : NetworkPlan
+    plan : NetworkPlan or RadialPlan
         Of the best network.
     score : float
         Its score.
@@ -74,7 +80,7 @@ class Choice(NamedTuple):
     """
 
     members: list[Member]
-    plan: NetworkPlan
+    plan: Plan
     score: float
     score_of_mean: float
     results: dict[str, Any]
@@ -124,34 +130,33 @@ class Search:
         # the bank is tried on a stretch of a long series
         self.stretch = data.last_rows(_STRETCH) if data.n_rows > _STRETCH else data
         self.diagnosis = diagnose(self.stretch, seed)
-        bank = bank_for(self.stretch, self.diagnosis)
-        self.may_grow = plans is None
-        self.bank = bank if plans is None else replace(bank, plans=tuple(plans))
+        if plans is None:
+            self.bank = bank_for(self.stretch, self.diagnosis)
+        else:
+            self.bank = bank_of(plans, self.stretch, self.diagnosis)
 
     def run(self) -> Choice:
         """Try the bank; return the committee that came of it."""
         keys = [(plan, self.seed) for plan in self.bank.plans]
-        alone = replace(self.bank, leave_out=False)
-        tried = dict(zip(keys, self._try(keys, self.stretch, alone, "trying"), strict=True))
+        sifted = self.bank.leave_out and self.bank.recycle
+        first = replace(self.bank, leave_out=False) if sifted else self.bank
+        tried = dict(zip(keys, self._try(keys, self.stretch, first, "trying"), strict=True))
         best = sorted(keys, key=lambda key: -tried[key].scores.max())
         # loops in blocks that were left out cost more: of the best ones only
-        if self.bank.leave_out:
+        if sifted:
             best = best[:_JUDGED_TWICE]
             again = self._try(best, self.stretch, self.bank, "trying on rows left out")
             tried |= zip(best, again, strict=True)
             best = sorted(best, key=lambda key: -tried[key].scores.max())
         table = self._table([tried[key] for key in keys])
-        # the committee: the best network under several seeds, fitted on everything
-        bank, plan = self.bank, best[0][0]
-        if self.may_grow:
-            bank, plan = grown(bank, plan, self.data)
-        chosen = [(plan, self.seed + k) for k in range(self.n_members)]
+        # the committee, fitted on everything
+        bank, chosen, numbers = self._committee(best, tried)
         known = tried if self.stretch is self.data and bank is self.bank else {}
-        wanted = [key for key in chosen if key not in known]
+        wanted = [key for key in dict.fromkeys(chosen) if key not in known]
         fitted = self._try(wanted, self.data, bank, "fitting") if wanted else []
         known = known | dict(zip(wanted, fitted, strict=True))
         return Choice(
-            [known[key].member for key in chosen],
+            [known[key].pick(number) for key, number in zip(chosen, numbers, strict=True)],
             chosen[0][0],
             float(known[chosen[0]].scores.max()),
             self._score_of_mean(bank),
@@ -159,6 +164,23 @@ class Search:
             self.diagnosis,
             self._design(self.data, bank).washout,
         )
+
+    def _committee(
+        self, best: list[Key], tried: dict[Key, Tried]
+    ) -> tuple[Bank, list[Key], list[int | None]]:
+        """Return how members are judged, their networks, and the numbers of their penalties.
+
+        The best network under several seeds, each with the penalty that suits it; radial units,
+        which no seed changes, under the best pairs of network and penalty.
+        """
+        if isinstance(best[0][0], RadialPlan):
+            pairs = [(key, a) for key in best for a in range(len(self.bank.alphas))]
+            pairs.sort(key=lambda pair: -tried[pair[0]].scores[pair[1]])
+            first = pairs[: self.n_members]
+            return self.bank, [key for key, _ in first], [number for _, number in first]
+        bank, plan = grown(self.bank, best[0][0], self.data)
+        seeds = range(self.seed, self.seed + self.n_members)
+        return bank, [(plan, seed) for seed in seeds], [None] * self.n_members
 
     def _score_of_mean(self, bank: Bank) -> float:
         """Return what a forecast of zeros, the mean of standardised rows, scores."""
@@ -187,7 +209,7 @@ class Search:
         plans, n_alphas = self.bank.plans, len(self.bank.alphas)
         table: dict[str, Any] = {
             each.name: np.repeat([getattr(plan, each.name) for plan in plans], n_alphas)
-            for each in fields(NetworkPlan)
+            for each in fields(plans[0])
         }
         table["alpha"] = np.tile(self.bank.alphas, len(plans))
         table["score"] = np.concatenate([one.recycled for one in tried])
@@ -202,7 +224,7 @@ class Search:
 
 
 def _try_one(
-    plan: NetworkPlan,
+    plan: Plan,
     seed: int,
     data: Trajectories,
     design: LoopDesign,
@@ -214,11 +236,9 @@ def _try_one(
     with threadpool_limits(1):
         trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
         recycled, left_out = scores_of(trial, bank, clip)
-    if left_out is None:
-        left_out = np.full(len(alphas), np.nan)
-    best = int(np.argmax(_scores(recycled, left_out)))
-    return Tried(trial.member(best), recycled, left_out)
+    return Tried([trial.member(a) for a in range(len(alphas))], recycled, left_out)
 
 
 def _scores(recycled: Array, left_out: Array) -> Array:
-    return np.where(np.isnan(left_out), recycled, (recycled + left_out) / 2)
+    """Return the mean of the two, or the one that there is."""
+    return np.nanmean([recycled, left_out], axis=0)

@@ -17,15 +17,18 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_plan import NetworkPlan
-from reservoir.loops.network_trial import Clip, NetworkTrial
+from reservoir.loops.network_trial import Clip, NetworkTrial, Plan
+from reservoir.loops.radial_plan import RadialPlan
 
 _UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500
 _SHARE = 0.3  # units per row, at most
+_PART_SEEN = 10  # part of the rows that radial units see at once, at most: one of so many
 _MEDIUM = 1500  # rows from which loops and the washout are longer
 _LONG = 3000  # rows from which the winner of a bank grows
 _FEWEST_LEARNED = 20  # rows behind the washout that are needed in any case
 _N_STARTS, _N_BLOCKS, _STARTS_PER_BLOCK = 8, 4, 6
 _HIDDEN = 2.5  # times the error of a network with memory: what rows by themselves do not tell
+_EXACT = 1e-4  # error of a step, likewise, up to which some rows of the past tell the next one
 _NOISY = 5e-3  # error of a step, in standard deviations, from which loops are judged as noisy
 
 # Networks: spectral radius, input scaling, bias and, if there is a leak, its rate.
@@ -57,9 +60,18 @@ _MEMORY = (
     (0.8, 0.8, 1.0),
     (0.4, 0.8, 1.0),
 )
+# Radial units: width, memory in steps, lags and the steps between them.
+_RADIAL = (
+    (0.5, 6.0, 24, 1),
+    (0.7, 16.0, 32, 1),
+    (0.7, np.inf, 8, 2),
+    (1.4, 2.0, 12, 1),
+    (0.7, np.inf, 2, 1),
+)
 _CLEAN_PENALTIES = (1e-3, 1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25)
 _LONG_PENALTIES = (1e-6, 1e-9, 1e-12, 1e-16, 1e-20, 1e-25, 1e-30)
 _NOISE_PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-10)
+_RADIAL_PENALTIES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 2e-11)
 _HIDDEN_PENALTIES = (1e-1, 1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-15, 1e-18)
 _PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 
@@ -86,21 +98,25 @@ class Bank:
 
     Attributes
     ----------
-    plans : tuple of NetworkPlan
+    plans : tuple of NetworkPlan, or of RadialPlan
     alphas : tuple of float
         Penalties per row.
     least_error : float
         In standard deviations; smaller errors of a loop say no more.
     leave_out : bool
-        Whether loops in blocks that the fit has not seen count as well.
+        Whether loops in blocks that the fit has not seen count.
+    recycle : bool
+        Whether loops within the rows that were fitted count. They say nothing of networks that
+        can follow whatever they were fitted on.
     grows : bool
         Whether the best network gets more units where there are rows for them.
     """
 
-    plans: tuple[NetworkPlan, ...]
+    plans: tuple[Plan, ...]
     alphas: tuple[float, ...]
     least_error: float
     leave_out: bool
+    recycle: bool = True
     grows: bool = False
 
 
@@ -126,6 +142,9 @@ def diagnose(data: Trajectories, seed: int) -> Diagnosis:
 def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
     """Return the bank for such data."""
     n_units = most_units(data.n_rows)
+    if diagnosis.observed == "some" and diagnosis.noise > _EXACT:
+        radial = radial_plans(max(map(len, data.levels)))
+        return Bank(radial, _RADIAL_PENALTIES, 1e-2, leave_out=True, recycle=False)
     if diagnosis.observed == "some":
         plans = plans_of(_MEMORY, n_units, "square")
         plans += plans_of(((0.8, 0.3, 1.0),), min(_FEW_UNITS, n_units), "square")
@@ -141,9 +160,16 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
     return Bank(plans, _CLEAN_PENALTIES, 1e-14, leave_out=False, grows=True)
 
 
-def grown(bank: Bank, plan: NetworkPlan, data: Trajectories) -> tuple[Bank, NetworkPlan]:
+def bank_of(plans: Sequence[NetworkPlan], data: Trajectories, diagnosis: Diagnosis) -> Bank:
+    """Return a bank of a user's own networks, which keep their size."""
+    if diagnosis.observed == "some":
+        return Bank(tuple(plans), _HIDDEN_PENALTIES, 1e-2, leave_out=False)
+    return replace(bank_for(data, diagnosis), plans=tuple(plans), grows=False)
+
+
+def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
     """Return the winner of a bank as large as the data can bear, and how it is judged."""
-    if not bank.grows or data.n_rows < _LONG:
+    if isinstance(plan, RadialPlan) or not bank.grows or data.n_rows < _LONG:
         return bank, plan
     plan = replace(plan, n_units=_MANY_UNITS, augment=None)
     return replace(bank, alphas=_LONG_PENALTIES), plan
@@ -160,6 +186,15 @@ def plans_of(
     return tuple(plans)
 
 
+def radial_plans(n_rows: int) -> tuple[RadialPlan, ...]:
+    """Return plans for radial units and series of so many rows in a row."""
+    most = max(2, n_rows // _PART_SEEN)
+    return tuple(
+        RadialPlan(_MANY_UNITS, width, memory, max(2, min(n_lags, most // skip)), skip)
+        for width, memory, n_lags, skip in _RADIAL
+    )
+
+
 def most_units(n_rows: int) -> int:
     """Return how many units so many rows can tell apart."""
     return max(10, min(_UNITS, int(_SHARE * n_rows)))
@@ -167,7 +202,7 @@ def most_units(n_rows: int) -> int:
 
 def design_of(
     data: Trajectories,
-    plans: Sequence[NetworkPlan],
+    plans: Sequence[Plan],
     *,
     leave_out: bool,
     n_steps: int | None = None,
@@ -207,14 +242,17 @@ def _refuse_long_past(past: int, n_steps: int, longest: int) -> None:
         )
 
 
-def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> tuple[Array, Array | None]:
+def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> tuple[Array, Array]:
     """Return minus the mean log error of loops under each penalty: greater is better.
 
-    The first is of loops within the rows that were fitted, the second of loops in blocks left out.
+    The first is of loops within the rows that were fitted, the second of loops in blocks left out;
+    NaN where the bank does not ask for them.
     """
     low = np.log10(bank.least_error)
-    recycled = -np.maximum(trial.recycled_errors(clip), low).mean(axis=(0, 2))
-    if not bank.leave_out:
-        return recycled, None
-    blocks = [np.maximum(block, low).mean(axis=(0, 2)) for block in trial.left_out_errors(clip)]
-    return recycled, -np.mean(blocks, axis=0)
+    recycled, left_out = np.full((2, len(bank.alphas)), np.nan)
+    if bank.recycle:
+        recycled = -np.maximum(trial.recycled_errors(clip), low).mean(axis=(0, 2))
+    if bank.leave_out:
+        blocks = [np.maximum(block, low).mean(axis=(0, 2)) for block in trial.left_out_errors(clip)]
+        left_out = -np.mean(blocks, axis=0)
+    return recycled, left_out

@@ -10,6 +10,7 @@ from reservoir._saving import saved
 from reservoir.building import build_reservoir
 from reservoir.dynamics.features import DrivenReservoir, FeatureSource
 from reservoir.dynamics.lagged import LaggedSource
+from reservoir.loops.loop_design import Trajectories
 
 _IN_DEGREE = 10
 _FEW_INPUTS = 3  # beyond so many, each input enters with less, so that their sum stays as it is
@@ -44,8 +45,9 @@ class NetworkPlan:
     n_lags: int = 1
     skip: int = 1
 
-    def build(self, n_inputs: int, seed: int) -> FeatureSource:
-        """Return the source of features for rows of so many columns."""
+    def build(self, data: Trajectories, seed: int) -> FeatureSource:
+        """Return the source of features for such data."""
+        n_inputs = data.n_inputs
         n_seen = n_inputs * self.n_lags
         crowd = np.sqrt(max(n_inputs / _FEW_INPUTS, 1.0) * self.n_lags)
         reservoir = build_reservoir(

@@ -11,12 +11,16 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.lagged import LaggedSource
+from reservoir.dynamics.radial_units import RadialUnits
 from reservoir.loops.loop_design import LoopDesign, Place, Trajectories
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.path_loops import log_errors, run_path_loops
+from reservoir.loops.radial_plan import RadialPlan
 from reservoir.readouts import GramAccumulator, QRAccumulator
 from reservoir.readouts.sums import RowSums
 
+Plan = NetworkPlan | RadialPlan
 Clip = tuple[Array, Array]
 _ROUNDING = 1e-15  # smaller errors of standardised rows are none
 _HELD_BY_GRAM = 1e-11  # per row: the least penalty that a Gram matrix has digits for
@@ -44,7 +48,7 @@ class NetworkTrial:
 
     Parameters
     ----------
-    plan : NetworkPlan
+    plan : NetworkPlan or RadialPlan
     seed : int
     data : Trajectories
     design : LoopDesign
@@ -65,7 +69,7 @@ class NetworkTrial:
 
     def __init__(
         self,
-        plan: NetworkPlan,
+        plan: Plan,
         seed: int,
         data: Trajectories,
         design: LoopDesign,
@@ -75,8 +79,10 @@ class NetworkTrial:
     ) -> None:
         self.plan, self.seed, self.data, self.design = plan, seed, data, design
         self.alphas = alphas
-        self.source = plan.build(data.n_inputs, seed)
-        sums = accumulate(self.source, data, design, all_digits=min(alphas) < _HELD_BY_GRAM)
+        self.source = plan.build(data, seed)
+        mixing = _mixing(self.source)
+        all_digits = min(alphas) < _HELD_BY_GRAM
+        sums = accumulate(self.source, data, design, all_digits=all_digits, mixing=mixing)
         total = merged(sums)
         self.fits = [_path(total, alphas)]
         self.one_step = np.full(len(alphas), np.nan)
@@ -84,6 +90,8 @@ class NetworkTrial:
             rests = [total.without(part, sums[:k] + sums[k + 1 :]) for k, part in enumerate(sums)]
             self.fits += [_path(rest, alphas) for rest in rests]
             self.one_step = self._one_step_errors(sums)
+        if mixing is not None:
+            self.fits = [(coefs @ mixing.T, intercepts) for coefs, intercepts in self.fits]
 
     def _one_step_errors(self, sums: list[RowSums]) -> Array:
         squares = [
@@ -127,11 +135,20 @@ class NetworkTrial:
 
 
 def accumulate(
-    source: FeatureSource, data: Trajectories, design: LoopDesign, *, all_digits: bool
+    source: FeatureSource,
+    data: Trajectories,
+    design: LoopDesign,
+    *,
+    all_digits: bool,
+    mixing: Array | None = None,
 ) -> list[RowSums]:
-    """Run over all trajectories; return the sums of each block. No states are stored."""
+    """Run over all trajectories; return the sums of each block. No states are stored.
+
+    With `mixing`, (width, n_features), the sums are of features that are mixed by it.
+    """
     kind = QRAccumulator if all_digits else GramAccumulator
-    sums: list[RowSums] = [kind(source.width, data.n_outputs) for _ in design.blocks]
+    width = source.width if mixing is None else mixing.shape[1]
+    sums: list[RowSums] = [kind(width, data.n_outputs) for _ in design.blocks]
     for i, (rows, targets) in enumerate(zip(data.inputs, data.increments, strict=True)):
         wanted = [
             (block, low, high)
@@ -140,11 +157,18 @@ def accumulate(
             if which == i
         ]
         for start, features, _ in source.iter_features(rows, source.fresh_state(rows[0])):
+            features = features if mixing is None else features @ mixing
             for block, low, high in wanted:
                 first, last = max(low, start), min(high, start + len(features))
                 if first < last:
                     block.update(features[first - start : last - start], targets[first:last])
     return sums
+
+
+def _mixing(source: FeatureSource) -> Array | None:
+    """Return how features are mixed before they are penalised, (width, n_mixed); None if as is."""
+    units = source.source if isinstance(source, LaggedSource) else source
+    return units.mixing() if isinstance(units, RadialUnits) else None
 
 
 def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]) -> Array:

@@ -144,13 +144,14 @@ def _read(results: Mapping[str, Any]) -> _Tried:
 def _of_forecaster(results: Mapping[str, Any]) -> _Tried:
     """Scores are those that the ranks go by: with loops in left-out blocks where these were run."""
     score = np.asarray(results["score"], dtype=float)
-    left_out = np.asarray(results.get("score_left_out", np.nan), dtype=float)
+    left_out = np.asarray(results.get("score_left_out", np.full_like(score, np.nan)), dtype=float)
+    both = (score + left_out) / 2
     parts = [name for name in results if name not in _ABOUT_FORECASTER]
     networks = [{name: results[name][row] for name in parts} for row in range(len(score))]
     return _Tried(
         networks,
         np.asarray(results["alpha"], dtype=float),
-        np.where(np.isnan(left_out), score, (score + left_out) / 2),
+        np.where(np.isnan(score), left_out, np.where(np.isnan(left_out), score, both)),
         np.asarray(results["rank"]),
     )
 

@@ -97,7 +97,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             Two rows at least.
         y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
             Numbers; for a classifier labels, (n_samples,). With ``target="last"`` one row, or one
-            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs).
+            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs). For a table that
+            tells its sequences apart it may be repeated for each row of the sequence.
         sample_weight : array of shape (n_samples,), or one per sequence, optional
             At least 0. A row of weight 0 still drives the network. With ``target="last"``:
             (n_sequences,).

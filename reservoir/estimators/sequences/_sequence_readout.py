@@ -199,10 +199,6 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
     def _note_targets(self, targets: Array) -> None:
         """Set the fitted attributes that say what targets are."""
 
-    @abstractmethod
-    def _read_truth(self, y: Any, sequences: Sequences) -> Array:
-        """Return y as predictions are compared with it, one entry per sequence."""
-
     def _learn_from_left_out(
         self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
     ) -> None:
@@ -388,7 +384,7 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
         sequences = self._read_again(X, y)
-        truth = self._read_truth(y, sequences)
+        truth = self._targets.truth(self, y, sequences)
         read = read_last_weights(sample_weight, sequences)
         weights = None if read is None else np.concatenate(read)
         return self._targets.score(truth, self._predictions(sequences), weights)

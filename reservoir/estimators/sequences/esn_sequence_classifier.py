@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, read_last_labels
 from reservoir.estimators._parameters import LabelParameters, documented
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.sequences._sequence_readout import FITTED, Cases, SequenceReadout
@@ -96,9 +95,6 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         self.temperature_ = fitted_temperature(
             left_out[pairs[:, 0].astype(int)], pairs[:, 1:], total
         )
-
-    def _read_truth(self, y: Any, sequences: Sequences) -> Array:
-        return np.concatenate(read_last_labels(self, y, sequences))
 
     @available_if(_readout_has("decision_function"))
     def decision_function(self, X: Any) -> Array:

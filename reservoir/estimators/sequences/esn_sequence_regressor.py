@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, read_last_targets
 from reservoir.estimators._parameters import documented
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
@@ -68,9 +66,6 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
 
     def _note_targets(self, targets: Array) -> None:
         self.n_outputs_ = targets.shape[1]
-
-    def _read_truth(self, y: Any, sequences: Sequences) -> Array:
-        return np.stack(read_last_targets(self, y, sequences)[0])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -71,9 +71,11 @@ class ESNForecaster(BaseEstimator):
     For series that follow a rule of their own: flows and maps, chaotic or not, with all variables
     observed or some. `fit` standardises the data, finds out how noisy they are and whether a row
     tells the next one, tries a bank of echo state networks and ridge penalties by closed loops
-    from places within the data [1]_, and keeps the best network under several seeds. `forecast`
-    feeds the median of what these say back to all of them. Networks learn increments, from one row
-    to the next, through all the digits of the data [2]_.
+    from places within the data [1]_, and keeps the best network under several seeds. Where rows of
+    the past are needed, and do not tell the next one to four digits, the bank consists of radial
+    units [4]_ on lagged rows; the best of them, which no seed changes, are kept. `forecast` feeds
+    the median of what the networks say back to all of them. They learn increments, from one row to
+    the next, through all the digits of the data [2]_.
 
     Parameters
     ----------
@@ -85,11 +87,15 @@ class ESNForecaster(BaseEstimator):
         A row for each network and penalty that was tried: the network's parameters, `alpha` (per
         row), `score` (minus the mean decimal logarithm of the error of loops within the data, in
         standard deviations; greater is better), `score_left_out` (of loops in blocks of the data
-        that the fit had not seen; NaN where these were not run) and `rank`. `observed` is "all"
+        that the fit had not seen), either NaN where such loops were not run, and `rank`. Radial
+        units have `n_units` (the most there may be), `width` (of their bells, in standard
+        deviations), `memory` (steps after which a row counts 1 / e times as much), `n_lags` and
+        `skip`; they are chosen by `score_left_out` alone. `observed` is "all"
         if a row tells the next one, else "some", and `noise` the error of one step, in standard
         deviations, that remains in rows that were not fitted.
     best_params_ : dict
-        The parameters of the best network, grown to its final size.
+        The parameters of the best network, grown to its final size. Those of radial units cannot
+        be given in `search`.
     best_score_ : float
         Its score.
     n_features_in_ : int
@@ -119,6 +125,7 @@ class ESNForecaster(BaseEstimator):
        University Press, 2013, chapter 5.
     .. [3] W. Gilpin, "Chaos as an interpretable benchmark for forecasting and data-driven
        modelling", NeurIPS Datasets and Benchmarks, 2021.
+    .. [4] M. Casdagli, "Nonlinear prediction of chaotic time series", Physica D 35, 1989.
 
     Examples
     --------

@@ -1,0 +1,99 @@
+"""Units that answer to what is near their centres."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.open_loop import block_rows
+from reservoir.dynamics.saturation import Activity
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class RadialUnits(FeatureSource):
+    """Gaussian radial basis functions of the input: ``exp(-|scaling * u - centre|^2 / 2)``.
+
+    They have no memory of their own. D. S. Broomhead and D. Lowe, "Multivariable functional
+    interpolation and adaptive networks", Complex Systems 2, 1988; for chaotic series M. Casdagli,
+    "Nonlinear prediction of chaotic time series", Physica D 35, 1989.
+
+    Parameters
+    ----------
+    centres : array of shape (n_units, n_features)
+        Inputs to which a unit answers with 1, times `scaling`.
+    scaling : array of shape (n_features,)
+        What each column of the input is multiplied by.
+    """
+
+    centres: Array
+    scaling: Array
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return len(self.scaling)
+
+    @property
+    def width(self) -> int:
+        """Units."""
+        return len(self.centres)
+
+    @property
+    def state_size(self) -> int:
+        """Nothing is kept."""
+        return 0
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and states."""
+        return self.centres.dtype
+
+    def answers(self, rows: Array) -> Array:
+        """Return what each unit says to each row, (n_rows, n_units)."""
+        scaled = rows * self.scaling
+        # -|x - c|^2 / 2, multiplied out
+        exponent = scaled @ self.centres.T
+        exponent -= (scaled**2).sum(axis=1)[:, None] / 2
+        exponent -= (self.centres**2).sum(axis=1) / 2
+        np.minimum(exponent, 0, out=exponent)
+        return np.asarray(np.exp(exponent, out=exponent))
+
+    def mixing(self) -> Array:
+        """Return the combinations of units on which ridge is kernel ridge, (n_units, n_units).
+
+        What a penalty on their coefficients holds down is the norm of the function in the space
+        that belongs to the Gaussian kernel.
+        """
+        factor = cholesky(self.answers(self.centres / self.scaling), lower=True)
+        return np.ascontiguousarray(solve_triangular(factor, np.eye(self.width), lower=True).T)
+
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block; the same on every engine."""
+        n_rows = block_rows(self.width, len(rows))
+        for start in range(0, len(rows), n_rows):
+            yield start, self.answers(rows[start : start + n_rows]), state
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side."""
+        return self.answers(inputs), states
