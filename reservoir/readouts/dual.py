@@ -7,6 +7,7 @@ is decomposed.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -110,7 +111,7 @@ def leave_one_out_ridge(
     >>> ridge.alpha, ridge.coef.shape, ridge.left_out.shape
     (1.0, (1, 200), (30, 1))
     """
-    H, Y, weights = _read(H, Y, sample_weight)
+    H, Y, weights = read_rows(H, Y, sample_weight)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
@@ -123,7 +124,7 @@ def leave_one_out_ridge(
     rows = StandardRows(H if every else H[known], weights[known])
     if column_weights is not None:
         rows.weigh_columns(column_weights)
-    basis_of = RowBasis if len(rows.H) <= H.shape[1] else ColumnBasis
+    basis_of = _RowBasis if len(rows.H) <= H.shape[1] else ColumnBasis
     basis = basis_of(rows, Y[known])
     errors = basis.left_out_errors(alphas)
     scores = np.einsum("i,aij,aij->aj", weights[known] / weights.sum(), errors, errors)
@@ -139,7 +140,7 @@ def leave_one_out_ridge(
     return LeaveOneOut(coef, intercept, best, scores, left_out)
 
 
-def _read(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
     """Return features, targets and weights whose shapes agree."""
     H, Y = np.asarray(H), np.asarray(Y, dtype=np.float64)
     H = H if H.dtype in (np.float32, np.float64) else H.astype(np.float64)
@@ -198,6 +199,12 @@ class StandardRows:
         with np.errstate(divide="ignore"):
             self.scale /= factors
 
+    def part(self, which: Array) -> StandardRows:
+        """Return some of the rows, with the means and standard deviations of all."""
+        some = copy.copy(self)
+        some.H, some.weights, some.scale = self.H[which], self.weights[which], self.scale.copy()
+        return some
+
     def column_slices(self) -> Iterator[slice]:
         """Yield slices of columns."""
         for start in range(0, self.H.shape[1], _BLOCK_COLUMNS):
@@ -216,7 +223,7 @@ class StandardRows:
         return block
 
 
-class RowBasis(SingularBasis):
+class _RowBasis(SingularBasis):
     """Ridge solutions from the products between rows: for no more rows than columns.
 
     With v the vector of the roots of the weights, the rows are weighted by these and about their

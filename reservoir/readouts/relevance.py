@@ -11,11 +11,30 @@ from scipy import linalg
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_penalties
-from reservoir.readouts.dual import LeaveOneOut, StandardRows, leave_one_out_ridge
+from reservoir.readouts.dual import (
+    ColumnBasis,
+    LeaveOneOut,
+    StandardRows,
+    leave_one_out_ridge,
+    read_rows,
+)
 from reservoir.readouts.eigen import NOISE
 from reservoir.readouts.selection import least_score
 
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
+
+
+def folds_for(Y: Array) -> Array:
+    """Return the number of the fold that each row is left out with, (n_rows,); -1 for none.
+
+    Rows of similar targets go to different folds. Many folds, where rows are few, leave many rows
+    to learn from; about 500 rows left out say enough.
+    """
+    n_rows = len(Y)
+    n_folds = min(n_rows, max(5, min(20, 1000 // n_rows)))
+    folds = np.empty(n_rows, int)
+    folds[np.lexsort(Y.T)] = np.arange(n_rows) % n_folds
+    return np.where(folds < -(-500 * n_folds // n_rows), folds, -1)
 
 
 def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
@@ -87,6 +106,7 @@ def relevance_ridge(
     LeaveOneOut
         Scores and left-out predictions are those of the folds; NaN for rows never left out.
     """
+    H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
     said = left_out_by_folds(H, Y, alphas, weights, folds)
     known = folds >= 0
@@ -94,9 +114,7 @@ def relevance_ridge(
     scores = np.einsum("i,aij->aj", share, np.square(said[:, known] - Y[known]))
     best = least_score(alphas, scores, False)
     column_weights = relevance_weights(H, Y, weights)
-    fitted = leave_one_out_ridge(
-        H, Y, np.atleast_1d(best), weights, column_weights=column_weights
-    )
+    fitted = leave_one_out_ridge(H, Y, np.atleast_1d(best), weights, column_weights=column_weights)
     left_out = said[int(np.argmax(alphas == best))]
     return fitted._replace(alpha=best, scores=scores, left_out=left_out)
 
@@ -104,33 +122,59 @@ def relevance_ridge(
 def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: Array) -> Array:
     """Return what fits on the other folds say of each row, (n_alphas, n_rows, n_outputs).
 
-    The products between rows are made for all folds in one pass over the columns, which are
-    standardised once: that looks at no target.
+    Columns are standardised over all rows: that looks at no target.
     """
-    rows = StandardRows(H, weights)
-    numbers = np.unique(folds[folds >= 0])
+    rows, numbers = StandardRows(H, weights), np.unique(folds[folds >= 0])
+    said = np.full((len(alphas), *Y.shape), np.nan)
+    by_products = np.count_nonzero(folds != numbers[0]) <= H.shape[1]
+    products = _products(rows, Y, folds, numbers) if by_products else [None] * len(numbers)
+    for number, each in zip(numbers, products, strict=True):
+        out = folds == number
+        if each is not None:
+            said[:, out] = _said_by_rows(out, each, Y, weights, alphas)
+        else:
+            said[:, out] = _said_by_columns(out, rows, Y, alphas)
+    return said
+
+
+def _products(rows: StandardRows, Y: Array, folds: Array, numbers: Array) -> list[Array]:
+    """Return products of all rows with those outside each fold, in one pass over the columns."""
     kept = [np.flatnonzero(folds != number) for number in numbers]
-    known = [_Known(Y[each], weights[each]) for each in kept]
+    known = [_Known(Y[each], rows.weights[each]) for each in kept]
     products = [np.zeros((len(Y), len(each))) for each in kept]
     totals = np.zeros(len(numbers))
     for at in rows.column_slices():
-        block = rows[:, at]
-        varies = np.isfinite(rows.scale[at])
+        block, varies = rows[:, at], np.isfinite(rows.scale[at])
         for k, each in enumerate(kept):
             mine = block[each]
             F = known[k].statistic(mine)
             totals[k] += F.sum(where=varies)
             products[k] += (block * F) @ mine.T
-    said = np.full((len(alphas), *Y.shape), np.nan)
-    size = max(np.count_nonzero(np.isfinite(rows.scale)), 1)
-    for k, number in enumerate(numbers):
-        out = folds == number
-        products[k] *= size / max(totals[k], np.finfo(float).tiny)
-        said[:, out] = _said_of(out, products[k], Y, weights, alphas)
+    size = np.count_nonzero(np.isfinite(rows.scale))
+    return [
+        each * (size / total) if size else each
+        for each, total in zip(products, totals, strict=True)
+    ]
+
+
+def _said_by_columns(out: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
+    """Return what a fit on the other rows says of those left out, from products of columns."""
+    kept = rows.part(~out)
+    known = _Known(Y[~out], kept.weights)
+    F = np.concatenate([known.statistic(kept[:, at]) for at in kept.column_slices()])
+    varies = np.isfinite(rows.scale)
+    kept.weigh_columns(np.sqrt(F / F.mean(where=varies)) if varies.any() else np.ones(len(F)))
+    basis = ColumnBasis(kept, Y[~out])
+    said = np.empty((len(alphas), np.count_nonzero(out), Y.shape[1]))
+    for k, alpha in enumerate(alphas):
+        coef = basis.coef(alpha)
+        intercept = basis.intercept(coef)
+        coef = coef / kept.scale
+        said[k] = rows.H[out] @ coef.T + (intercept - coef @ kept.mean)
     return said
 
 
-def _said_of(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
+def _said_by_rows(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
     """Return what a fit on the other rows says of those left out, from products between rows."""
     Y, weights = Y[~out], weights[~out]
     share, root = weights / weights.sum(), np.sqrt(weights)[:, None]
@@ -142,6 +186,6 @@ def _said_of(out: Array, products: Array, Y: Array, weights: Array, alphas: Arra
     values, vectors = linalg.eigh(inner, overwrite_a=True, check_finite=False)
     along = vectors.T @ (root * (Y - mean))
     across = (products[out] * root.T) @ vectors
-    least = NOISE * max(values[-1], np.finfo(float).tiny)
+    least = NOISE * values[-1] if values[-1] > 0 else 1.0
     gains = [1 / (np.maximum(values, 0.0) + max(alpha, least)) for alpha in alphas]
     return np.stack([across @ (gain[:, None] * along) + mean for gain in gains])
