@@ -60,7 +60,7 @@ def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
     Xs, y = waves(n, n_classes=n_classes)
     new, truth = waves(20, seed=1, n_classes=n_classes)
     alphas = (0.1, 10.0, 1000.0)
-    options = {"n_units": 32} if n == 30 else {"n_units": 8, "differences": False}
+    options = {"n_units": 32} if n == 30 else {"n_units": 15}
     clf = make(alpha=alphas, relevance_weights=False, **options).fit(Xs, y)
     ridge = make_pipeline(StandardScaler(), RidgeClassifierCV(alphas))
     ridge.fit(clf.features_.transform(Xs).astype(float), y)
