@@ -6,9 +6,10 @@ import contextlib
 import inspect
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -215,12 +216,15 @@ class Recipe:
         generator: np.random.Generator,
         *,
         repeatable: bool,
+        kinds: Sequence[Array] | None = None,
     ) -> Reservoir:
-        """Return a reservoir with a group of units for each of a few leak rates.
+        """Return a reservoir with groups of units that differ in leak rate and in what they hear.
 
-        Fewer leak rates than units, but more than one, make groups whose sizes differ by one at
-        most and that do not hear each other: W is block-diagonal, each block scaled to the spectral
-        radius by itself. A W that is given as an array stays whole.
+        Fewer leak rates than units, but more than one, make a group for each, and `kinds`, columns
+        of the inputs, a group for each that hears these alone; both together a group for each pair,
+        those of the first kind before those of the second. The sizes of groups differ by one at
+        most. They do not hear each other: W is block-diagonal, each block scaled to the spectral
+        radius by itself. A W that is given as an array stays whole, and so do input weights.
         """
         n_units = check_count("n_units", n_units)
         rates = np.atleast_1d(check_numbers("leak_rate", self.leak_rate))
@@ -229,35 +233,71 @@ class Recipe:
                 f"leak_rate has shape {rates.shape}, and n_units={n_units}: give a number, one per "
                 "unit, or a few, one for each group of units."
             )
-        sizes = [len(part) for part in np.array_split(np.arange(n_units), len(rates))]
-        drawn = isinstance(self.topology, str) or callable(self.topology)
-        if drawn and 1 < len(rates) < n_units:
-            return self._build_blocks(rates, sizes, n_features, generator, repeatable)
-        recipe = replace(self, leak_rate=np.repeat(rates, sizes) if len(rates) > 1 else rates[0])
-        return recipe.build(n_units, n_features, 0, generator, repeatable=repeatable)
+        kinds = [np.arange(n_features)] if kinds is None else list(kinds)
+        n_rates = len(rates) if len(rates) < n_units else 1
+        n_groups = n_rates * len(kinds)
+        if n_groups > n_units:
+            raise ValueError(
+                f"n_units={n_units} is too few for {n_groups} groups: {n_rates} leak rates times "
+                f"{len(kinds)} kinds of inputs. Use more units, or fewer groups."
+            )
+        sizes = [len(part) for part in np.array_split(np.arange(n_units), n_groups)]
+        if len(rates) < n_units:
+            rates = np.repeat(np.tile(rates, len(kinds)), sizes)
+        groups = [
+            Group(end - size, end, kinds[k // n_rates], rates[end - size : end])
+            for k, (size, end) in enumerate(zip(sizes, np.cumsum(sizes), strict=True))
+        ]
+        if len(groups) > 1 and (isinstance(self.topology, str) or callable(self.topology)):
+            return self._build_blocks(groups, n_features, generator, repeatable)
+        whole = replace(self, leak_rate=rates if len(np.unique(rates)) > 1 else rates[0])
+        built = whole.build(n_units, n_features, 0, generator, repeatable=repeatable)
+        return built if len(_rows_of(self.input_weights)) else _hearing(built, groups)
 
     def _build_blocks(
         self,
-        rates: Array,
-        sizes: list[int],
+        groups: Sequence[Group],
         n_features: int,
         generator: np.random.Generator,
         repeatable: bool,
     ) -> Reservoir:
-        """Build one reservoir per leak rate and join them; given arrays are shared out."""
-        ends = np.cumsum(sizes)
+        """Build one reservoir per group and join them; given arrays are shared out."""
+        n_units = groups[-1].end
         blocks = []
-        for rate, size, end, child in zip(
-            rates, sizes, ends, generator.spawn(len(sizes)), strict=True
-        ):
+        for group, child in zip(groups, generator.spawn(len(groups)), strict=True):
             own = {
-                name: given[end - size : end]
+                name: given[group.begin : group.end]
                 for name in ("input_weights", "bias")
-                if len(given := _rows_of(getattr(self, name))) == ends[-1]
+                if len(given := _rows_of(getattr(self, name))) == n_units
             }
-            recipe = replace(self, leak_rate=float(rate), **own)
-            blocks.append(recipe.build(size, n_features, 0, child, repeatable=repeatable))
-        return join_reservoirs(blocks)
+            rates = group.leak_rates
+            own["leak_rate"] = rates if len(np.unique(rates)) > 1 else float(rates[0])
+            block = replace(self, **own).build(
+                group.end - group.begin, n_features, 0, child, repeatable=repeatable
+            )
+            blocks.append(block)
+        joined = join_reservoirs(blocks)
+        return joined if len(_rows_of(self.input_weights)) else _hearing(joined, groups)
+
+
+class Group(NamedTuple):
+    """Units of a reservoir from `begin` to `end`: the inputs that they hear, their leak rates."""
+
+    begin: int
+    end: int
+    columns: Array
+    leak_rates: Array
+
+
+def _hearing(reservoir: Reservoir, groups: Sequence[Group]) -> Reservoir:
+    """Return a reservoir whose groups hear their own inputs alone."""
+    if all(len(group.columns) == reservoir.n_features for group in groups):
+        return reservoir
+    heard = np.zeros((reservoir.n_units, reservoir.n_features), bool)
+    for group in groups:
+        heard[group.begin : group.end, group.columns] = True
+    W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
+    return replace(reservoir, W_in=np.where(heard, W_in, W_in.dtype.type(0)))
 
 
 def _rows_of(given: Any) -> Any:

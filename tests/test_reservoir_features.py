@@ -33,14 +33,17 @@ def small(**params):
 # --- what is computed
 
 
-def prepared(X, rows):
-    """Inputs as the docstring says: standardised channels, then their differences."""
+def prepared(X, rows, lags):
+    """Inputs as the docstring says: standardised channels, then their differences, lag by lag."""
     table = np.concatenate(X)
-    scaled = [(x - table.mean(axis=0)) / table.std(axis=0) for x in X]
-    steps = np.concatenate([np.diff(x, axis=0) for x in scaled])
-    size = np.sqrt((steps**2).mean(axis=0))
     mine = (rows - table.mean(axis=0)) / table.std(axis=0)
-    return np.hstack([mine, np.diff(mine, axis=0, prepend=mine[:1]) / size])
+    parts = [mine]
+    for lag in lags:
+        pairs = [(x[lag:] - x[:-lag]) / table.std(axis=0) for x in X if len(x) > lag]
+        size = np.sqrt((np.concatenate(pairs) ** 2).mean(axis=0))
+        earlier = np.vstack([np.repeat(mine[:1], lag, axis=0), mine])[: len(mine)]
+        parts.append((mine - earlier) / size)
+    return np.hstack(parts)
 
 
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -49,9 +52,10 @@ def test_equals_the_slow_way(dtype, atol, bidirectional):
     features = small(pool=ALL, dtype=dtype, bidirectional=bidirectional).fit(WALKS)
     rows = features.transform(WALKS)
     assert rows.dtype == dtype
+    assert features.lags_ == (1, 3)
     thresholds = features.thresholds_ if bidirectional else [features.thresholds_]
     for row, x in zip(rows, WALKS, strict=True):
-        inputs, expected = prepared(WALKS, x), []
+        inputs, expected = prepared(WALKS, x, features.lags_), []
         for way, levels in zip((1, -1), thresholds, strict=False):
             states = run(features.reservoir_, inputs[::way], engine="numpy")
             expected.append(naive.pooled(states, ALL, levels))
@@ -59,7 +63,8 @@ def test_equals_the_slow_way(dtype, atol, bidirectional):
 
 
 def test_leak_rates_make_groups_in_one_reservoir():
-    res = small(n_units=23, leak_rate=(1.0, 0.5, 0.1)).fit(WALKS).reservoir_
+    plain = {"differences": False, "topology": "random_sparse"}
+    res = small(n_units=23, leak_rate=(1.0, 0.5, 0.1), **plain).fit(WALKS).reservoir_
     np.testing.assert_array_equal(res.leak_rate, np.repeat([1.0, 0.5, 0.1], [8, 8, 7]))
     W = res.W.toarray()
     for begin, end in ((0, 8), (8, 16), (16, 23)):
@@ -71,31 +76,79 @@ def test_leak_rates_make_groups_in_one_reservoir():
     # a number, one per unit, or a W of one's own: one reservoir as a whole
     per_unit = np.linspace(0.1, 1, 20)
     for rate, expected in ((0.5, 0.5), ((0.5,), 0.5), (per_unit, per_unit)):
-        whole = small(leak_rate=rate).fit(WALKS).reservoir_
+        whole = small(leak_rate=rate, **plain).fit(WALKS).reservoir_
         np.testing.assert_allclose(whole.leak_rate, expected)
         assert np.count_nonzero(whole.W.toarray()[:5, 5:]) > 0
     mine = sp.csr_array(RNG.normal(size=(20, 20)))
-    given = small(leak_rate=(1.0, 0.1), topology=mine, spectral_radius=None).fit(WALKS).reservoir_
+    own = {"topology": mine, "spectral_radius": None, "differences": False}
+    given = small(leak_rate=(1.0, 0.1), **own).fit(WALKS).reservoir_
     np.testing.assert_array_equal(given.W.toarray(), mine.toarray())
     np.testing.assert_array_equal(given.leak_rate, np.repeat([1.0, 0.1], 10))
 
 
+def test_each_group_reads_one_kind_of_input():
+    """Values, and the differences over each lag, times two leak rates; two channels."""
+    features = small(n_units=27, leak_rate=(1.0, 0.2), differences=(4, 1)).fit(WALKS)
+    res = features.reservoir_
+    assert features.lags_ == (1, 4)
+    sizes = [5, 5, 5, 4, 4, 4]
+    np.testing.assert_array_equal(res.leak_rate, np.repeat([1.0, 0.2] * 3, sizes))
+    kinds = np.repeat([0, 0, 1, 1, 2, 2], sizes)
+    heard = res.W_in != 0
+    for kind in range(3):
+        expected = np.isin(np.arange(6), [2 * kind, 2 * kind + 1])
+        assert (heard[kinds == kind] == expected).all()
+    group = np.repeat(np.arange(6), sizes)
+    rows, columns = res.W.nonzero()
+    assert (group[rows] == group[columns]).all()
+    # the indicators of what is missing are read beside each kind
+    told = small(n_units=27, differences=True, missing_values="hold", add_indicator=True)
+    heard = told.fit(WALKS).reservoir_.W_in != 0
+    assert heard[:, 4:].all()
+    assert not (heard[:, :2] & heard[:, 2:4]).any()
+    # a W of one's own stays whole, and still each unit reads one kind
+    mine = small(topology=np.ones((20, 20)), leak_rate=0.5, differences=True).fit(WALKS).reservoir_
+    assert np.count_nonzero(mine.W) == 400
+    assert np.count_nonzero(mine.W_in) == 40
+    per_unit = small(leak_rate=np.linspace(0.1, 1, 20), differences=(1, 2)).fit(WALKS).reservoir_
+    np.testing.assert_allclose(per_unit.leak_rate, np.linspace(0.1, 1, 20))
+    assert np.count_nonzero(per_unit.W_in) == 40
+
+
+def test_lags_are_those_that_series_and_units_have_room_for():
+    long = [np.arange(20.0), np.arange(50.0), np.arange(31.0)]
+    lags = (1, 2, 4, 8, 16, 32)
+    for differences, options, expected in (
+        (lags, {}, (1, 2, 4, 8)),  # up to a third of 31
+        (lags, {"n_units": 12}, (1, 2, 4)),
+        (lags, {"n_units": 12, "leak_rate": 0.5}, (1, 2, 4, 8)),
+        (lags, {"n_units": 5}, ()),
+        ((30, 20), {}, (20,)),
+        ((10,), {}, (10,)),
+        (True, {}, (1,)),
+        (False, {}, ()),
+    ):
+        features = small(differences=differences, **({"leak_rate": (1.0, 0.3, 0.1)} | options))
+        assert features.fit(long).lags_ == expected
+        assert np.isfinite(features.transform(long)).all()
+
+
 def test_given_weights_are_shared_out_to_the_groups():
-    W_in, bias = RNG.normal(size=(20, 4)), RNG.normal(size=20)
+    W_in, bias = RNG.normal(size=(20, 6)), RNG.normal(size=20)
     res = small(input_weights=W_in, bias=bias).fit(WALKS).reservoir_
     np.testing.assert_array_equal(res.W_in, W_in)
     np.testing.assert_array_equal(res.bias, bias)
 
 
-def test_input_scaling_is_per_channel_and_shared_by_the_inputs():
+def test_input_scaling_is_per_channel_and_shared_by_the_inputs_of_a_unit():
     one = small(n_units=400, input_scaling=1.0).fit(WALKS).reservoir_.W_in
-    assert abs(one).max() == pytest.approx(0.5, abs=0.01)  # four inputs
-    two = small(n_units=400, input_scaling=[1.0, 3.0]).fit(WALKS).reservoir_.W_in
-    np.testing.assert_allclose(two, one * [1, 3, 1, 3])
+    assert abs(one).max() == pytest.approx(0.5**0.5, abs=0.01)  # two channels
+    three = small(n_units=400, input_scaling=[1.0, 3.0]).fit(WALKS).reservoir_.W_in
+    np.testing.assert_allclose(three, one * np.tile([1, 3], 3))
 
 
 def test_thresholds_cut_the_states_of_fit():
-    features = small(n_quantiles=3, leak_rate=0.3).fit(list(EQUAL))
+    features = small(n_quantiles=3, leak_rate=0.3, differences=False).fit(list(EQUAL))
     shares = features.transform(list(EQUAL))[:, -60:].reshape(-1, 3, 20).mean(axis=0)
     np.testing.assert_allclose(
         shares, np.repeat([[5 / 6], [1 / 2], [1 / 6]], 20, axis=1), atol=0.01
@@ -198,7 +251,7 @@ def test_what_is_missing_is_filled():
             features.transform(gaps), features.transform(by_hand), rtol=0, atol=1e-12
         )
     # a further input says where
-    told = small(missing_values="hold", add_indicator=True).fit(gaps)
+    told = small(missing_values="hold", add_indicator=True, differences=True).fit(gaps)
     assert told.reservoir_.n_features == 6
     inputs = told._inputs(gaps[0])
     assert np.flatnonzero(inputs[:, 4]).tolist() == []
@@ -369,7 +422,13 @@ BAD_PARAMETERS = {
     "n_quantiles": [(0, "at least 1"), (1.5, "integer")],
     "missing_values": [("drop", "not known")],
     "scaling": [("robust", "not known")],
-    "differences": [(1, "True or False")],
+    "differences": [
+        (1, "True, False, or lags"),
+        ((), "True, False, or lags"),
+        ((1, 0), "at least 1"),
+        ((1.5,), "integer"),
+        ((2, 2), "names a lag twice"),
+    ],
     "bidirectional": [("yes", "True or False")],
     "add_indicator": [(None, "True or False")],
     "input_scaling": [([1.0, 2.0, 3.0], "one factor per channel")],

@@ -8,6 +8,7 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import StackingClassifier
+from sklearn.feature_selection import f_classif, f_regression
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifierCV, RidgeCV
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_val_score
@@ -59,7 +60,8 @@ def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
     Xs, y = waves(n, n_classes=n_classes)
     new, truth = waves(20, seed=1, n_classes=n_classes)
     alphas = (0.1, 10.0, 1000.0)
-    clf = make(n_units=32 if n == 30 else 8, alpha=alphas).fit(Xs, y)
+    options = {"n_units": 32} if n == 30 else {"n_units": 15}
+    clf = make(alpha=alphas, relevance_weights=False, **options).fit(Xs, y)
     ridge = make_pipeline(StandardScaler(), RidgeClassifierCV(alphas))
     ridge.fit(clf.features_.transform(Xs).astype(float), y)
     features = clf.features_.transform(new).astype(float)
@@ -75,7 +77,7 @@ def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
 def test_numbers_keep_their_shape(n_outputs):
     Xs, y = waves(60)
     target = y * 1.0 if n_outputs is None else np.column_stack([y, -2.0 * y])[:, :n_outputs]
-    esn = make(ESNSequenceRegressor).fit(Xs, target)
+    esn = make(ESNSequenceRegressor, relevance_weights=False).fit(Xs, target)
     new, truth = waves(30, seed=1)
     assert esn.predict(new).shape == (30, *target.shape[1:])
     expected = truth * 1.0 if n_outputs is None else np.column_stack([truth, -2.0 * truth])
@@ -87,8 +89,40 @@ def test_numbers_keep_their_shape(n_outputs):
     np.testing.assert_allclose(esn.predict(new), said, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "cls, statistic", [(ESNSequenceClassifier, f_classif), (ESNSequenceRegressor, f_regression)]
+)
+def test_columns_that_say_more_are_penalised_less(cls, statistic):
+    Xs, y = waves(60)
+    new, truth = waves(30, seed=1)
+    esn = make(cls, dtype="float64").fit(Xs, y)
+    rows, others = (esn.features_.transform(X) for X in (Xs, new))
+    varies = rows.std(axis=0) > 1e-12
+    scaler = StandardScaler().fit(rows[:, varies])
+    rows, others = (scaler.transform(each[:, varies]) for each in (rows, others))
+    F = statistic(rows, y)[0] + 1e-3
+    weights = np.sqrt(F / F.mean())
+    numbers = cls is ESNSequenceRegressor
+    target = y if numbers else 2.0 * (y[:, None] == np.arange(3)) - 1
+    said = Ridge(esn.alpha_).fit(rows * weights, target).predict(others * weights)
+    mine = esn.predict(new) if numbers else esn.decision_function(new)
+    np.testing.assert_allclose(mine, said, rtol=1e-6, atol=1e-7)
+    assert esn.score(new, truth) > 0.7
+
+
+def test_labels_without_any_sense_are_not_believed():
+    Xs, new = waves(60)[0], waves(60, seed=9)[0]
+    for seed in range(3):
+        y = np.random.default_rng(seed).permutation(np.arange(60) % 3)
+        clf = make(random_state=seed).fit(Xs, y)
+        assert clf.alpha_scores_.sum(axis=1).min() > 2.2  # 8/3 for the mean
+        assert clf.predict_proba(new).max(axis=1).mean() < 0.65
+        number = make(ESNSequenceRegressor, random_state=seed).fit(Xs, y)
+        assert number.predict(new).std() < 0.6 * y.std()
+
+
 @pytest.mark.parametrize("random_state", [0, "generator", None])
-def test_the_input_scale_of_the_least_leave_one_out_error_is_taken(random_state):
+def test_the_input_scale_of_the_least_error_on_left_out_sequences_is_taken(random_state):
     Xs, y = waves(30)
     seed = np.random.default_rng(5) if random_state == "generator" else random_state
     clf = make(input_scaling=(0.01, 0.3, 30.0), random_state=seed).fit(Xs, y)
@@ -268,6 +302,7 @@ def test_numbers_whose_squares_overflow_are_named():
         ({"input_scaling": (0.1, np.nan)}, ValueError, "input_scaling"),
         ({"alpha": (-1.0,)}, ValueError, "at least 0"),
         ({"alpha": [[1.0]]}, ValueError, "n_alphas"),
+        ({"relevance_weights": 1}, TypeError, "True or False"),
         ({"readout": 3}, TypeError, "scikit-learn estimator or None"),
         ({"readout": Ridge()}, TypeError, "not a classifier"),
     ],

@@ -7,6 +7,7 @@ is decomposed.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -54,6 +55,7 @@ def leave_one_out_ridge(
     sample_weight: ArrayLike | None = None,
     *,
     per_target: bool = False,
+    column_weights: ArrayLike | None = None,
 ) -> LeaveOneOut:
     """Fit a ridge on standardised columns, its penalty chosen by exact leave-one-out.
 
@@ -76,6 +78,9 @@ def leave_one_out_ridge(
         At least 0. A weight of 2 counts as the same row twice, and both are then left out together.
     per_target : bool, default=False
         Whether each output gets a penalty of its own; else the sum over outputs decides.
+    column_weights : array of shape (n_features,), optional
+        Factors, at least 0, of the standardised columns: those of large ones are penalised less.
+        They are taken as known. If they were made from Y, left-out predictions have seen it.
 
     Returns
     -------
@@ -106,7 +111,7 @@ def leave_one_out_ridge(
     >>> ridge.alpha, ridge.coef.shape, ridge.left_out.shape
     (1.0, (1, 200), (30, 1))
     """
-    H, Y, weights = _read(H, Y, sample_weight)
+    H, Y, weights = read_rows(H, Y, sample_weight)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
@@ -117,7 +122,9 @@ def leave_one_out_ridge(
         )
     every = known.all()
     rows = StandardRows(H if every else H[known], weights[known])
-    basis_of = _RowBasis if len(rows.H) <= H.shape[1] else _ColumnBasis
+    if column_weights is not None:
+        rows.weigh_columns(column_weights)
+    basis_of = _RowBasis if len(rows.H) <= H.shape[1] else ColumnBasis
     basis = basis_of(rows, Y[known])
     errors = basis.left_out_errors(alphas)
     scores = np.einsum("i,aij,aij->aj", weights[known] / weights.sum(), errors, errors)
@@ -133,7 +140,7 @@ def leave_one_out_ridge(
     return LeaveOneOut(coef, intercept, best, scores, left_out)
 
 
-def _read(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
+def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
     """Return features, targets and weights whose shapes agree."""
     H, Y = np.asarray(H), np.asarray(Y, dtype=np.float64)
     H = H if H.dtype in (np.float32, np.float64) else H.astype(np.float64)
@@ -181,6 +188,22 @@ class StandardRows:
             constant = scale <= _CONSTANT * np.finfo(H.dtype).eps * largest
             self.mean[at] = mean + rest
             self.scale[at] = np.where(constant, np.inf, scale)
+
+    def weigh_columns(self, factors: ArrayLike) -> None:
+        """Multiply the standardised columns by factors; those of factor 0 are left out."""
+        factors = np.asarray(factors, dtype=float)
+        if factors.shape != self.scale.shape or not (np.isfinite(factors) & (factors >= 0)).all():
+            raise ValueError(
+                f"column_weights must have shape {self.scale.shape} and be finite and at least 0."
+            )
+        with np.errstate(divide="ignore"):
+            self.scale /= factors
+
+    def part(self, which: Array) -> StandardRows:
+        """Return some of the rows, with the means and standard deviations of all."""
+        some = copy.copy(self)
+        some.H, some.weights, some.scale = self.H[which], self.weights[which], self.scale.copy()
+        return some
 
     def column_slices(self) -> Iterator[slice]:
         """Yield slices of columns."""
@@ -260,7 +283,7 @@ class _RowBasis(SingularBasis):
         return errors / (share.T * self.root)[:, :, None]
 
 
-class _ColumnBasis(Eigenbasis):
+class ColumnBasis(Eigenbasis):
     """Ridge solutions from the products between columns: for more rows than columns."""
 
     def __init__(self, rows: StandardRows, Y: Array) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+import numpy as np
+
 from reservoir._validation import check_count, check_n_jobs, check_switch
 from reservoir.dynamics.pooling import check_pools
 from reservoir.estimators._parameters import (
@@ -25,6 +27,19 @@ def _check_bias(name: str, value: Any) -> None:
         )
 
 
+def _check_lags(name: str, value: Any) -> None:
+    if isinstance(value, (bool, np.bool_)):
+        return
+    if not isinstance(value, (tuple, list, np.ndarray)) or not len(value):
+        raise ValueError(
+            f"{name}={value!r} must be True, False, or lags in steps, such as (1, 2, 4, 8)."
+        )
+    for lag in value:
+        check_count(name, lag)
+    if len(set(value)) < len(value):
+        raise ValueError(f"{name}={value!r} names a lag twice. Leave one of them out.")
+
+
 @dataclass(eq=False, repr=False)
 class FeatureParameters(ReservoirParameters):
     """What turns whole sequences into features: a reservoir, its inputs, and pools."""
@@ -37,23 +52,32 @@ class FeatureParameters(ReservoirParameters):
         times as many; twice the units cost twice the time and gain little.""",
     )
     _: KW_ONLY
+    topology: Any = changed(
+        ReservoirParameters,
+        "topology",
+        default="ring",
+        more="""A ring tells sequences apart as well as random connections do, at a fraction of
+        their cost.""",
+    )
     leak_rate: Any = changed(
         ReservoirParameters,
         "leak_rate",
-        default=(1.0, 0.3, 0.1, 0.03),
+        default=(1.0, 0.3, 0.1),
         kind="float in (0, 1], a few of them, or array of shape (n_units,), per step",
         text="""How much of the state is new at each step. A few numbers, more than one and fewer
-        than n_units, make groups of units, one for each, which do not hear each other: fast units
-        see details, slow ones the course of the series. The sizes of groups differ by one at most,
-        and each is scaled to `spectral_radius` by itself.""",
+        than n_units, make groups of units, one for each (and for each kind of input, see
+        `differences`), which do not hear each other: fast units see details, slow ones the course
+        of the series. The sizes of groups differ by one at most, and each is scaled to
+        `spectral_radius` by itself.""",
     )
     input_scaling: Any = changed(
         ReservoirParameters,
         "input_scaling",
-        default=0.5,
+        default=0.3,
         kind="float or array of shape (n_channels,)",
         text="""Input weights are U(-1, 1) times this, per channel, divided by the square root of
-        the number of inputs: the drive of a unit has the same size for few channels and many.""",
+        the number of inputs that a unit reads: its drive has the same size for few channels and
+        many.""",
     )
     bias: Any = parameter(
         "uniform",
@@ -69,12 +93,16 @@ class FeatureParameters(ReservoirParameters):
         the series in fit (a constant channel by its size). None leaves channels as they are.""",
         lambda name, value: None if value is None else one_of("standard")(name, value),
     )
-    differences: bool = parameter(
-        True,
-        "bool",
-        """Whether the differences from step to step are inputs too, each channel's divided by
-        their root mean square in fit; that of the first step is 0.""",
-        check_switch,
+    differences: Any = parameter(
+        (1, 3, 9, 27),
+        "bool, or tuple of int, steps",
+        """Lags over which differences of the channels, ``x[t] - x[t - lag]``, are inputs too (until
+        step `lag` those from the first value), each divided by its root mean square in fit. True
+        stands for a lag of 1. The units are shared out: some read the values, and for each lag some
+        read its differences, so that no unit adds up what the others tell apart. Of the lags those
+        are used, `lags_`, that are no longer than a third of the median length of the series in fit
+        (one at least), the shortest ones where `n_units` is less than the number of groups.""",
+        _check_lags,
     )
     pool: Any = parameter(
         ("mean", "std", "max", "min", "quantiles"),
@@ -85,11 +113,11 @@ class FeatureParameters(ReservoirParameters):
         check_pools,
     )
     n_quantiles: int = parameter(
-        4,
+        6,
         "int",
         """Thresholds per unit for "quantiles": those that cut a sample of the states in fit into
-        parts of which the outer ones are half as large as the others; for 4, the quantiles 1/8,
-        3/8, 5/8 and 7/8.""",
+        parts of which the outer ones are half as large as the others; for 6, the quantiles 1/12,
+        3/12, 5/12, 7/12, 9/12 and 11/12.""",
         check_count,
     )
     bidirectional: bool = parameter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,10 @@ class SequenceInputs:
     ----------
     mean, scale : arrays of shape (n_channels,)
         Taken off each channel, and what the rest is divided by.
-    difference_scale : array of shape (n_channels,) or None
-        What differences of scaled channels are divided by; None: they are no inputs.
+    lags : tuple of int
+        The differences x[t] - x[t - lag] that are inputs; before step `lag` they are from x[0].
+    lag_scale : array of shape (n_lags, n_channels)
+        What these differences of scaled channels are divided by.
     missing : {"raise", "hold", "interpolate"}
     indicator : bool
         Whether each channel has an input that says where it was missing.
@@ -33,7 +35,8 @@ class SequenceInputs:
 
     mean: Array
     scale: Array
-    difference_scale: Array | None
+    lags: tuple[int, ...]
+    lag_scale: Array
     missing: str
     indicator: bool
 
@@ -43,19 +46,17 @@ class SequenceInputs:
         arrays: Sequence[Array],
         *,
         scaling: str | None,
-        differences: bool,
+        lags: tuple[int, ...],
         missing: str,
         indicator: bool,
     ) -> SequenceInputs:
         """Return what suits the training series, each of shape (n_steps, n_channels)."""
         n_channels = arrays[0].shape[1]
-        known = cls(np.zeros(n_channels), np.ones(n_channels), None, missing, indicator)
+        mean, scale = np.zeros(n_channels), np.ones(n_channels)
         if scaling is not None:
-            known = cls(*_mean_and_spread(arrays), None, missing, indicator)
-        if not differences:
-            return known
-        size = known._size_of_differences(arrays)
-        return cls(known.mean, known.scale, size, missing, indicator)
+            mean, scale = _mean_and_spread(arrays)
+        known = cls(mean, scale, lags, np.ones((len(lags), n_channels)), missing, indicator)
+        return replace(known, lag_scale=known._size_of_differences(arrays)) if lags else known
 
     @property
     def n_inputs(self) -> int:
@@ -65,18 +66,31 @@ class SequenceInputs:
     @property
     def n_parts(self) -> int:
         """Inputs per channel."""
-        return 1 + (self.difference_scale is not None) + self.indicator
+        return self.n_kinds + self.indicator
+
+    @property
+    def n_kinds(self) -> int:
+        """Kinds of inputs: values, and the differences over each lag."""
+        return 1 + len(self.lags)
+
+    def columns_of(self, kind: int) -> Array:
+        """Return the inputs of one kind, and the indicators of what is missing."""
+        n = len(self.mean)
+        said = np.arange(n * self.n_kinds, self.n_inputs)
+        return np.concatenate([np.arange(kind * n, (kind + 1) * n), said])
 
     def __call__(self, rows: Array, dtype: Any = np.float64) -> Array:
         """Return the inputs of one series, (n_steps, n_inputs)."""
         n = len(self.mean)
         rows, gaps = self._without_gaps(rows)
-        inputs = np.zeros((len(rows), self.n_inputs), dtype)
+        inputs = np.empty((len(rows), self.n_inputs), dtype)
         with np.errstate(over="ignore"):  # refused below
             values = (rows - self.mean) / self.scale
             inputs[:, :n] = values
-            if self.difference_scale is not None:
-                inputs[1:, n : 2 * n] = np.diff(values, axis=0) / self.difference_scale
+            for k, (lag, size) in enumerate(zip(self.lags, self.lag_scale, strict=True), start=1):
+                part = inputs[:, k * n : (k + 1) * n]
+                part[:lag] = (values[:lag] - values[0]) / size
+                part[lag:] = (values[lag:] - values[:-lag]) / size
         if self.indicator:
             inputs[:, -n:] = 0.0 if gaps is None else gaps
         if not np.isfinite(inputs).all():
@@ -102,25 +116,50 @@ class SequenceInputs:
         )
 
     def _size_of_differences(self, arrays: Sequence[Array]) -> Array:
-        """Return the root mean square of the differences from step to step, of scaled channels."""
-        n_channels = len(self.mean)
-        top, squares, n_steps = np.full(n_channels, _ROUNDING), np.zeros(n_channels), 0
+        """Return the root mean square of the differences of scaled channels, lag by lag."""
+        top = np.full(self.lag_scale.shape, _ROUNDING)
+        squares, count = np.zeros(top.shape), np.zeros(len(self.lags))
         for batch in _batches(arrays):
             rows = np.concatenate([self._without_gaps(rows)[0] for rows in batch])
+            owner = np.repeat(np.arange(len(batch)), [len(rows) for rows in batch])
             with np.errstate(over="ignore"):
-                steps = np.diff((rows - self.mean) / self.scale, axis=0)
-            steps = np.delete(steps, np.cumsum([len(rows) for rows in batch])[:-1] - 1, axis=0)
-            # in units of the largest one: squares do not overflow
-            larger = np.maximum(top, np.abs(steps).max(axis=0, initial=0.0))
-            if not np.isfinite(larger).all():
-                raise ValueError(
-                    f"The differences of channel {int(np.argmax(np.isinf(larger)))} of X overflow: "
-                    'use scaling="standard", or differences=False.'
-                )
-            squares = squares * (top / larger) ** 2 + np.square(steps / larger).sum(axis=0)
-            top, n_steps = larger, n_steps + len(steps)
-        size = top * np.sqrt(squares / max(n_steps, 1))
+                values = (rows - self.mean) / self.scale
+            for k, lag in enumerate(self.lags):
+                with np.errstate(over="ignore"):
+                    steps = (values[lag:] - values[:-lag])[owner[lag:] == owner[:-lag]]
+                # in units of the largest one: squares do not overflow
+                larger = np.maximum(top[k], np.abs(steps).max(axis=0, initial=0.0))
+                if not np.isfinite(larger).all():
+                    raise ValueError(
+                        f"The differences of channel {int(np.argmax(np.isinf(larger)))} of X "
+                        'overflow: use scaling="standard", or differences=False.'
+                    )
+                squares[k] *= (top[k] / larger) ** 2
+                squares[k] += np.square(steps / larger).sum(axis=0)
+                top[k] = larger
+                count[k] += len(steps)
+        size = top * np.sqrt(squares / np.maximum(count, 1)[:, None])
         return np.where(size > _ROUNDING, size, 1.0)
+
+
+def chosen_lags(differences: Any, lengths: Sequence[int], most: int) -> tuple[int, ...]:
+    """Return the lags over which differences are inputs.
+
+    Parameters
+    ----------
+    differences : bool or sequence of int
+        True stands for a lag of 1.
+    lengths : sequence of int
+        Steps of each of the training series. Lags beyond a third of their median are left out; if
+        all of them are, the shortest is taken.
+    most : int
+        How many there may be: the longest are left out.
+    """
+    if isinstance(differences, bool | np.bool_):
+        return (1,)[:most] if differences else ()
+    lags = sorted(int(lag) for lag in differences)
+    short = [lag for lag in lags if lag <= np.median(lengths) / 3]
+    return tuple((short or lags[:1])[:most])
 
 
 def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:

@@ -33,9 +33,10 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
 
     `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
     ridge on labels coded as -1 and +1, one column per class; the largest score wins. There are more
-    features than sequences as a rule, and so its penalty is chosen by exact leave-one-out, and with
-    it the scale of the inputs. The left-out scores also make probabilities. With ``readout=`` any
-    classifier takes the place of the ridge.
+    features than sequences as a rule, and so columns that tell the classes apart by themselves are
+    penalised less (`relevance_weights`), and the penalty is chosen on sequences left out. Their
+    scores also make probabilities. With ``readout=`` any classifier takes the place of the
+    ridge.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
     ) -> None:
         # equal sequences of one label are one row, as in the ridge
-        used = cases.used
+        used = cases.used & np.isfinite(left_out[cases.place]).all(axis=1)
         pairs = np.column_stack([cases.place[used], targets[used]])
         pairs, which = np.unique(pairs, axis=0, return_inverse=True)
         total = np.bincount(which.ravel(), None if weights is None else weights[used])

@@ -23,8 +23,9 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     """Echo state network that gives one number, or several, per sequence.
 
     `ReservoirFeatures` turn each sequence into a row of numbers. On these, standardised, stands a
-    ridge whose penalty is chosen by exact leave-one-out, and with it the scale of the inputs. With
-    ``readout=`` any regressor takes the place of the ridge.
+    ridge that penalises columns less which say much of y by themselves (`relevance_weights`), its
+    penalty chosen on sequences left out. With ``readout=`` any regressor takes the place of the
+    ridge.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from reservoir.estimators._base import read_dtype
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
-from reservoir.estimators.sequences._sequence_inputs import SequenceInputs
+from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chosen_lags
 
 __all__ = ["ReservoirFeatures"]
 
@@ -50,10 +50,13 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
     Attributes
     ----------
     reservoir_ : reservoir.dynamics.Reservoir
-        Its inputs are the channels; then, if there are any, their differences; then the indicators
-        of missing values.
+        Its inputs are the channels; then their differences, lag by lag; then the indicators of
+        missing values. Groups of units follow each other: those that read the values, one group for
+        each leak rate, then those that read the differences over the first lag, and so on.
     mean_, scale_ : arrays of shape (n_channels_,)
         Taken off each channel, and what the rest is divided by.
+    lags_ : tuple of int
+        The lags over which differences are inputs.
     thresholds_ : array of shape (n_quantiles, n_units), or None
         Those of "quantiles"; with ``bidirectional=True`` of shape (2, n_quantiles, n_units).
     n_channels_ : int
@@ -90,7 +93,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
     >>> y = np.arange(40) % 2
     >>> features = ReservoirFeatures(50, random_state=0)
     >>> features.fit_transform(waves).shape
-    (40, 400)
+    (40, 500)
     >>> pipe = make_pipeline(features, StandardScaler(), RidgeClassifierCV())
     >>> pipe.fit(waves[:20], y[:20]).score(waves[20:], y[20:])
     1.0
@@ -182,10 +185,13 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         arrays = sequences.arrays
         self._refuse_single_steps(sequences)
         self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
+        n_rates = max(np.size(self.leak_rate), 1)
+        most = self.n_units // n_rates if n_rates < self.n_units else self.n_units
+        self.lags_ = chosen_lags(self.differences, sequences.lengths, most - 1)
         self._inputs = SequenceInputs.of(
             arrays,
             scaling=self.scaling,
-            differences=self.differences,
+            lags=self.lags_,
             missing=self.missing_values,
             indicator=self.add_indicator,
         )
@@ -194,7 +200,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         of_weights, of_sample = generator.spawn(2)
         self.reservoir_ = self._build(of_weights)
         self._n_trained = sum(sequences.lengths)
-        self._poolings = self._pools(arrays, of_sample)
+        self._poolings = self._pools(self._sample(arrays, of_sample), of_sample)
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
@@ -256,37 +262,43 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             "(n_sequences, n_steps, n_channels)."
         )
 
+    def _sample(self, arrays: Sequence[Array], generator: np.random.Generator) -> list[Array]:
+        """Return the inputs of some of the series; of long series at some steps from any place."""
+        dtype, sample = read_dtype(self.dtype), []
+        for i in generator.permutation(len(arrays))[:_SAMPLE_SERIES]:
+            begin = generator.integers(max(len(arrays[i]) - _SAMPLE_STEPS, 0) + 1)
+            sample.append(self._inputs(arrays[i][begin : begin + _SAMPLE_STEPS], dtype))
+        return sample
+
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
         inputs = self._inputs
         factors = check_scaling("input_scaling", self.input_scaling, self.n_channels_, "channel")
+        kinds = [inputs.columns_of(kind) for kind in range(inputs.n_kinds)]
         recipe = Recipe.from_attributes(
             self,
-            input_scaling=np.tile(factors / np.sqrt(inputs.n_inputs), inputs.n_parts),
+            input_scaling=np.tile(factors / np.sqrt(len(kinds[0])), inputs.n_parts),
             drive_bounds=None,
             feedback_scaling=1.0,
             dtype=read_dtype(self.dtype),
         )
         repeatable = isinstance(self.random_state, Integral)
-        return recipe.build_groups(self.n_units, inputs.n_inputs, generator, repeatable=repeatable)
+        return recipe.build_groups(
+            self.n_units, inputs.n_inputs, generator, repeatable=repeatable, kinds=kinds
+        )
 
-    def _pools(self, arrays: Sequence[Array], generator: np.random.Generator) -> list[Pooling]:
+    def _pools(self, sample: Sequence[Array], generator: np.random.Generator) -> list[Pooling]:
         """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
         names = check_pools("pool", self.pool)
-        ways = [False, True] if self.bidirectional else [False]
+        ways = [1, -1] if self.bidirectional else [1]
         if not any(POOLS[name].needs_thresholds for name in names):
             return [Pooling(names) for _ in ways]
-        sample = []
-        chosen = generator.permutation(len(arrays))[:_SAMPLE_SERIES]
-        for i in chosen:  # of long series some steps from any place
-            begin = generator.integers(max(len(arrays[i]) - _SAMPLE_STEPS, 0) + 1)
-            sample.append(arrays[i][begin : begin + _SAMPLE_STEPS])
         levels = (np.arange(self.n_quantiles) + 0.5) / self.n_quantiles
         poolings = []
-        for backward in ways:
+        for way in ways:
             thresholds = state_quantiles(
                 self.reservoir_,
-                self._prepared(sample, backward),
+                [rows[::way] for rows in sample],
                 levels,
                 generator=generator,
                 engine=self._engine_for(self._n_trained),

@@ -1,0 +1,191 @@
+"""A ridge that penalises columns less the more they say of the targets, each by itself.
+
+The weights of the columns are learned from the targets of all rows. So what is said of a row is
+honest only where its weights, like its coefficients, come from other rows: from folds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import linalg
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_penalties
+from reservoir.readouts.dual import (
+    ColumnBasis,
+    LeaveOneOut,
+    StandardRows,
+    leave_one_out_ridge,
+    read_rows,
+)
+from reservoir.readouts.eigen import NOISE
+from reservoir.readouts.selection import least_score
+
+_LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
+
+
+def folds_for(Y: Array) -> Array:
+    """Return the number of the fold that each row is left out with, (n_rows,); -1 for none.
+
+    Rows of similar targets go to different folds. Many folds, where rows are few, leave many rows
+    to learn from; about 500 rows left out say enough.
+    """
+    n_rows = len(Y)
+    n_folds = min(n_rows, max(5, min(20, 1000 // n_rows)))
+    folds = np.empty(n_rows, int)
+    folds[np.lexsort(Y.T)] = np.arange(n_rows) % n_folds
+    return np.where(folds < -(-500 * n_folds // n_rows), folds, -1)
+
+
+def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
+    """Return a weight for each column: the root of its F statistic, their mean square 1.
+
+    F compares what a regression of the column on the targets explains with what it leaves, per
+    degree of freedom. For targets that code classes it is that of the one-way analysis of variance,
+    for one number per row that of simple regression.
+
+    Parameters
+    ----------
+    H : array of shape (n_rows, n_features)
+        Constant columns get the weight 1, and do not count in the mean.
+    Y : array of shape (n_rows, n_outputs)
+    weights : array of shape (n_rows,)
+        Of the rows, positive.
+    """
+    rows, known = StandardRows(H, weights), _Known(Y, weights)
+    varies = np.isfinite(rows.scale)
+    if not varies.any():
+        return np.ones(len(varies))
+    F = np.concatenate([known.statistic(rows[:, at]) for at in rows.column_slices()])
+    return np.where(varies, np.sqrt(F / F.mean(where=varies)), 1.0)
+
+
+class _Known:
+    """Targets and weights of rows that are learned from, for the F statistics of columns."""
+
+    def __init__(self, Y: Array, weights: Array) -> None:
+        self.share = weights / weights.sum()
+        root = np.sqrt(self.share)[:, None]
+        spread = Y - self.share @ Y
+        spread = root * (spread / np.maximum(np.abs(spread).max(axis=0), np.finfo(float).tiny))
+        left, sizes, _ = linalg.svd(spread, full_matrices=False)
+        # an orthonormal basis of what the targets vary in
+        basis = left[:, sizes > len(Y) * np.finfo(float).eps]
+        self.n_known = basis.shape[1]
+        self.directions = (root * basis).T
+        self.per_freedom = max(len(Y) - 1 - self.n_known, 1) / max(self.n_known, 1)
+
+    def statistic(self, columns: Array) -> Array:
+        """Return F of each column, between 1e-3 and 1000 times its degrees of freedom."""
+        mean = self.share @ columns
+        total = self.share @ np.square(columns) - mean**2
+        explained = np.square(self.directions @ columns).sum(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(total > NOISE, explained / total, 0.0).clip(0.0, 1.0)
+        return part / np.maximum(1 - part, _LEAST) * self.per_freedom + _LEAST
+
+
+def relevance_ridge(
+    H: Array, Y: Array, alphas: ArrayLike, weights: Array, folds: Array
+) -> LeaveOneOut:
+    """Fit a ridge on standardised columns times their relevance, its penalty chosen by folds.
+
+    Parameters
+    ----------
+    H : array of shape (n_rows, n_features)
+    Y : array of shape (n_rows, n_outputs)
+    alphas : array of shape (n_alphas,)
+    weights : array of shape (n_rows,)
+        Of the rows, positive.
+    folds : array of int of shape (n_rows,)
+        Rows of one number, from 0, are left out together, and weights of columns and coefficients
+        are learned from the others; those of number -1 are never left out.
+
+    Returns
+    -------
+    LeaveOneOut
+        Scores and left-out predictions are those of the folds; NaN for rows never left out.
+    """
+    H, Y, weights = read_rows(H, Y, weights)
+    alphas = np.atleast_1d(check_penalties("alphas", alphas))
+    said = left_out_by_folds(H, Y, alphas, weights, folds)
+    known = folds >= 0
+    share = weights[known] / weights[known].sum()
+    scores = np.einsum("i,aij->aj", share, np.square(said[:, known] - Y[known]))
+    best = least_score(alphas, scores, False)
+    column_weights = relevance_weights(H, Y, weights)
+    fitted = leave_one_out_ridge(H, Y, np.atleast_1d(best), weights, column_weights=column_weights)
+    left_out = said[int(np.argmax(alphas == best))]
+    return fitted._replace(alpha=best, scores=scores, left_out=left_out)
+
+
+def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: Array) -> Array:
+    """Return what fits on the other folds say of each row, (n_alphas, n_rows, n_outputs).
+
+    Columns are standardised over all rows: that looks at no target.
+    """
+    rows, numbers = StandardRows(H, weights), np.unique(folds[folds >= 0])
+    said = np.full((len(alphas), *Y.shape), np.nan)
+    by_products = np.count_nonzero(folds != numbers[0]) <= H.shape[1]
+    products = _products(rows, Y, folds, numbers) if by_products else [None] * len(numbers)
+    for number, each in zip(numbers, products, strict=True):
+        out = folds == number
+        if each is not None:
+            said[:, out] = _said_by_rows(out, each, Y, weights, alphas)
+        else:
+            said[:, out] = _said_by_columns(out, rows, Y, alphas)
+    return said
+
+
+def _products(rows: StandardRows, Y: Array, folds: Array, numbers: Array) -> list[Array]:
+    """Return products of all rows with those outside each fold, in one pass over the columns."""
+    kept = [np.flatnonzero(folds != number) for number in numbers]
+    known = [_Known(Y[each], rows.weights[each]) for each in kept]
+    products = [np.zeros((len(Y), len(each))) for each in kept]
+    totals = np.zeros(len(numbers))
+    for at in rows.column_slices():
+        block, varies = rows[:, at], np.isfinite(rows.scale[at])
+        for k, each in enumerate(kept):
+            mine = block[each]
+            F = known[k].statistic(mine)
+            totals[k] += F.sum(where=varies)
+            products[k] += (block * F) @ mine.T
+    size = np.count_nonzero(np.isfinite(rows.scale))
+    return [
+        each * (size / total) if size else each
+        for each, total in zip(products, totals, strict=True)
+    ]
+
+
+def _said_by_columns(out: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
+    """Return what a fit on the other rows says of those left out, from products of columns."""
+    kept = rows.part(~out)
+    known = _Known(Y[~out], kept.weights)
+    F = np.concatenate([known.statistic(kept[:, at]) for at in kept.column_slices()])
+    varies = np.isfinite(rows.scale)
+    kept.weigh_columns(np.sqrt(F / F.mean(where=varies)) if varies.any() else np.ones(len(F)))
+    basis = ColumnBasis(kept, Y[~out])
+    said = np.empty((len(alphas), np.count_nonzero(out), Y.shape[1]))
+    for k, alpha in enumerate(alphas):
+        coef = basis.coef(alpha)
+        intercept = basis.intercept(coef)
+        coef = coef / kept.scale
+        said[k] = rows.H[out] @ coef.T + (intercept - coef @ kept.mean)
+    return said
+
+
+def _said_by_rows(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
+    """Return what a fit on the other rows says of those left out, from products between rows."""
+    Y, weights = Y[~out], weights[~out]
+    share, root = weights / weights.sum(), np.sqrt(weights)[:, None]
+    mean = share @ Y
+    # of columns about their means over the rows that are learned from
+    products -= (products @ share)[:, None]
+    products -= share @ products[~out]
+    inner = root * products[~out] * root.T
+    values, vectors = linalg.eigh(inner, overwrite_a=True, check_finite=False)
+    along = vectors.T @ (root * (Y - mean))
+    across = (products[out] * root.T) @ vectors
+    least = NOISE * values[-1] if values[-1] > 0 else 1.0
+    gains = [1 / (np.maximum(values, 0.0) + max(alpha, least)) for alpha in alphas]
+    return np.stack([across @ (gain[:, None] * along) + mean for gain in gains])

@@ -1,0 +1,153 @@
+"""Columns weighed by what they say of the targets: equal to the slow way, honest about new rows."""
+
+import numpy as np
+import pytest
+from sklearn.feature_selection import f_classif, f_regression
+from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss
+
+from reservoir.readouts import leave_one_out_ridge
+from reservoir.readouts.relevance import folds_for, relevance_ridge, relevance_weights
+from reservoir.readouts.temperature import fitted_temperature, probabilities
+
+
+def table(n, d, *, n_classes=3, seed=0):
+    """Columns of which some differ between classes, one is constant; labels; columns of +-1."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.arange(n) % n_classes)
+    H = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-3, 3, d)
+    H[:, : d // 4] += H[:, : d // 4].std(axis=0) * rng.normal(size=(n_classes, d // 4))[y]
+    H[:, d // 2] = 0.7
+    Y = 2.0 * (y[:, None] == np.arange(n_classes)) - 1
+    return H, y, Y[:, 1:] if n_classes == 2 else Y
+
+
+def from_f(F):
+    F = F + 1e-3
+    return np.sqrt(F / F.mean())
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("shape", [(30, 80), (90, 20)])
+def test_weights_are_roots_of_scikit_learns_statistics(shape, n_classes):
+    H, y, Y = table(*shape, n_classes=n_classes)
+    varies = np.arange(shape[1]) != shape[1] // 2
+    found = relevance_weights(H, Y, np.ones(len(H)))
+    np.testing.assert_allclose(found[varies], from_f(f_classif(H[:, varies], y)[0]), rtol=1e-7)
+    assert found[~varies] == 1.0
+    np.testing.assert_array_equal(found, relevance_weights(H, Y, np.full(len(H), 7.0)))
+    # numbers, whatever their unit
+    target = H[:, :1] / H[:, 0].std() + np.random.default_rng(1).normal(size=(len(H), 1))
+    for unit in (1.0, 1e-200, 1e150):
+        found = relevance_weights(H, unit * target, np.ones(len(H)))
+        expected = from_f(f_regression(H[:, varies], target[:, 0])[0])
+        np.testing.assert_allclose(found[varies], expected, rtol=1e-7)
+
+
+def test_rows_that_weigh_more_count_more():
+    H, _, Y = table(40, 30)
+    times = np.random.default_rng(0).integers(1, 4, 40)
+    weighted = relevance_weights(H, Y, times)
+    repeated = relevance_weights(
+        np.repeat(H, times, 0), np.repeat(Y, times, 0), np.ones(times.sum())
+    )
+    # degrees of freedom aside, which are those of different rows
+    much = repeated > 0.3
+    assert much.sum() > 10
+    np.testing.assert_allclose(weighted[much], repeated[much], rtol=5e-3)
+    assert abs(weighted - relevance_weights(H, Y, np.ones(40))).max() > 0.1
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0])
+def test_targets_and_columns_without_anything_to_say(value):
+    H, _, Y = table(20, 30)
+    for table_, targets in ((H, np.full_like(Y, value)), (np.full_like(H, value), Y)):
+        np.testing.assert_allclose(relevance_weights(table_, targets, np.ones(20)), 1.0)
+        ridge = relevance_ridge(table_, targets, [0.0, 1.0], np.ones(20), folds_for(targets))
+        assert np.isfinite(ridge.coef).all()
+        assert np.isfinite(ridge.left_out).all()
+        assert np.isfinite(ridge.scores).all()
+    # as many classes as rows: every column tells all of them apart
+    np.testing.assert_allclose(relevance_weights(H[:5, :10], np.eye(5), np.ones(5)), 1.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", [(30, 80), (90, 20)])
+def test_rows_left_out_are_those_of_fits_and_weights_without_them(shape, weighted):
+    H, _, Y = table(*shape)
+    rng = np.random.default_rng(2)
+    w = rng.uniform(0.5, 3, len(H)) if weighted else np.ones(len(H))
+    folds = rng.permutation(np.arange(len(H)) % 5) - 1  # the rows of -1 are never left out
+    ridge = relevance_ridge(H, Y, [100.0, 3.0], w, folds)
+    center = np.average(H, axis=0, weights=w)
+    spread = np.sqrt(np.average((H - center) ** 2, axis=0, weights=w))
+    varies = np.arange(shape[1]) != shape[1] // 2
+    Z = np.where(varies, H - center, 0.0) / np.where(varies, spread, 1.0)
+    errors = np.zeros((2, 3))
+    for fold in range(4):
+        kept, out = folds != fold, folds == fold
+        factors = relevance_weights(H[kept], Y[kept], w[kept])
+        for k, alpha in enumerate((100.0, 3.0)):
+            fit = Ridge(alpha).fit(Z[kept] * factors, Y[kept], w[kept])
+            said = fit.predict(Z[out] * factors)
+            errors[k] += w[out] @ (said - Y[out]) ** 2
+            if alpha == ridge.alpha:
+                np.testing.assert_allclose(ridge.left_out[out], said, rtol=1e-6, atol=1e-8)
+    assert np.isnan(ridge.left_out[folds < 0]).all()
+    np.testing.assert_allclose(ridge.scores, errors / w[folds >= 0].sum(), rtol=1e-6)
+    assert ridge.alpha == (100.0, 3.0)[np.argmin(errors.sum(axis=1))]
+    # the fit itself has seen all rows
+    factors = relevance_weights(H, Y, w)
+    fit = Ridge(ridge.alpha).fit(Z * factors, Y, w)
+    np.testing.assert_allclose(
+        H @ ridge.coef.T + ridge.intercept, fit.predict(Z * factors), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("n", [2, 3, 40, 100, 450, 900, 6000])
+def test_folds_hold_rows_of_all_targets(n):
+    y = np.random.default_rng(0).permutation(np.arange(n) % 3)
+    folds = folds_for(2.0 * (y[:, None] == np.arange(3)) - 1)
+    sizes = np.bincount(folds[folds >= 0])
+    assert min(n, 500) <= sizes.sum() <= max(500, sizes.sum() // len(sizes) + 500)
+    assert len(sizes) == {2: 2, 3: 3, 40: 20, 100: 10, 450: 5, 900: 3, 6000: 1}[n]
+    assert sizes.max() - sizes.min() <= 1
+    for label in range(3):
+        of_label = np.bincount(folds[(folds >= 0) & (y == label)], minlength=len(sizes))
+        assert of_label.max() - of_label.min() <= 1
+
+
+def test_labels_without_any_sense_are_not_believed():
+    """Leave-one-out with weights that have seen all labels finds sense in them; folds do not."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 3, 460)
+        H, Y = rng.normal(size=(460, 1000)), 2.0 * (y[:, None] == np.arange(3)) - 1
+        mine, alphas = slice(0, 60), np.logspace(-2, 4, 7)
+        weights = relevance_weights(H[mine], Y[mine], np.ones(60))
+        seen = leave_one_out_ridge(H[mine], Y[mine], alphas, column_weights=weights)
+        ridge = relevance_ridge(H[mine], Y[mine], alphas, np.ones(60), folds_for(Y[mine]))
+        assert seen.scores.sum(axis=1).min() < 0.75 * ridge.scores.sum(axis=1).min()
+        losses = []
+        for fit in (seen, ridge):
+            temperature = fitted_temperature(fit.left_out, Y[mine])
+            scores = H[60:] @ fit.coef.T + fit.intercept
+            losses.append(log_loss(y[60:], probabilities(scores, temperature)))
+        assert losses[1] < np.log(3) + 0.15 < losses[0] - 0.5
+
+
+@pytest.mark.parametrize("weights", [np.ones(3), np.full(20, -1.0), np.full(20, np.inf)])
+def test_column_weights_that_cannot_be_are_refused(weights):
+    H, _, Y = table(10, 20)
+    with pytest.raises(ValueError, match=r"column_weights must have shape \(20,\)"):
+        leave_one_out_ridge(H, Y, [1.0], column_weights=weights)
+
+
+def test_a_weight_of_zero_leaves_a_column_out():
+    H, _, Y = table(10, 20)
+    weights = np.arange(20) % 2 * 3.0
+    some = leave_one_out_ridge(H, Y, [1.0], column_weights=weights)
+    rest = leave_one_out_ridge(H[:, 1::2], Y, [1.0 / 9])
+    np.testing.assert_allclose(some.left_out, rest.left_out, rtol=1e-9)
+    np.testing.assert_allclose(some.coef[:, 1::2], rest.coef, rtol=1e-9)
+    assert not some.coef[:, ::2].any()
