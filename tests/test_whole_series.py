@@ -55,6 +55,14 @@ def test_what_a_mask_hides_is_not_read():
     assert np.isfinite(known.fit_transform([x.filled(np.nan) for x in masked])).all()
 
 
+@pytest.mark.parametrize("scaling", ["standard", None])
+def test_a_channel_that_a_series_has_not_gets_its_mean(scaling):
+    Xs = [np.column_stack([x[:, 0], np.full(len(x), 5.0)]) for x in series()[0]]
+    features = small(ReservoirFeatures, scaling=scaling, missing_values="hold").fit(Xs)
+    without = [x * [1, np.nan] for x in Xs]
+    np.testing.assert_array_equal(features.transform(without), features.transform(Xs))
+
+
 def test_a_table_read_as_one_series_per_row_is_explained():
     Xs, y = series()
     with pytest.raises(ValueError, match="sequence_column"):

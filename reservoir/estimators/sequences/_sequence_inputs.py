@@ -24,6 +24,8 @@ class SequenceInputs:
     ----------
     mean, scale : arrays of shape (n_channels,)
         Taken off each channel, and what the rest is divided by.
+    fill : array of shape (n_channels,)
+        The values of a channel that a series has none of: its mean over all training steps.
     lags : tuple of int
         The differences x[t] - x[t - lag] that are inputs; before step `lag` they are from x[0].
     lag_scale : array of shape (n_lags, n_channels)
@@ -35,6 +37,7 @@ class SequenceInputs:
 
     mean: Array
     scale: Array
+    fill: Array
     lags: tuple[int, ...]
     lag_scale: Array
     missing: str
@@ -53,9 +56,11 @@ class SequenceInputs:
         """Return what suits the training series, each of shape (n_steps, n_channels)."""
         n_channels = arrays[0].shape[1]
         mean, scale = np.zeros(n_channels), np.ones(n_channels)
-        if scaling is not None:
-            mean, scale = _mean_and_spread(arrays)
-        known = cls(mean, scale, lags, np.ones((len(lags), n_channels)), missing, indicator)
+        fill = mean
+        if scaling is not None or missing != "raise":
+            fill, spread = _mean_and_spread(arrays)
+            mean, scale = (mean, scale) if scaling is None else (fill, spread)
+        known = cls(mean, scale, fill, lags, np.ones((len(lags), n_channels)), missing, indicator)
         return replace(known, lag_scale=known._size_of_differences(arrays)) if lags else known
 
     @property
@@ -102,7 +107,7 @@ class SequenceInputs:
         gaps = np.isnan(rows) if self.missing != "raise" else None
         if gaps is None or not gaps.any():
             return rows, None
-        return _filled(rows, gaps, self.missing, self.mean), gaps
+        return _filled(rows, gaps, self.missing, self.fill), gaps
 
     def _refuse(self, rows: Array, inputs: Array) -> None:
         """Refuse a series with values so large that they overflow once they are scaled."""
