@@ -117,3 +117,8 @@ def test_importance_says_what_the_estimator_says():
     model = make_pipeline(small(sequence_column="id")).fit(table, y)
     with pytest.raises(ValueError, match="sequence_column='id'"):
         channel_importance(model, table.drop(columns="id"), y)
+
+
+def test_half_a_unit_is_refused_by_name():
+    with pytest.raises(TypeError, match="n_units must be an integer; got 2.5"):
+        small(ReservoirFeatures, n_units=2.5).fit(series()[0])

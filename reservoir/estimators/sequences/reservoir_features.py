@@ -15,7 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_generator, check_scaling, read_whole_series
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_count,
+    check_scaling,
+    read_whole_series,
+)
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir, pool_many
 from reservoir.dynamics.engines import engine_for
@@ -186,7 +192,8 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         self._refuse_single_steps(sequences)
         self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
         n_rates = max(np.size(self.leak_rate), 1)
-        most = self.n_units // n_rates if n_rates < self.n_units else self.n_units
+        n_units = check_count("n_units", self.n_units)
+        most = n_units // n_rates if n_rates < n_units else n_units
         self.lags_ = chosen_lags(self.differences, sequences.lengths, most - 1)
         self._inputs = SequenceInputs.of(
             arrays,
