@@ -120,5 +120,5 @@ def test_importance_says_what_the_estimator_says():
 
 
 def test_half_a_unit_is_refused_by_name():
-    with pytest.raises(TypeError, match="n_units must be an integer; got 2.5"):
+    with pytest.raises(TypeError, match="n_units must be an integer"):
         small(ReservoirFeatures, n_units=2.5).fit(series()[0])
