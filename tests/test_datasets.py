@@ -6,13 +6,18 @@ import inspect
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from reservoir import datasets
 from reservoir.datasets._mackey_glass import _integrate
 
 CHAOTIC = sorted(datasets.LYAPUNOV_TIME)
 FLOWS = ["lorenz", "roessler", "lorenz96"]
-GENERATORS = [name for name in datasets.__all__ if name[0].islower() and name[:4] != "load"]
+OTHERS = ("gestures", "load_co2", "load_el_nino", "load_sunspots")
+GENERATORS = [name for name in datasets.__all__ if name[0].islower() and name not in OTHERS]
 
 
 def make(name, n_samples=60, **keywords):
@@ -414,6 +419,63 @@ def test_memory_capacity_input():
     assert -0.5 <= X.min() < -0.45 < 0.45 < X.max() <= 0.5
     with pytest.raises(ValueError, match="high=-1"):
         datasets.memory_capacity_input(5, high=-1)
+
+
+# ---------------------------------------------------------------- whole sequences
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gestures(seed):
+    X, y = datasets.gestures(60, n_classes=7, random_state=seed)
+    assert len(X) == len(y) == 60
+    assert y.dtype.kind == "U"
+    counts = np.unique(y, return_counts=True)[1]
+    assert len(counts) == 7
+    assert set(counts) == {8, 9}
+    assert len({len(rows) for rows in X}) > 20
+    for rows in X:
+        assert rows.shape[1:] == (3,)
+        assert rows.dtype == np.float64
+        assert np.isfinite(rows).all()
+    again = datasets.gestures(60, n_classes=7, random_state=seed)
+    other = datasets.gestures(60, n_classes=7, random_state=seed + 100)
+    np.testing.assert_array_equal(y, again[1])
+    np.testing.assert_array_equal(np.concatenate(X), np.concatenate(again[0]))
+    assert not np.array_equal(X[0], other[0][0])
+
+
+def test_gestures_begin_and_end_at_rest(monkeypatch):
+    monkeypatch.setattr("reservoir.datasets._gestures._TURN", 0.0)
+    for rows in datasets.gestures(80, noise=0.0, random_state=0)[0]:
+        # what is felt at rest is gravity, and accelerations between rest and rest add up to 0
+        np.testing.assert_allclose(rows[[0, -1]], [rows.mean(axis=0)] * 2, atol=1e-9)
+        assert np.linalg.norm(rows[0]) == pytest.approx(9.81)
+
+
+@pytest.mark.parametrize("pair", [("left", "right"), ("push", "pull"), ("circle", "circle back")])
+def test_gestures_need_the_order_of_time(pair):
+    X, y = datasets.gestures(1600, random_state=0)
+    chosen = [i for i, label in enumerate(y) if label in pair]
+    features = np.array([np.r_[X[i].mean(axis=0), X[i].std(axis=0)] for i in chosen])
+    pooled = make_pipeline(StandardScaler(), LogisticRegression())
+    assert cross_val_score(pooled, features, y[chosen]).mean() < 0.65
+    # a clock is enough: the mean of each eighth of a sequence
+    eighths = [[part.mean(axis=0) for part in np.array_split(X[i], 8)] for i in chosen]
+    clocked = make_pipeline(StandardScaler(), LogisticRegression())
+    assert cross_val_score(clocked, np.reshape(eighths, (len(chosen), -1)), y[chosen]).mean() > 0.8
+
+
+def test_gestures_refuse():
+    for word in "random_state", "References":
+        assert word in datasets.gestures.__doc__
+    with pytest.raises(ValueError, match="n_sequences=0 must be at least 1"):
+        datasets.gestures(0)
+    with pytest.raises(ValueError, match="n_classes=9 must be at most 8"):
+        datasets.gestures(5, n_classes=9)
+    with pytest.raises(ValueError, match="n_classes=1 must be at least 2"):
+        datasets.gestures(5, n_classes=1)
+    with pytest.raises(ValueError, match="noise=-1"):
+        datasets.gestures(5, noise=-1)
 
 
 # ---------------------------------------------------------------- real series

