@@ -14,6 +14,11 @@ from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.sequences import Sequences, as_finite
 
+_IF_ROWS = (
+    " Each row of a 2-D X is read as one series; a table of several has an id column "
+    "(sequence_column) or a MultiIndex."
+)
+
 
 def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     """Return one array per sequence, each with as many entries as the sequence has rows.
@@ -199,6 +204,7 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
             f"one for each sequence, {name} of shape (n_sequences,)"
             + (" or (n_sequences, n_outputs)" if name == "y" else "")
             + ("." if sequences.ids is None else f"{by_row}.")
+            + (_IF_ROWS if sequences.container == "rows" else "")
         )
     _refuse_other_order(name, values, sequences)
     return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,8 @@ def read_whole_series(
         Of the sequences that the estimator was fitted on; None in fit.
     """
     reset = fitted is None
+    _refuse_other_collections(X)
+    _refuse_masks("X", X)
     several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
     if sequence_column is not None or several_levels:
         kind = _kind(X)
@@ -61,6 +64,32 @@ def read_whole_series(
     else:
         arrays = _read_items(estimator, X, allow_nan, fitted)
     return Sequences(tuple(arrays), container)
+
+
+def _refuse_other_collections(X: Any) -> None:
+    """Refuse what holds one sequence per item, or per cell, and is no list of sequences."""
+    remedy = None
+    pandas = hasattr(X, "iloc")
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):
+        remedy = "list(X.values())"
+    elif isinstance(X, Iterator) or (pandas and X.ndim == 1 and X.size and np.ndim(X.iloc[0])):
+        remedy = "list(X)"
+    elif pandas and X.ndim == 2 and X.size and np.ndim(X.iloc[0, 0]):
+        remedy = "[np.column_stack(list(cells)) for cells in X.to_numpy()]"
+    if remedy is not None:
+        raise TypeError(
+            f"X is a {type(X).__name__} of sequences; a list of arrays of shape (n_steps, "
+            f"n_channels) is required. Use {remedy}."
+        )
+
+
+def _refuse_masks(name: str, values: Any) -> None:
+    """Refuse masked arrays, of which everything after this would read what lies behind the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise TypeError(
+            f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
+            'X.filled(np.nan), and missing_values="hold" or "interpolate".'
+        )
 
 
 def _kind(X: Any) -> str:
@@ -157,6 +186,7 @@ def _read_items(
 
 def _as_table(i: int, item: Any) -> Array:
     """Return one sequence as an array of shape (n_steps, n_channels)."""
+    _refuse_masks(f"Sequence {i} of X", item)
     plain = isinstance(item, np.ndarray) and item.dtype in _FLOATS
     if not plain:
         refuse_dates(f"Sequence {i} of X", item)

@@ -279,7 +279,8 @@ def pool_many(
         The states before the first steps; zero by default.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`. Compiled kernels run eight series side by side, whether there are so many or
-        not, so that the numbers for a series do not depend on what else is given.
+        not, so that the numbers for a series do not depend on what else is given. For a dense W,
+        and with NumPy, they do to rounding.
     n_jobs : int, optional
         Threads (joblib) that the series are shared out to. The result does not depend on it.
 

@@ -189,6 +189,11 @@ class Labels(TargetCoding):
             return given
         labels = [self.decode(np.atleast_2d(columns)) for columns in targets]
         every = compute_sample_weight(class_weight, np.concatenate(labels))
+        if not (np.isfinite(every) & (every >= 0)).all():
+            raise ValueError(
+                f"class_weight={class_weight!r} must hold finite numbers of at least 0; a class of "
+                "weight 0 is not learned from."
+            )
         by_class = np.split(every, np.cumsum([len(part) for part in labels])[:-1])
         if given is None:
             return by_class

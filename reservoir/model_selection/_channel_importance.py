@@ -101,6 +101,9 @@ def channel_importance(
     n_repeats = check_count("n_repeats", n_repeats)
     if sequence_column is None:
         sequence_column = _parameter(estimator, "sequence_column")
+    scorer = check_scoring(estimator, scoring=scoring)
+    generator = as_generator(random_state)
+    whole = scorer(estimator, X, y)  # first: it says best what is wrong with X
     channels = _channels_of(X, sequence_column)
     n_sequences = len(channels.columns[0])
     if n_sequences < 2:
@@ -108,9 +111,6 @@ def channel_importance(
             f"X holds {n_sequences} sequence(s): a channel is exchanged between sequences, and at "
             "least 2 are needed."
         )
-    scorer = check_scoring(estimator, scoring=scoring)
-    generator = as_generator(random_state)
-    whole = scorer(estimator, X, y)
     lost = np.empty((len(channels.columns), n_repeats))
     for k in range(n_repeats):
         order = generator.permutation(n_sequences)

@@ -23,7 +23,14 @@ def probabilities(scores: Array, temperature: float) -> Array:
     temperature : float
         Scores are divided by it.
     """
-    return softmax(_by_class(scores) / temperature, axis=1)
+    scores = _by_class(scores)
+    with np.errstate(over="ignore"):
+        scaled = scores / temperature
+        overflow = ~np.isfinite(scaled).all(axis=1, keepdims=True)
+        if overflow.any():  # differences from the largest score may: their exponential is 0
+            below = (scores - scores.max(axis=1, keepdims=True)) / temperature
+            scaled = np.where(overflow, below, scaled)
+        return softmax(scaled, axis=1)
 
 
 def fitted_temperature(scores: Array, columns: Array, weights: Array | None = None) -> float:

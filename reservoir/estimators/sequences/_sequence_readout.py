@@ -340,11 +340,12 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
     # ------------------------------------------------------------------ reading
 
     def _read(self, X: Any, y: Any, fitted: tuple[str, int] | None) -> Sequences:
+        missing = self.missing_values if fitted is None else self.features_._inputs.missing
         sequences = read_whole_series(
             self,
             X,
             sequence_column=self.sequence_column if fitted is None else self._sequence_column,
-            allow_nan=self.missing_values != "raise",
+            allow_nan=missing != "raise",
             fitted=fitted,
         )
         if fitted is None:
@@ -369,11 +370,19 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
         """Return what the built-in readout says of each sequence, (n_sequences, n_outputs)."""
         table = self.features_.transform_sequences(sequences)
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        blocks = [
-            table[begin : begin + _BLOCK].astype(np.float64, copy=False) @ coef.T + intercept
-            for begin in range(0, len(table), _BLOCK)
-        ]
-        return np.concatenate(blocks)
+        with np.errstate(over="ignore", invalid="ignore"):
+            blocks = [
+                table[begin : begin + _BLOCK].astype(np.float64, copy=False) @ coef.T + intercept
+                for begin in range(0, len(table), _BLOCK)
+            ]
+        scores = np.concatenate(blocks)
+        finite = np.isfinite(scores).all(axis=1)
+        if not finite.all():
+            raise ValueError(
+                f"The output for sequence {int(np.argmin(finite))} of X overflows float64: it is "
+                "far outside what the readout was fitted on. Check that sequence, or scale X."
+            )
+        return scores
 
     def _own(self, method: str, sequences: Sequences) -> Any:
         """Return what the user's own readout says of each sequence."""

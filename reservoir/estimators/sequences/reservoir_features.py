@@ -170,7 +170,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         """
         check_is_fitted(self)
         labels = self._poolings[0].labels(self.reservoir_.n_units)
-        if self.bidirectional:
+        if len(self._poolings) == 2:
             labels = [f"{way}_{label}" for way in ("forward", "backward") for label in labels]
         return np.array(labels, dtype=object)
 
@@ -242,11 +242,12 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         )
 
     def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
+        missing = self.missing_values if fitted is None else self._inputs.missing
         return read_whole_series(
             self,
             X,
             sequence_column=self.sequence_column,
-            allow_nan=self.missing_values != "raise",
+            allow_nan=missing != "raise",
             fitted=fitted,
         )
 

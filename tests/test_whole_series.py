@@ -1,0 +1,111 @@
+"""Whole sequences as people bring them: what they hold, what is set later, what overflows."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from reservoir import (
+    ESNClassifier,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
+    ReservoirFeatures,
+)
+from reservoir.model_selection import channel_importance
+from reservoir.readouts.temperature import probabilities
+
+pytestmark = pytest.mark.both_engines
+
+
+def series(n=12, n_channels=2, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    return [rng.normal(size=(rng.integers(8, 15), n_channels)) + label for label in y], y
+
+
+def small(cls=ESNSequenceClassifier, **options):
+    return cls(**{"n_units": 12, "leak_rate": 0.5, "random_state": 0} | options)
+
+
+def test_collections_that_are_no_list_are_refused_with_a_remedy():
+    pd = pytest.importorskip("pandas")
+    Xs, _ = series()
+    cells = pd.DataFrame({"a": [x[:, 0] for x in Xs], "b": [x[:, 1] for x in Xs]})
+    others = {
+        r"list\(X.values\(\)\)": dict(enumerate(Xs)),
+        r"generator .* list\(X\)": (x for x in Xs),
+        r"Series .* list\(X\)": pd.Series(Xs),
+        r"np.column_stack": cells,
+    }
+    for match, X in others.items():
+        with pytest.raises(TypeError, match=match):
+            small(ReservoirFeatures).fit(X)
+    known = small(ReservoirFeatures).fit_transform(Xs)
+    followed = [np.column_stack(list(row)) for row in cells.to_numpy()]
+    np.testing.assert_array_equal(small(ReservoirFeatures).fit_transform(followed), known)
+
+
+def test_what_a_mask_hides_is_not_read():
+    Xs, _ = series()
+    masked = [np.ma.masked_greater(x, 1.0) for x in Xs]
+    stacked = np.ma.stack([x[:8] for x in masked])
+    for X in (masked, stacked, stacked[:, :, 0]):
+        with pytest.raises(TypeError, match="masked array"):
+            small(ReservoirFeatures).fit(X)
+    known = small(ReservoirFeatures, missing_values="hold")
+    assert np.isfinite(known.fit_transform([x.filled(np.nan) for x in masked])).all()
+
+
+def test_a_table_read_as_one_series_per_row_is_explained():
+    Xs, y = series()
+    with pytest.raises(ValueError, match="sequence_column"):
+        small().fit(np.concatenate(Xs), y)
+
+
+@pytest.mark.parametrize("weight", [-1, np.nan, np.inf])
+@pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNClassifier])
+def test_class_weights_are_finite_and_not_negative(cls, weight):
+    Xs, y = series()
+    X, y = (Xs, y) if cls is ESNSequenceClassifier else (Xs[0], np.arange(len(Xs[0])) % 2)
+    with pytest.raises(ValueError, match=r"class_weight=.* at least 0"):
+        small(cls, class_weight={0: weight, 1: 1}).fit(X, y)
+
+
+def test_outputs_that_overflow_are_refused():
+    Xs, y = series()
+    options = {"activation": "identity", "dtype": "float64", "pool": "mean"}
+    options |= {"scaling": None, "differences": False}
+    model = small(ESNSequenceRegressor, **options).fit(Xs, y * 1e6)
+    with pytest.raises(ValueError, match="sequence 1 of X overflows"):
+        model.predict([Xs[0], Xs[1] * 1e305])
+
+
+def test_probabilities_of_the_largest_scores_are_certain():
+    scores = np.array([[1e308, -1e308, 0.0], [-1e308, 0.5, 0.4]])
+    np.testing.assert_array_equal(probabilities(scores, 1e-3)[0], [1, 0, 0])
+    assert probabilities(scores, 1e-3)[1, 1] == 1
+    np.testing.assert_array_equal(probabilities(np.array([[1e308]]), 0.1), [[0, 1]])
+
+
+def test_what_is_set_after_fit_waits_for_the_next_fit():
+    pytest.importorskip("pandas")
+    Xs, y = series()
+    missing = [np.where(np.arange(len(x))[:, None] == 3, np.nan, x) for x in Xs]
+    features = small(ReservoirFeatures).fit(Xs)
+    features.set_params(bidirectional=True).set_output(transform="pandas")
+    assert features.transform(Xs).shape[1] == len(features.get_feature_names_out())
+    for cls in (ESNSequenceClassifier, ESNSequenceRegressor):
+        model = small(cls).fit(Xs, y).set_params(missing_values="hold")
+        with pytest.raises(ValueError, match="contains NaN"):
+            model.predict(missing)
+        model.fit(missing, y).set_params(missing_values="raise")
+        assert np.isfinite(model.predict(missing).astype(float)).all()
+
+
+def test_importance_says_what_the_estimator_says():
+    pd = pytest.importorskip("pandas")
+    Xs, y = series()
+    table = pd.concat([pd.DataFrame(x) for x in Xs], keys=range(len(Xs))).reset_index(level=0)
+    table.columns = ["id", "a", "b"]
+    model = make_pipeline(small(sequence_column="id")).fit(table, y)
+    with pytest.raises(ValueError, match="sequence_column='id'"):
+        channel_importance(model, table.drop(columns="id"), y)
