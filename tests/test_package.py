@@ -83,9 +83,11 @@ def test_version_is_a_literal_that_the_build_reads_without_importing():
 
 def test_import_loads_no_optional_partner():
     optional = {"matplotlib", "pandas", "torch", "numba", "skops", "dask", "optuna", "tqdm"}
+    optional |= {"aeon", "sktime"}
     # scikit-learn itself imports pandas where that is installed: what reservoir adds is counted
     code = (
-        "import sys, sklearn.linear_model; before = set(sys.modules); import reservoir; "
+        "import sys, sklearn.linear_model; before = set(sys.modules); "
+        "import reservoir, reservoir.interop; "
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     )
     assert optional.isdisjoint(python(code).split())

@@ -1,0 +1,131 @@
+"""Estimators of whole sequences, put into the interfaces of aeon and of sktime."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from sklearn.base import is_classifier, is_regressor
+
+
+def as_aeon(estimator: Any) -> Any:
+    """Return an estimator of whole sequences as one of aeon's.
+
+    What comes back takes aeon's collections, (n_cases, n_channels, n_timepoints) or a list of
+    arrays (n_channels, n_timepoints_i), and works where aeon's own estimators do: in its pipelines,
+    ensembles and benchmarks. The series reach `estimator` with time first.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        A classifier, regressor or transformer that takes a 3-D array (n_sequences, n_steps,
+        n_channels) and a list of arrays (n_steps_i, n_channels): `ESNSequenceClassifier`,
+        `ESNSequenceRegressor`, `ReservoirFeatures`, `RNNClassifier` with ``target="last"``, or a
+        pipeline that begins with `ReservoirFeatures`. A transformer must return one row per
+        sequence.
+
+    Returns
+    -------
+    aeon estimator
+        A `BaseClassifier`, `BaseRegressor` or `BaseCollectionTransformer` of aeon. Its one
+        parameter is `estimator`, and ``estimator__n_units`` and the like reach inside; after `fit`
+        the fitted one is its attribute `estimator_`. Missing values are accepted where `estimator`
+        takes them (`missing_values`).
+
+    Raises
+    ------
+    ImportError
+        If aeon is not installed.
+    TypeError
+        If `estimator` is not a classifier, a regressor or a transformer.
+
+    See Also
+    --------
+    as_sktime : The same for sktime.
+    reservoir.model_selection.from_channels_first : aeon's collections for our own interface.
+
+    Examples
+    --------
+    >>> from aeon.datasets import load_basic_motions  # doctest: +SKIP
+    >>> from reservoir import ESNSequenceClassifier
+    >>> from reservoir.interop import as_aeon
+    >>> X, y = load_basic_motions(split="train")  # doctest: +SKIP
+    >>> clf = as_aeon(ESNSequenceClassifier(100, random_state=0))  # doctest: +SKIP
+    >>> clf.fit(X, y).score(*load_basic_motions(split="test"))  # doctest: +SKIP
+    1.0
+    """
+    kind = _kind_of(estimator)
+    return getattr(_load("_aeon_estimators", "aeon"), f"Aeon{kind}")(estimator)
+
+
+def as_sktime(estimator: Any) -> Any:
+    """Return an estimator of whole sequences as one of sktime's.
+
+    What comes back takes sktime's panels, in any of its types, with series of equal or different
+    lengths, and works where sktime's own estimators do. The series reach `estimator` with time
+    first; the index of time is not used.
+
+    Parameters
+    ----------
+    estimator : scikit-learn estimator
+        A classifier, regressor or transformer that takes a 3-D array (n_sequences, n_steps,
+        n_channels) and a list of arrays (n_steps_i, n_channels), as in `as_aeon`.
+
+    Returns
+    -------
+    sktime estimator
+        A `BaseClassifier`, `BaseRegressor` or `BaseTransformer` (from panels to tables) of sktime.
+        Its one parameter is `estimator`, and ``estimator__n_units`` and the like reach inside;
+        after `fit` the fitted one is its attribute `estimator_`. Missing values are accepted where
+        `estimator` takes them (`missing_values`).
+
+    Raises
+    ------
+    ImportError
+        If sktime is not installed.
+    TypeError
+        If `estimator` is not a classifier, a regressor or a transformer.
+
+    See Also
+    --------
+    as_aeon : The same for aeon.
+    reservoir.model_selection.from_channels_first : sktime's arrays for our own interface.
+
+    Examples
+    --------
+    >>> from sktime.datasets import load_basic_motions  # doctest: +SKIP
+    >>> from reservoir import ESNSequenceClassifier
+    >>> from reservoir.interop import as_sktime
+    >>> X, y = load_basic_motions(split="train")  # doctest: +SKIP
+    >>> clf = as_sktime(ESNSequenceClassifier(100, random_state=0))  # doctest: +SKIP
+    >>> clf.fit(X, y).score(*load_basic_motions(split="test"))  # doctest: +SKIP
+    1.0
+    """
+    kind = _kind_of(estimator)
+    return getattr(_load("_sktime_estimators", "sktime"), f"Sktime{kind}")(estimator)
+
+
+def _kind_of(estimator: Any) -> str:
+    """Return which of the three kinds an estimator is; refuse what is none, or no estimator."""
+    if not isinstance(estimator, type) and hasattr(estimator, "fit"):
+        if is_classifier(estimator):
+            return "Classifier"
+        if is_regressor(estimator):
+            return "Regressor"
+        if hasattr(estimator, "transform"):
+            return "Transformer"
+    raise TypeError(
+        "estimator must be a classifier, a regressor or a transformer of whole sequences, such as "
+        f"ESNSequenceClassifier(); got {estimator!r}."
+    )
+
+
+def _load(module: str, library: str) -> Any:
+    """Import the module that needs a library; where that is missing, say what to install."""
+    try:
+        import_module(library)
+    except ModuleNotFoundError as error:
+        if error.name != library:
+            raise
+        raise ImportError(f"as_{library} needs {library}. Run: pip install {library}") from error
+    return import_module(f"reservoir.interop.{module}")
