@@ -53,6 +53,22 @@ def make(cls=ESNSequenceClassifier, **options):
 # --- what is computed --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("relevance_weights", [False, True])
+@pytest.mark.parametrize("units", [[1.0, 1e-6], [1e3, 1e8], [1.0, 1e200]])
+def test_the_units_of_several_outputs_are_of_no_account(units, relevance_weights):
+    Xs, y = waves(60)
+    noise = np.random.default_rng(1).normal(size=60)
+    target = np.stack([y + noise, [len(X) for X in Xs], np.ones(60)], axis=1)
+    options = {"relevance_weights": relevance_weights, "input_scaling": (0.1, 1.0)}
+    plain = make(ESNSequenceRegressor, **options).fit(Xs[:40], target[:40])
+    scaled = make(ESNSequenceRegressor, **options)
+    scaled.fit(Xs[:40], target[:40] * [*units, 1.0])
+    assert scaled.alpha_ == plain.alpha_
+    assert scaled.input_scaling_ == plain.input_scaling_
+    found = scaled.predict(Xs[40:]) / [*units, 1.0]
+    np.testing.assert_allclose(found, plain.predict(Xs[40:]), rtol=1e-8)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [30, 200])
 def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):

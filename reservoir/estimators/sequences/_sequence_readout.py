@@ -62,7 +62,8 @@ intercept_ : array of shape (n_outputs,), or float for 1-D y
 alpha_ : float
     The penalty used.
 alpha_scores_ : array of shape (n_alphas, n_outputs)
-    The mean squared error on left-out sequences for each penalty.
+    The mean squared error on left-out sequences for each penalty; of several outputs of a
+    regressor in units of their variances.
 readout_ : estimator
     The fitted `readout`, if one was given.
 n_features_in_ : int
@@ -297,11 +298,25 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
             self._fit_readout(best.table, cases, targets, weights)
 
     def _ridge(self, table: Array, cases: Cases) -> LeaveOneOut:
-        """Return the ridge on features, and what it says of left-out sequences."""
-        given = table, cases.targets, self.alpha, cases.weights
-        if not self.relevance_weights:
-            return leave_one_out_ridge(*given)
-        return relevance_ridge(*given, folds_for(cases.targets))
+        """Return the ridge on features, and what it says of left-out sequences.
+
+        Its scores are in units of `_sizes`, so that no output outweighs the others.
+        """
+        sizes = self._sizes(cases)
+        given = table, cases.targets / sizes, self.alpha, cases.weights
+        if self.relevance_weights:
+            ridge = relevance_ridge(*given, folds_for(cases.targets))
+        else:
+            ridge = leave_one_out_ridge(*given)
+        return ridge._replace(
+            coef=ridge.coef * sizes[:, None],
+            intercept=ridge.intercept * sizes,
+            left_out=ridge.left_out * sizes,
+        )
+
+    def _sizes(self, cases: Cases) -> Array:
+        """Return what each output is measured by where penalties are compared."""
+        return np.ones(cases.targets.shape[1])
 
     def _columns_seen(self) -> dict[str, Any]:
         """Return number and names of the columns of X, by the names of these attributes."""

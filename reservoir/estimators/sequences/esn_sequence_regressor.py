@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import RegressorMixin, is_classifier
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.estimators._parameters import documented
 from reservoir.estimators._target_coding import Numbers
-from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
+from reservoir.estimators.sequences._sequence_readout import FITTED, Cases, SequenceReadout
 
 __all__ = ["ESNSequenceRegressor"]
 
@@ -67,6 +68,16 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
 
     def _note_targets(self, targets: Array) -> None:
         self.n_outputs_ = targets.shape[1]
+
+    def _sizes(self, cases: Cases) -> Array:
+        """Return the standard deviations of several outputs: their units are of no account."""
+        if cases.targets.shape[1] == 1:
+            return super()._sizes(cases)
+        away = cases.targets - np.average(cases.targets, axis=0, weights=cases.weights)
+        largest = np.abs(away).max(axis=0)
+        largest[largest == 0] = 1.0  # first to unit size, so that no square overflows
+        spread = np.sqrt(np.average((away / largest) ** 2, axis=0, weights=cases.weights))
+        return largest * np.where(spread > 0, spread, 1.0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
