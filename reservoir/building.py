@@ -263,6 +263,13 @@ class Recipe:
     ) -> Reservoir:
         """Build one reservoir per group and join them; given arrays are shared out."""
         n_units = groups[-1].end
+        for name in ("input_weights", "bias"):
+            given = _rows_of(getattr(self, name))
+            if len(given) not in (0, n_units):
+                raise ValueError(
+                    f"{name} has shape {given.shape}, and n_units={n_units}: an array has one row "
+                    "per unit."
+                )
         blocks = []
         for group, child in zip(groups, generator.spawn(len(groups)), strict=True):
             own = {

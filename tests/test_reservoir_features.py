@@ -260,8 +260,10 @@ def test_what_is_missing_is_filled():
 
 
 def test_a_channel_without_any_value():
-    gone = [np.full((5, 1), np.nan), np.full((3, 1), np.nan)]
-    assert np.isfinite(small(missing_values="hold").fit_transform(gone)).all()
+    gone = [np.c_[np.arange(n), np.full(n, np.nan)] for n in (5, 3)]
+    with pytest.warns(UserWarning, match="Channel 1 of X has no value in any of the 2 sequences"):
+        table = small(missing_values="hold").fit_transform(gone)
+    assert np.isfinite(table).all()
 
 
 # --- what must not matter

@@ -122,3 +122,12 @@ def test_importance_says_what_the_estimator_says():
 def test_half_a_unit_is_refused_by_name():
     with pytest.raises(TypeError, match="n_units must be an integer"):
         small(ReservoirFeatures, n_units=2.5).fit(series()[0])
+
+
+@pytest.mark.parametrize("name", ["bias", "input_weights"])
+def test_arrays_of_another_number_of_units_are_named(name):
+    Xs = [np.random.default_rng(i).normal(size=(20, 1)) for i in range(6)]
+    shape = (39,) if name == "bias" else (39, 5)
+    features = ReservoirFeatures(40, **{name: np.zeros(shape)})
+    with pytest.raises(ValueError, match=rf"{name} has shape \(39.*\), and n_units=40"):
+        features.fit(Xs)

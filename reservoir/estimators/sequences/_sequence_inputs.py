@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import caller_level
 
 _ROUNDING = 1e-12  # a channel that varies less, relative to its size, is constant to rounding
 _ROWS = 2**16  # rows of short sequences that are looked at together
@@ -60,6 +62,8 @@ class SequenceInputs:
         if scaling is not None or missing != "raise":
             fill, spread = _mean_and_spread(arrays)
             mean, scale = (mean, scale) if scaling is None else (fill, spread)
+        if missing != "raise":
+            _warn_of_empty_channels(arrays)
         known = cls(mean, scale, fill, lags, np.ones((len(lags), n_channels)), missing, indicator)
         return replace(known, lag_scale=known._size_of_differences(arrays)) if lags else known
 
@@ -165,6 +169,18 @@ def chosen_lags(differences: Any, lengths: Sequence[int], most: int) -> tuple[in
     lags = sorted(int(lag) for lag in differences)
     short = [lag for lag in lags if lag <= np.median(lengths) / 3]
     return tuple((short or lags[:1])[:most])
+
+
+def _warn_of_empty_channels(arrays: Sequence[Array]) -> None:
+    """Say which channels have no value at all in fit: nothing is learned of them."""
+    empty = np.all([np.isnan(rows).all(axis=0) for rows in arrays], axis=0)
+    if empty.any():
+        warnings.warn(
+            f"Channel {int(np.argmax(empty))} of X has no value in any of the {len(arrays)} "
+            "sequences of fit: it is taken to be 0 there. Leave it out, or check the data.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
 
 
 def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
