@@ -264,12 +264,9 @@ class Recipe:
         """Build one reservoir per group and join them; given arrays are shared out."""
         n_units = groups[-1].end
         for name in ("input_weights", "bias"):
-            given = _rows_of(getattr(self, name))
-            if len(given) not in (0, n_units):
-                raise ValueError(
-                    f"{name} has shape {given.shape}, and n_units={n_units}: an array has one row "
-                    "per unit."
-                )
+            rows = len(_rows_of(getattr(self, name)))
+            if rows not in (0, n_units):
+                raise ValueError(f"{name} has {rows} rows, and needs one per unit: {n_units=}.")
         blocks = []
         for group, child in zip(groups, generator.spawn(len(groups)), strict=True):
             own = {
@@ -279,10 +276,9 @@ class Recipe:
             }
             rates = group.leak_rates
             own["leak_rate"] = rates if len(np.unique(rates)) > 1 else float(rates[0])
-            block = replace(self, **own).build(
-                group.end - group.begin, n_features, 0, child, repeatable=repeatable
-            )
-            blocks.append(block)
+            size = group.end - group.begin
+            block = replace(self, **own)
+            blocks.append(block.build(size, n_features, 0, child, repeatable=repeatable))
         joined = join_reservoirs(blocks)
         return joined if len(_rows_of(self.input_weights)) else _hearing(joined, groups)
 
