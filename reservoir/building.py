@@ -266,9 +266,7 @@ class Recipe:
         for name in ("input_weights", "bias"):
             rows = len(_rows_of(getattr(self, name)))
             if rows not in (0, n_units):
-                raise ValueError(
-                    f"{name} has {rows} rows, and needs one per unit: n_units={n_units}."
-                )
+                raise ValueError(f"{name} has {rows} rows, not one per unit: n_units={n_units}.")
         blocks = []
         for group, child in zip(groups, generator.spawn(len(groups)), strict=True):
             own = {
