@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -137,7 +138,7 @@ def _fitted(values: Array, n_steps: int) -> Array:
     return np.pad(values, (0, n_steps - len(values)), mode="reflect")
 
 
-class _Channels:
+class _Channels(ABC):
     """The channels of a container, and how to put others in their place.
 
     Attributes
@@ -150,9 +151,9 @@ class _Channels:
     columns: list[list[Array]]
     names: list[str] | None = None
 
+    @abstractmethod
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         """Return a copy of the container in which a channel is another one."""
-        raise NotImplementedError
 
 
 class _OfArray(_Channels):
