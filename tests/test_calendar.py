@@ -297,8 +297,14 @@ def test_gaps_in_periods_and_numbers():
     fill = re.search(r"reindex\((pd.period_range\(.*?\))\)", str(caught.value))[1]
     assert len(eval(fill, {"y": series(periods), "pd": pd})) == 30
     numbers = without(pd.RangeIndex(30), 7)
-    with pytest.raises(ValueError, match=r"step from 6 to 8.*reset_index"):
+    with pytest.raises(ValueError, match=r"step from 6 to 8.*reset_index") as caught:
         calendar(numbers)
+    fill = re.search(r"reindex\((range\(.*?\))\)", str(caught.value))[1]
+    assert eval(fill, {"y": series(numbers)}) == range(30)
+    with pytest.raises(ValueError, match=r"irregular: the step from 0\.2 to 0\.35 \(row 3\)"):
+        calendar(pd.Index([0, 0.1, 0.2, 0.35, 0.45]))
+    with pytest.raises(ValueError, match=r"1 row and no frequency.*fewer than 2.*RangeIndex"):
+        calendar(pd.Index([1950]))
 
 
 @pytest.mark.parametrize(
@@ -314,6 +320,14 @@ def test_order_and_double_stamps(index):
         calendar(index[[4, 5, 6, 4, 7]])
     with pytest.raises(ValueError, match=f"not increasing: {stamp}.*sort_index"):
         calendar(index[[0, 1, 5, 4, 6]])
+
+
+def test_the_hour_that_clocks_repeat():
+    index = pd.date_range("2024-10-26", periods=60, freq=OFFSETS.Hour(), tz="Europe/Berlin")
+    with pytest.raises(ValueError, match=r'2024-10-27 02:00:00 twice.*ambiguous="infer"'):
+        calendar(bare(index.tz_localize(None)))
+    again = index.tz_localize(None).tz_localize("Europe/Berlin", ambiguous="infer")
+    assert calendar(again).index.equals(index)
 
 
 def test_missing_dates_labels_and_levels():

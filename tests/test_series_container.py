@@ -10,11 +10,11 @@ pd = pytest.importorskip("pandas")
 
 from reservoir.estimators.persistence import _decode, _encode, _Read, _Written  # noqa: E402
 from reservoir.estimators.series._calendar import Calendar  # noqa: E402
-from reservoir.estimators.series._series_panels import read_panel  # noqa: E402
 from reservoir.estimators.series._series_container import (  # noqa: E402
     SeriesContainer,
     band_labels,
 )
+from reservoir.estimators.series._series_panels import read_panel  # noqa: E402
 from reservoir.estimators.series._series_values import read_values  # noqa: E402
 
 MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
@@ -420,3 +420,45 @@ def test_exog_of_panels():
     with pytest.raises(ValueError, match=re.escape("does not go with column 'a' of y")):
         panel.read_exog("exog", holidays.set_axis(MONTHS[1 : N + 1]))
     assert len(values) == 2
+
+
+def test_later_rows_of_panels():
+    parts = dated_parts()
+    later = {k: part.set_axis(following(part, len(part))) for k, part in parts.items()}
+    both = pd.concat(parts)
+    for before, after, column in (
+        (list(parts.values()), list(later.values()), None),
+        (both, pd.concat({k: later[k] for k in "cab"}), None),
+        (
+            both.reset_index(0, name="y"),
+            pd.concat({k: later[k] for k in "acb"}).reset_index(0, name="y"),
+            "level_0",
+        ),
+    ):
+        panel, _ = read_panel("y", before, column)
+        longer, values = panel.follow("y", after, column)
+        for i, part in enumerate(later.values()):
+            np.testing.assert_array_equal(values[i][:, 0], part)
+            assert longer.calendars[i].following(3).equals(following(part, 3))
+        with pytest.raises(ValueError, match=r"begins at 2020-01-31.*iloc\[24:\]"):
+            panel.follow("y", before, column)
+    # without new rows, and a new one
+    panel, _ = read_panel("y", both)
+    longer, values = panel.follow("y", pd.concat({"a": later["a"]}))
+    assert [len(rows) for rows in values] == [0, 12, 0]
+    assert longer.calendars[0] == panel.calendars[0]
+    with pytest.raises(ValueError, match="series 'z', which is new; fit had 'b', 'a', 'c'"):
+        panel.follow("y", pd.concat({"z": later["a"]}))
+    with pytest.raises(ValueError, match=r"2 series \(a list\), and fit had 3 \(a MultiIndex\)"):
+        panel.follow("y", [later["a"], later["b"]])
+    columns, _ = read_panel("y", pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    assert columns.follow("y", VALUES[:5])[0].calendars[1].n_rows == N + 5
+
+
+def test_later_tables_must_have_the_same_columns():
+    container = SeriesContainer.of(pd.DataFrame(VALUES, columns=["a", "b"]))
+    container.check_same("y", VALUES)
+    with pytest.raises(ValueError, match=r"Column 0 of y is 'b'.*'a'.*y\[\['a', 'b'\]\]"):
+        container.check_same("y", pd.DataFrame(VALUES, columns=["b", "a"]))
+    with pytest.raises(ValueError, match="y has 1 column, and in fit it had 2"):
+        container.check_same("y", VALUES[:, 0])

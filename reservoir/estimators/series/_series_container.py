@@ -25,6 +25,8 @@ class SeriesContainer:
     kind : {"array", "pandas", "polars"}
     flat : bool
         Whether rows have no column axis: a Series, or an array of one dimension.
+    n_outputs : int
+        Number of columns; 1 if there is no such axis.
     names : tuple
         Of the columns, that of a Series alone; empty for arrays. Text, numbers, None, or tuples.
     levels : tuple
@@ -38,6 +40,7 @@ class SeriesContainer:
 
     kind: str
     flat: bool
+    n_outputs: int
     names: tuple[Any, ...]
     levels: tuple[Any, ...]
     dtype: str
@@ -55,11 +58,29 @@ class SeriesContainer:
         return cls(
             kind,
             flat,
+            1 if flat else int(np.shape(table)[1]),
             tuple(plain_name(name) for name in names),
             tuple(plain_name(name) for name in levels),
             np.dtype(dtype_of(table)).name,
             spelled or kind == "polars",
         )
+
+    def check_same(self, name: str, table: Any) -> None:
+        """Refuse a later table with other columns, by number, or by name where both have names."""
+        other = SeriesContainer.of(table)
+        if other.n_outputs != self.n_outputs:
+            raise ValueError(
+                f"{name} has {other.n_outputs} column{'s' * (other.n_outputs != 1)}, and in fit it "
+                f"had {self.n_outputs}. Give the same columns, in the same order."
+            )
+        named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
+        if named and other.names != self.names:
+            column = next(i for i, each in enumerate(self.names) if other.names[i] != each)
+            raise ValueError(
+                f"Column {column} of {name} is {other.names[column]!r}, and in fit it was "
+                f"{self.names[column]!r}. Give the same columns, in the same order: "
+                f"{name.split()[-1]}[{list(self.names)!r}]."
+            )
 
     def wrap(self, rows: Array, calendar: Calendar) -> Any:
         """Return forecasts of shape (n_steps, n_outputs) as the series came.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,16 @@ from reservoir.estimators.series._series_values import (
     n_dimensions,
     read_values,
 )
+
+_KINDS = {
+    "one": "one series",
+    "columns": "columns of a table",
+    "list": "a list",
+    "objects": "an object array",
+    "stack": "a 3-D array",
+    "levels": "a MultiIndex",
+    "long": "a column of ids",
+}
 
 
 @saved
@@ -106,6 +116,49 @@ class Panel:
                 )
             ]
         )
+
+    def follow(self, name: str, y: Any, sequence_column: Any = None) -> tuple[Panel, list[Array]]:
+        """Return the panel after later rows of its series, and these rows, in the order of `ids`.
+
+        Each series must begin right after its end. Where ids tell, a series may have no new rows.
+
+        Parameters
+        ----------
+        name : str
+            What messages call the rows.
+        y : table or tables, as the panel
+        sequence_column : int or str, optional
+
+        Raises
+        ------
+        ValueError
+            If an id is new, or rows do not follow.
+        """
+        kind, ids, parts, _ = _split(name, y, sequence_column)
+        if _by_id(kind) != _by_id(self.kind) or (not _by_id(kind) and len(ids) != len(self)):
+            raise ValueError(
+                f"{name} holds {len(ids)} series ({_KINDS[kind]}), and fit had {len(self)} "
+                f"({_KINDS[self.kind]}). Give the same series in the same way."
+            )
+        if _by_id(kind):
+            strange = [each for each in ids if each not in self.ids]
+            if strange:
+                raise ValueError(
+                    f"{name} has the series {strange[0]!r}, which is new; fit had "
+                    f"{_some(self.ids)}. Leave it out, or fit anew."
+                )
+        found = dict(zip(ids if _by_id(kind) else self.ids, parts, strict=True))
+        calendars = list(self.calendars)
+        values: list[Array] = []
+        for i, (each, container) in enumerate(zip(self.ids, self.containers, strict=True)):
+            if each not in found:
+                values.append(np.zeros((0, container.n_outputs)))
+                continue
+            which = f"{_which(kind, each)}{name}" if len(self) > 1 else name
+            container.check_same(which, found[each])
+            values.append(read_values(which, found[each]))
+            calendars[i] = calendars[i].check_follows(which, found[each])
+        return replace(self, calendars=tuple(calendars)), values
 
     def read_exog(
         self, name: str, exog: Any, sequence_column: Any = None, *, following: bool = False
@@ -230,6 +283,11 @@ def read_panel(name: str, y: Any, sequence_column: Any = None) -> tuple[Panel, l
         calendars = [Calendar.of(*item, like=like) for item in zip(names, parts, strict=True)]
     whole = SeriesContainer.of(y) if kind == "columns" else containers[0]
     return Panel(kind, tuple(ids), tuple(containers), tuple(calendars), whole, **extra), values
+
+
+def _by_id(kind: str) -> bool:
+    """Whether series are told apart by ids in the rows of one table."""
+    return kind in ("levels", "long")
 
 
 def _which(kind: str, each: Any) -> str:

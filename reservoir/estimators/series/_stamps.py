@@ -68,11 +68,17 @@ def refuse_unordered(name: str, index: Any) -> None:
         return
     if not index.is_unique:
         rows = np.flatnonzero(index == index[np.flatnonzero(index.duplicated())[0]])
+        hourly = index.dtype.kind == "M" and index.tz is None and _has_times(index)
+        clocks = (
+            f' Where clocks were set back, {short}.tz_localize("Europe/Berlin", '
+            'ambiguous="infer"), say, tells the two hours apart.'
+        )
         raise ValueError(
             f"The index of {name} has {show(index[rows[0]])} twice, in rows {rows[0]} and "
             f"{rows[1]}, and a row is one step of time. Keep one, {short} = "
             f"{short}[~{short}.index.duplicated()], or their mean, {short} = "
             f"{short}.groupby(level=0).mean(); several series in one table need panel=."
+            f"{clocks if hourly else ''}"
         )
     row = int(np.argmax(wrong))
     raise ValueError(
@@ -80,6 +86,11 @@ def refuse_unordered(name: str, index: Any) -> None:
         f"behind {show(index[row])}. Rows are steps of time: sort them, {short} = "
         f"{short}.sort_index()."
     )
+
+
+def _has_times(index: Any) -> bool:
+    """Whether dates differ in the time of day."""
+    return bool((index.normalize() != index).any() and len(set(index[:48].time)) > 1)
 
 
 def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
@@ -105,11 +116,13 @@ def refuse_unknown_step(name: str, index: Any) -> NoReturn:
     kind, short = kind_of(index) or "", name.split()[-1]
     dated = kind.startswith("datetime")
     if len(index) < (3 if dated else 2):
-        how = f'{short} = {short}.asfreq("MS"), say' if dated else "pd.RangeIndex has a step"
+        how = (
+            f'set it, {short} = {short}.asfreq("MS") for instance' if dated else "set a RangeIndex"
+        )
         raise ValueError(
             f"The index of {name} has {len(index)} row{'s' * (len(index) > 1)} and no frequency, "
-            f"and none can be inferred from fewer than {3 if dated else 2}. Set it ({how}), give "
-            f"more rows, or none of the dates: {short}.to_numpy()."
+            f"and none can be inferred from fewer than {3 if dated else 2}. Give more rows, {how}, "
+            f"or leave the index out, {short}.to_numpy()."
         )
     raise ValueError(_dates_told(name, index) if dated else _numbers_told(name, index))
 
@@ -120,6 +133,7 @@ def _numbers_told(name: str, index: Any) -> str:
     steps = np.diff(numbers_of(index))
     usual = _commonest(steps)
     row = 1 + int(np.argmax(np.abs(steps - usual) > 1e-6 * usual))
+    number = f"number the rows, {short} = {short}.reset_index(drop=True)"
     if is_time(kind_of(index) or ""):
         what = f"rows are missing between {index[row - 1]} (row {row - 1}) and {index[row]}"
         fill = f'pd.period_range({short}.index[0], {short}.index[-1], freq="{index.freqstr}")'
@@ -128,10 +142,12 @@ def _numbers_told(name: str, index: Any) -> str:
             f"the step from {index[row - 1]} to {index[row]} (row {row}) is {steps[row - 1]:g}, "
             f"and the usual one {usual:g}"
         )
-        fill = f"np.arange({short}.index[0], {short}.index[-1] + {usual:g}, {usual:g})"
+        if index.dtype.kind == "f":
+            return f"The index of {name} is irregular: {what}. Interpolate, or {number}."
+        fill = f"range({short}.index[0], {short}.index[-1] + 1, {usual})"
     return (
         f"The index of {name} has a gap: {what}. Put NaN in place of what is missing, {short} = "
-        f"{short}.reindex({fill}), or number the rows, {short} = {short}.reset_index(drop=True)."
+        f"{short}.reindex({fill}), or {number}."
     )
 
 
