@@ -20,6 +20,7 @@ _FEWEST_ROWS_IN_AN_HOUR = 24  # minutes and hours are cycles where they hold so 
 _MONTHS = re.compile(r"months=(\d+)")
 _LAST = re.compile(r"(\d*)LWOM-([A-Z]{3})")
 _WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
+_TWO_WEEKS = np.timedelta64(14, "D")
 _CUSTOM = re.compile(r"(\d+)C\|([^|]*)\|(.*)")
 # aliases before pandas 2.2, and since
 _RENAMED = {
@@ -34,7 +35,6 @@ _ROWS_OF_A_YEAR = {
     **dict.fromkeys(("WOM", "LWOM"), 12.0),
     **dict.fromkeys(("SM", "SME", "SMS"), 24.0),
 }
-_WORK_DAYS = ("B", "C")
 _SECONDS = {
     **{"W": 7 * _SECONDS_OF_A_DAY, "D": _SECONDS_OF_A_DAY, "H": 3600.0, "h": 3600.0},
     **{"T": 60.0, "min": 60.0, "S": 1.0, "s": 1.0},
@@ -46,7 +46,8 @@ def frequency_text(index: Any) -> str | None:
 
     A frequency that the index carries is taken at its word; else one is inferred from three dates
     or more, and every date must fit it. Beyond what pandas infers that may be a fixed day of the
-    month, the last weekday in a month, half months, and every second (third, ...) work day.
+    month, the last weekday in a month, half months, every second (third, ...) work day, and work
+    days of another week, Monday to Saturday for instance, from two weeks on.
     """
     if index.freq is not None:
         text = text_of(index.freq)
@@ -67,7 +68,9 @@ def text_of(offset: Any) -> str | None:
 
     if isinstance(offset, pd.offsets.CustomBusinessDay):
         holidays = ",".join(str(np.datetime64(day, "D")) for day in offset.holidays)
-        return f"{offset.n}C|{offset.weekmask}|{holidays}"
+        mask = zip(_WEEKDAYS, offset.calendar.weekmask, strict=True)
+        weekdays = " ".join(day.capitalize() for day, worked in mask if worked)
+        return f"{offset.n}C|{weekdays}|{holidays}"
     if type(offset) is pd.DateOffset and set(offset.kwds) == {"months"}:
         return f"months={offset.n * offset.kwds['months']}"
     if isinstance(offset, pd.offsets.LastWeekOfMonth):
@@ -143,6 +146,9 @@ def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
     """
     if found := _MONTHS.fullmatch(text):
         cycles: tuple[float, ...] = (12 / int(found[1]),)
+    elif found := _CUSTOM.fullmatch(text):
+        in_week = len(found[2].split()) / int(found[1])
+        cycles = (in_week, in_week / 7 * _DAYS_OF_A_YEAR)
     else:
         number, name = _parts(text)
         multiple *= number
@@ -152,7 +158,7 @@ def seasons_of(text: str, multiple: float = 1) -> tuple[float, ...]:
 
 def _cycles(name: str, multiple: float) -> tuple[float, ...]:
     """Return the rows in each cycle, of rows that are `multiple` steps of a frequency apart."""
-    if name in _WORK_DAYS:
+    if name == "B":
         return 5 / multiple, 5 / 7 * _DAYS_OF_A_YEAR / multiple
     if name in _ROWS_OF_A_YEAR:
         return (_ROWS_OF_A_YEAR[name] / multiple,)
@@ -207,6 +213,10 @@ def _candidates(index: Any) -> Iterator[Any]:
     work_days = np.unique(np.busday_count(dates[:-1], dates[1:]))
     if len(work_days) == 1 and work_days[0] > 0:
         yield pd.offsets.BusinessDay(int(work_days[0]))
+    weekdays = np.unique((dates.astype(np.int64) + 3) % 7)  # 1970 began on a Thursday
+    if len(weekdays) < 7 and dates[-1] - dates[0] >= _TWO_WEEKS:
+        names = " ".join(_WEEKDAYS[day].capitalize() for day in weekdays)
+        yield pd.offsets.CustomBusinessDay(weekmask=names)
 
 
 def _fits(index: Any, text: str) -> bool:

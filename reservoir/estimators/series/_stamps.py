@@ -11,10 +11,11 @@ from typing import Any, NoReturn
 import numpy as np
 
 from reservoir._validation import index_of
-from reservoir._validation.frequencies import continued, frequency_text, offset_of
+from reservoir._validation.frequencies import continued, frequency_text
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 
 _WIDE = 1.5  # a step of more than so many usual ones is a gap; months differ by less
+_WINDOWS = (40, 20, 14)  # rows in which a frequency is looked for
 _MOST_MISSING = 100_000  # rows that are looked for in a gap
 _SECONDS = {"YS": 31e6, "QS": 7.7e6, "MS": 2.4e6, "W": 6e5, "D": 86400, "h": 3600, "min": 60}
 _TEXT = (
@@ -167,7 +168,7 @@ def _dates_told(name: str, index: Any) -> str:
         are = "rows are" if missing > 1 else "row is"
         return (
             f"The index of {name} has a gap: between {before} (row {row - 1}) and {behind} "
-            f"{missing} {are} missing by the frequency {_shown(text)} of the other rows. Put NaN "
+            f"{missing} {are} missing by the frequency {_code(text)} of the other rows. Put NaN "
             f"in their place, {short} = {short}.asfreq({_code(text)}). {number}"
         )
     steps = np.diff(numbers_of(index))
@@ -181,10 +182,17 @@ def _dates_told(name: str, index: Any) -> str:
 
 
 def _first_misfit(index: Any) -> tuple[int, str | None]:
-    """Return the first row that does not fit the rows before it, and their frequency.
+    """Return the first row that does not fit the frequency of the others, and that frequency.
 
-    Where there are too few rows before it, the frequency of those from there on.
+    This is looked for at the beginning and at the end, then in as many rows as have one. None
+    where no rows have.
     """
+    for size in _WINDOWS:
+        for part in (index[:size], index[-size:]) if len(index) > size else ():
+            text = frequency_text(part)
+            if text is not None:
+                dates = continued(index[:1], len(index) - 1, text)
+                return 1 + int(np.argmax(dates != index[1:])), text
     lengths = range(3, len(index) + 1)
     row = 2 + bisect_left(lengths, True, key=lambda n: frequency_text(index[:n]) is None)
     if row > 2:
@@ -216,11 +224,10 @@ def _code(text: str) -> str:
     """Return the Python expression of a frequency."""
     if text.startswith("months="):
         return f"pd.DateOffset({text})"
-    return "y.index.freq" if "|" in text else f'"{text}"'
-
-
-def _shown(text: str) -> str:
-    return repr(offset_of(text).freqstr) if "|" in text else _code(text)
+    if "|" in text:
+        weekdays = text.split("|")[1]
+        return f'pd.offsets.CustomBusinessDay(weekmask="{weekdays}")'
+    return f'"{text}"'
 
 
 def _usual_alias(index: Any) -> str:
