@@ -88,6 +88,13 @@ class _Table(NamedTuple):
         """First row of each sequence, and the row after its last."""
         return zip(self.starts, [*self.starts[1:], len(self.index)], strict=True)
 
+    def levels(self, row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return the outer levels in a row, and the names of all levels."""
+        if self.outer is None:
+            return (), (self.index.name,)
+        ids = self.outer[row] if self.outer.nlevels > 1 else (self.outer[row],)
+        return tuple(ids), (*self.outer.names, self.index.name)
+
 
 def read_times(
     X: Any, y: Any, *, is_table: bool, lengths: list[int], check_frequency: bool
@@ -163,7 +170,13 @@ def _span(tables: list[_Table | None]) -> Span | None:
         for table, index in zip((first, last), ends, strict=True)
     ):
         return None  # numbers in another order are labels
-    return Span(Stamps(ends[0], first.kind, first.plain), Stamps(ends[1], last.kind, last.plain))
+    rows = (0, int(last.starts[-1]))
+    return Span(
+        *(
+            Stamps(index, table.kind, table.plain, *table.levels(row))
+            for index, table, row in zip(ends, (first, last), rows, strict=True)
+        )
+    )
 
 
 def _counts_on(X: _Table, y: _Table) -> bool:
