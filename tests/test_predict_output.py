@@ -114,6 +114,8 @@ def test_collections_keep_their_kind(model):
     packed[:] = Xs
     assert model.predict(packed)[1].equals(rows[1])
     assert model.score(Xs, ys) == model.set_output(predict="default").score(Xs, ys)
+    packed[1] = Xs[0]  # of one length
+    assert model.predict(packed).shape == (2,)
     # a MultiIndex is kept
     model.set_output(predict="pandas")
     X, y = pd.concat(Xs, keys=["a", "b"]), pd.concat(ys, keys=["a", "b"])
@@ -176,6 +178,7 @@ INDEXES = {
     "floats": pd.Index(0.5 * np.arange(N + LATER)),
     "default": pd.RangeIndex(N + LATER),
     "levels": pd.MultiIndex.from_product([["shop"], DAYS], names=["place", "day"]),
+    "three levels": pd.MultiIndex.from_product([["shop"], DAYS[:1], DAYS]),
 }
 
 
@@ -279,6 +282,8 @@ class _nothing:
 def test_the_setting_and_the_names_are_kept(tmp_path, model):
     X, y = make_forecast_pairs(series())
     y = (y > 0).rename(("a", 1)) if model in LABELS else y.rename(("a", 1))
+    index = pd.MultiIndex.from_product([DAYS[:1], X.index])
+    X, y = X.set_axis(index), y.set_axis(index)
     model = asked(model).fit(X, y)
     expected = model.predict(X)
     assert expected.name == ("a", 1)

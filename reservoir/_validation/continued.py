@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._validation.index import Ending, Stamps, index_of, is_plain, kind_of, unit_of
+from reservoir._validation.index import Ending, Stamps, ids_of, index_of, is_plain, kind_of, unit_of
 
 
 def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
@@ -18,9 +18,7 @@ def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
     index = index_of(table)
     if index is None or (kind := kind_of(index)) is None:
         return None
-    several = table.index.nlevels > 1
-    ids = table.index.droplevel(-1)[-1] if several else ()
-    ids = ids if isinstance(ids, tuple) else (ids,)
+    ids = ids_of(table.index.droplevel(-1) if table.index.nlevels > 1 else None, -1)
     plain = is_plain(index, np.zeros(1, dtype=int))
     end = Stamps(index, kind, plain, ids, tuple(table.index.names)).ending()
     if before is None or before.kind != end.kind or len(index) > 2:
@@ -75,10 +73,11 @@ def steps_between(before: Ending, after: Ending) -> int:
     step = _step(before)
     if not before.kind.startswith("datetime"):
         return 0 if step is None else round((after.last - before.last) / step)
-    n_steps = 1
-    while (ahead := _dates(before, n_steps, 0)[-1:].as_unit("ns").asi8[0]) < after.last:
-        n_steps += 1
-    return n_steps if ahead == after.last else 0
+    import pandas as pd
+
+    ends = _last_date(before), _last_date(after)
+    dates = pd.date_range(*ends, freq=before.frequency or _refuse(before))
+    return len(dates) - 1 if dates[-1] == ends[1] else 0
 
 
 def _step(ending: Ending) -> Any:
@@ -91,16 +90,21 @@ def _dates(ending: Ending, n_steps: int, skip: int) -> Any:
 
     if ending.frequency is None:
         _refuse(ending)
-    unit = ending.unit or "ns"
-    nanoseconds = unit_of(pd.DatetimeIndex([], dtype=f"M8[{unit}]"))
-    last = pd.DatetimeIndex(np.array([int(ending.last) // nanoseconds]).view(f"M8[{unit}]"))
     try:
-        if ending.kind != "datetime":
-            last = last.tz_localize("UTC").tz_convert(ending.zone)
-        dates = pd.date_range(last[0], periods=n_steps + skip + 2, freq=ending.frequency)
+        last = _last_date(ending)
+        dates = pd.date_range(last, periods=n_steps + skip + 2, freq=ending.frequency)
     except (ValueError, OverflowError, AssertionError) as error:  # an hour that clocks skip
         _refuse(ending, error)
-    return dates.as_unit(unit)[skip + 1 : skip + 1 + n_steps]
+    return dates.as_unit(last.unit)[skip + 1 : skip + 1 + n_steps]
+
+
+def _last_date(ending: Ending) -> Any:
+    import pandas as pd
+
+    nanoseconds = unit_of(pd.DatetimeIndex([], dtype=f"M8[{ending.unit}]"))
+    number = np.array(int(ending.last) // nanoseconds)
+    last = pd.Timestamp(number.view(f"M8[{ending.unit}]")[()])
+    return last.tz_localize("UTC").tz_convert(ending.zone) if ending.zone else last
 
 
 def _refuse(ending: Ending, error: Exception | None = None) -> Any:

@@ -170,6 +170,14 @@ def index_of(table: Any) -> Any:
     return None if len(index) == 0 or kind_of(index) is None else index
 
 
+def ids_of(outer: Any, row: int) -> tuple[Any, ...]:
+    """Return the outer levels of a MultiIndex in a row; an empty tuple without any."""
+    if outer is None:
+        return ()
+    ids = outer[[row]].to_numpy()[0]  # NumPy's dates, which can be saved
+    return tuple(ids) if outer.nlevels > 1 else (ids,)
+
+
 def kind_of(index: Any) -> str | None:
     """Return what the stamps of an index are; None if they are labels.
 
@@ -330,12 +338,11 @@ def _name_of(offset: Any) -> str | None:
         return offset
     import pandas as pd
 
-    try:  # holidays have no place in a name
-        return (
-            offset.freqstr if pd.tseries.frequencies.to_offset(offset.freqstr) == offset else None
-        )
+    try:
+        again = pd.tseries.frequencies.to_offset(offset.freqstr)
     except ValueError:
         return None
+    return offset.freqstr if again == offset else None  # holidays have no place in a name
 
 
 def _first_misfit(index: Any) -> int:

@@ -15,6 +15,7 @@ from reservoir._validation.index import (
     Stamps,
     check_order,
     frequency,
+    ids_of,
     index_of,
     is_plain,
     is_time,
@@ -57,6 +58,11 @@ _MOST_SHIFTS = 100  # that are tried where numbers come more than once
 _LONG = 24  # rows from which an inferred frequency is trusted: two years of months, for example
 
 
+def _as_plain(name: Any) -> Any:
+    """Return a name as what can be saved."""
+    return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
+
+
 class _Table(NamedTuple):
     """The index of one table of X or y, and where its sequences begin.
 
@@ -90,10 +96,9 @@ class _Table(NamedTuple):
 
     def levels(self, row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Return the outer levels in a row, and the names of all levels."""
-        if self.outer is None:
-            return (), (self.index.name,)
-        ids = self.outer[row] if self.outer.nlevels > 1 else (self.outer[row],)
-        return tuple(ids), (*self.outer.names, self.index.name)
+        outer = self.outer
+        names = (self.index.name,) if outer is None else (*outer.names, self.index.name)
+        return ids_of(outer, row), tuple(map(_as_plain, names))
 
 
 def read_times(

@@ -150,8 +150,10 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
     ) -> list[Array]:
         if first:
             self._targets = self._coding()
+        targets = self._targets.read(self, y, sequences, first=first, **known)
+        if first:
             self._target_names = names_of(y)
-        return self._targets.read(self, y, sequences, first=first, **known)
+        return targets
 
     def _washout_of_chunks(self, n_samples: int) -> int:
         """Return the washout that the first chunk decides for all that follow."""
