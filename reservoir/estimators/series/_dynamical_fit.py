@@ -63,9 +63,7 @@ class DynamicalFit:
 
     def after(self, levels: Array, known: Array) -> DynamicalFit:
         """Return the fit at the end of other rows, in their own units."""
-        return replace(
-            self, levels=self.scale.standardise(levels), known=self.standard_exog(known)
-        )
+        return replace(self, levels=self.scale.standardise(levels), known=self.standard_exog(known))
 
     def extended(self, levels: Array, known: Array) -> DynamicalFit:
         """Return the fit after further rows, in their own units."""
@@ -90,10 +88,10 @@ class DynamicalFit:
         )
         return run._replace(levels=self.scale.restore(run.levels))
 
-    def from_places(self, places: Sequence[int], n_steps: int) -> Array:
+    def from_places(self, places: Array, n_steps: int) -> Array:
         """Return forecasts from beginnings of the data, (n_places, n_steps, n_outputs)."""
         found = []
-        for place in places:
+        for place in places.tolist():
             known = self.known[place : place + n_steps]
             beyond = np.repeat(known[-1:], n_steps - len(known), axis=0)
             part = replace(
