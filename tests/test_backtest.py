@@ -60,16 +60,21 @@ class Drift:
                 width = np.reshape(10 * level * np.sqrt(steps), (-1, *[1] * (guess.ndim - 1)))
                 parts += [guess - width, guess + width]
             guess = np.stack(parts, axis=-1)
-        return self.like(guess, n_steps)
+        return self.like(guess, n_steps, np.atleast_1d([] if coverage is None else coverage))
 
-    def like(self, guess, n_steps):
+    def like(self, guess, n_steps, levels=()):
         if not hasattr(self.y, "iloc"):
             return guess
+        names = ["forecast"]
+        for level in levels:
+            names += [f"lower {100 * level:g}%", f"upper {100 * level:g}%"]
         index = pd.date_range(self.y.index[-1], periods=n_steps + 1, freq=self.y.index.freq)[1:]
         if guess.ndim == self.y.ndim:
             of = {"columns": self.y.columns} if guess.ndim == 2 else {"name": self.y.name}
             return type(self.y)(guess, index=index, **of)
-        return pd.DataFrame(guess.reshape(n_steps, -1), index=index)
+        if self.y.ndim == 2:
+            names = pd.MultiIndex.from_product([self.y.columns, names])
+        return pd.DataFrame(guess.reshape(n_steps, -1), index=index, columns=names)
 
 
 LOG: list = []
@@ -208,6 +213,13 @@ def test_steps_whose_truth_is_missing_are_left_out_of_the_scores():
     errors = result.errors["error"].to_numpy()
     assert np.isnan(errors).tolist() == [False, True, False, True, False, False]
     assert result.scores["mae"].item() == pytest.approx(np.nanmean(np.abs(errors)))
+
+
+def test_missing_values_of_pandas_are_nan():
+    y = SALES.astype("Float64")
+    y.iloc[95] = pd.NA
+    result = backtest(Drift2(), y, horizon=3, n_origins=1, metrics="mae")
+    assert np.isnan(result.errors["error"]).tolist() == [False, False, True]
 
 
 def test_a_forecast_that_is_lost_is_said_and_counts():
@@ -384,6 +396,11 @@ class NoUpdate:
         return np.zeros(n_steps)
 
 
+class Turned(Drift):
+    def forecast(self, n_steps, exog=None):
+        return super().forecast(n_steps).iloc[:, ::-1]
+
+
 class Dated(Drift):
     def forecast(self, n_steps, exog=None):
         return pd.Series(0.0, self.y.index[-n_steps:])
@@ -462,7 +479,10 @@ FLAT = pd.Series(np.tile(np.arange(12.0), 8), MONTHS)
             "Two columns of y and exog are named 'sales'",
         ),
         (lambda: backtest(Drift(), np.zeros((3, 9, 2)), horizon=6), "Backtest several"),
-        (lambda: backtest(Drift(), list("abc"), horizon=6), "must be one series"),
+        (lambda: backtest(Drift(), [SALES, SALES], horizon=6), "y is a list of arrays"),
+        (lambda: backtest(Drift(), list("abc"), horizon=6), "y must hold numbers"),
+        (lambda: backtest(Drift(), [1.0, np.inf], horizon=1), "y is infinite in row 1"),
+        (lambda: backtest(Turned(), FRAME, horizon=6), r"columns \['b', 'a'\]; they must be"),
         (
             lambda: backtest(Drift(), pd.concat({"s": SALES}), horizon=6),
             "The index of y has several levels",

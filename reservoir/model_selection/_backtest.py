@@ -297,17 +297,40 @@ def _read_forecast(plan: Plan, origin: int, table: Any) -> Array:
             f"horizon={plan.horizon} and {n_outputs} columns of y make {plan.horizon * n_outputs} "
             f"values, each with {n_bounds} bounds of intervals."
         )
-    own, other = index_of(plan.rows.y), index_of(table)
-    if own is not None and other is not None and kind_of(own) == kind_of(other):
-        followed = own[origin : origin + plan.horizon]
-        if is_time(kind_of(own) or "") and not followed.equals(other):
-            row = int(np.argmax(np.asarray(followed != other)))
-            raise ValueError(
-                f"The forecast at the origin {plan.name(origin)} has the date {show(other[row])} "
-                f"in step {row + 1}, and y has {show(followed[row])}. Make the dates of y regular "
-                "(asfreq), with NaN where there is no value."
-            )
+    _check_names(plan, origin, table)
+    _check_dates(plan, origin, table)
     return values.reshape(wanted)
+
+
+def _check_names(plan: Plan, origin: int, table: Any) -> None:
+    """Refuse columns of y, or bounds, in another order; other names are taken as they come."""
+    if not hasattr(table, "columns"):
+        return
+    found = [name[-1] if isinstance(name, tuple) else name for name in table.columns]
+    wanted = _columns(plan.rows.y)
+    if plan.coverages:
+        bounds = [f"{side} {100 * c:.6g}%" for c in plan.coverages for side in ("lower", "upper")]
+        wanted = ["forecast", *bounds] * len(wanted)
+    if found != wanted and set(found) & set(wanted):
+        raise ValueError(
+            f"The forecast at the origin {plan.name(origin)} has the columns {found}; they must be "
+            f"{wanted}, in this order."
+        )
+
+
+def _check_dates(plan: Plan, origin: int, table: Any) -> None:
+    own, other = index_of(plan.rows.y), index_of(table)
+    kind = None if own is None else kind_of(own)
+    if kind is None or other is None or kind != kind_of(other) or not is_time(kind):
+        return
+    followed = own[origin : origin + plan.horizon]
+    if not followed.equals(other):
+        row = int(np.argmax(np.asarray(followed != other)))
+        raise ValueError(
+            f"The forecast at the origin {plan.name(origin)} has the date {show(other[row])} in "
+            f"step {row + 1}, and y has {show(followed[row])}. Make the dates of y regular "
+            "(asfreq), with NaN where there is no value."
+        )
 
 
 def _warn_if_lost(plan: Plan, origin: int, table: Array) -> None:

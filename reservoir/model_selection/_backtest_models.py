@@ -26,15 +26,22 @@ class Rows(NamedTuple):
 
     def values(self) -> Array:
         """Return y as an array of shape (n_samples, n_outputs)."""
-        table = np.asarray(self.y, dtype=np.float64)
-        return table.reshape(len(table), -1)
+        return _as_floats(self.y)
 
     def known(self) -> Array:
         """Return exog as an array of shape (n_samples, n_exog)."""
         if self.exog is None:
             return np.zeros((len(self.y), 0))
-        table = np.asarray(self.exog, dtype=np.float64)
-        return table.reshape(len(table), -1)
+        return _as_floats(self.exog)
+
+
+def _as_floats(table: Any) -> Array:
+    """Return a table as floats of two dimensions; what pandas has as missing is NaN."""
+    if hasattr(table, "iloc"):
+        values = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = np.asarray(table, dtype=np.float64)
+    return values.reshape(len(values), -1)
 
 
 def _cut(table: Any, start: int, stop: int) -> Any:

@@ -49,24 +49,15 @@ class Plan:
 
 def read_rows(y: Any, exog: Any) -> Rows:
     """Return y and exog as pandas tables or arrays, of one length and one index."""
-    tables: list[Any] = []
-    for name, given in (("y", y), ("exog", exog)):
-        if given is None and name == "exog":
-            tables.append(None)
-            continue
-        table = given if hasattr(given, "iloc") else np.asarray(given)
-        if table.ndim not in (1, 2) or len(table) == 0 or _kind(table) not in "biuf":
-            raise ValueError(
-                f"{name} has shape {table.shape}; it must be one series, (n_samples,) or "
-                "(n_samples, n_columns), of numbers. Backtest several series one by one."
-            )
-        if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
-            raise ValueError(
-                f"The index of {name} has several levels, so {name} holds several series. Backtest "
-                "them one by one, with an index of time alone."
-            )
-        tables.append(table)
-    rows = Rows(*tables)
+    rows = Rows(_read_table("y", y), None if exog is None else _read_table("exog", exog))
+    try:
+        infinite = np.isinf(rows.values()).any(axis=1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from error
+    if infinite.any():
+        raise ValueError(
+            f"y is infinite in row {np.argmax(infinite)}. Replace it, by NaN if it is not known."
+        )
     if exog is not None and len(rows.exog) != len(rows.y):
         raise ValueError(
             f"exog has {len(rows.exog)} rows and y {len(rows.y)}; give one row of exog for each of "
@@ -83,9 +74,23 @@ def read_rows(y: Any, exog: Any) -> Rows:
     return rows
 
 
-def _kind(table: Any) -> str:
-    """Return the kind of an array's numbers, as NumPy names it; of a DataFrame, that of floats."""
-    return getattr(getattr(table, "dtype", None), "kind", "f")
+def _read_table(name: str, given: Any) -> Any:
+    """Return one series as a pandas table or an array."""
+    items = given if isinstance(given, (list, tuple)) else []
+    collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
+    table = given if hasattr(given, "iloc") or collection else np.asarray(given)
+    if collection or table.ndim not in (1, 2) or len(table) == 0:
+        said = "is a list of arrays" if collection else f"has shape {table.shape}"
+        raise ValueError(
+            f"{name} {said}; it must be one series, (n_samples,) or (n_samples, n_columns). "
+            "Backtest several series one by one."
+        )
+    if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
+        raise ValueError(
+            f"The index of {name} has several levels, so {name} holds several series. Backtest "
+            "them one by one, with an index of time alone."
+        )
+    return table
 
 
 def plan_of(
