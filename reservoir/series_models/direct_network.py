@@ -34,7 +34,7 @@ class DirectNetwork(SeriesModel):
     def fit(self, history: History, seed: int) -> FittedModel:
         """Build the network; readouts are solved for when it is known how many steps are asked."""
         differences = Differences.of(history.levels, 1)
-        n_inputs = Drive.of(history, differences).inputs.shape[1]
+        n_inputs = Drive.of(history, differences, history.most_terms).inputs.shape[1]
         ((source, washout),) = network_sources(history, n_inputs, [seed])
         return FittedDirect(history, differences, source, washout, self.alpha)
 
@@ -59,7 +59,7 @@ class FittedDirect(FittedModel):
         most = max(1, (learned.n_rows - 1 - self.washout) // _PART_AHEAD)
         n_said = min(n_steps, most)
         coef, intercept = self._readout(n_said)
-        drive = Drive.of(history, self.differences)
+        drive = Drive.of(history, self.differences, self.learned.most_terms)
         features = np.concatenate([each for _, each in features_of(self.source, drive.inputs)])
         said = (features[places - 2] @ coef.T + intercept).reshape(len(places), n_said, -1)
         # differences less their mean were learned
@@ -75,7 +75,7 @@ class FittedDirect(FittedModel):
     def _readout(self, n_steps: int) -> tuple[Array, Array]:
         """Return the ridge from features to growths, without units and less their mean."""
         learned = self.learned
-        drive = Drive.of(learned, self.differences)
+        drive = Drive.of(learned, self.differences, learned.most_terms)
         # of the level at row i + 1, less its mean growth
         sums = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
         observed: Array = np.all(learned.observed, axis=1)

@@ -10,6 +10,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 
 _PAIRS = 6  # sines and cosines of a season, at most
+_ROWS_PER_TERM = 4
 
 
 @saved
@@ -52,14 +53,17 @@ class History:
         """Return the first rows; known inputs are kept whole."""
         return replace(self, levels=self.levels[:n_rows], observed=self.observed[:n_rows])
 
-    def calendar(self, n_rows: int) -> Array:
+    @property
+    def most_terms(self) -> int:
+        """How many columns of the calendar so many rows can tell apart."""
+        return max(2, self.n_rows // _ROWS_PER_TERM)
+
+    def calendar(self, n_rows: int, most: int) -> Array:
         """Return sines and cosines of the seasons, (n_rows, n_columns), from the first row on.
 
-        Up to six pairs for each season, and together at most one column for each four rows of the
-        history.
+        Up to six pairs for each season, and at most so many columns.
         """
         rows = self.first + np.arange(n_rows)
-        most = max(2, self.n_rows // 4)
         columns: list[Array] = []
         for season in self.seasons:
             for k in range(1, min(_PAIRS, int(season // 2)) + 1):

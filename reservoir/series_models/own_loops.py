@@ -58,7 +58,7 @@ class OwnLoop(SeriesModel):
     def fit(self, history: History, seed: int) -> FittedModel:
         """Solve for one readout per source."""
         differences = Differences.of(history.levels, self.lag)
-        drive = Drive.of(history, differences)
+        drive = Drive.of(history, differences, history.most_terms)
         members = []
         for source, washout in self.sources(history, drive.inputs.shape[1], seed):
             sums = GramAccumulator(source.width, history.n_outputs)
@@ -70,7 +70,8 @@ class OwnLoop(SeriesModel):
             coef, intercept = sums.solve(self.alpha)[:2]
             members.append((source, np.atleast_2d(coef), np.atleast_1d(intercept)))
         low, high = drive.rows.min(axis=0), drive.rows.max(axis=0)
-        return FittedLoops(differences, members, low - (high - low), high + (high - low))
+        low, high = low - (high - low), high + (high - low)
+        return FittedLoops(differences, history.most_terms, members, low, high)
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,14 @@ class FittedLoops(FittedModel):
     """Sources with their readouts, and the bounds (n_outputs,) of the differences fed back."""
 
     differences: Differences
+    most_terms: int
     members: list[tuple[Any, Array, Array]]
     low: Array
     high: Array
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Run the loops of each member, side by side from all places; return their median."""
-        drive = Drive.of(history, self.differences)
+        drive = Drive.of(history, self.differences, self.most_terms)
         at = places - self.differences.lag - 1
         found = []
         for source, coef, intercept in self.members:
@@ -152,13 +154,13 @@ class Drive:
     inputs: Array
 
     @classmethod
-    def of(cls, history: History, differences: Differences) -> Drive:
-        """Return what drives a source through a history."""
+    def of(cls, history: History, differences: Differences, most_terms: int) -> Drive:
+        """Return what drives a source through a history; of the calendar at most so many terms."""
         lag, n_rows = differences.lag, history.n_rows
         rows, known = differences.take(history.levels), history.known
         n_ahead = max(len(known), n_rows + 1)
         # differences over a season know of no season
-        calendar = history.calendar(n_ahead) if lag <= 1 else np.zeros((n_ahead, 0))
+        calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
         known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
         parts = [calendar, known]
         if lag:
