@@ -347,7 +347,17 @@ def test_the_forecaster_with_its_own_networks():
 
 @pytest.mark.parametrize(
     "freq, season",
-    [("MS", 12), ("QS", 4), ("W", 52), ("D", 7), ("B", 5), ("30min", 48), ("2MS", 6), ("YS", 1)],
+    [
+        ("MS", 12),
+        ("QS", 4),
+        ("W", 52),
+        ("D", 7),
+        ("B", 5),
+        ("30min", 48),
+        ("2MS", 6),
+        ("2D", 1),
+        ("YS", 1),
+    ],
 )
 def test_the_season_is_read_off_the_dates(freq, season):
     for index in (
@@ -356,6 +366,7 @@ def test_the_season_is_read_off_the_dates(freq, season):
     ):
         y = pd.Series(RNG.normal(size=60), index)
         assert backtest(Drift2(), y, horizon=1, n_origins=1).season == season
+    assert backtest(Drift2(), y.iloc[:20], horizon=1, n_origins=1, metrics="mae").season == season
 
 
 def test_the_season_of_periods():

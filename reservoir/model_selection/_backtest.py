@@ -149,7 +149,8 @@ def backtest(
         model has learned from; with ``refit=False`` of those it has seen.
     season : int, rows, optional
         The season of "mase" and "rmsse". By default a year of months, quarters or weeks, a week of
-        days, a day of what is shorter, by the frequency of y's index; 1 if it says nothing.
+        days, a day of hours, an hour of minutes, by the frequency of y's index; 1 if it says
+        nothing.
     n_lags : int, rows, optional
         For regressors without a memory: predict each row from so many rows before it, the newest
         first, and from its row of `exog`; predictions are lags of the next rows.

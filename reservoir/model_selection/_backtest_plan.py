@@ -121,7 +121,7 @@ def plan_of(
         raise ValueError(
             f"n_origins={n_origins}, step={step} and horizon={horizon} take {len(rows.y) - first} "
             f"rows, y has {len(rows.y)}, and {what} needs at least {fewest} before the first "
-            "origin. Lower one of them, or give a longer series."
+            "origin. Lower one of these, or give a longer series."
         )
     return Plan(rows, list(range(first, last + 1, step)), horizon, window, coverages)
 

@@ -10,10 +10,12 @@ from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice, check_number, index_of
-from reservoir._validation.index import frequency
+from reservoir._validation.frequencies import frequency_text, seasons_of
+from reservoir._validation.index import frequency, is_time, kind_of
 from reservoir.metrics import coverage, mase, pinball, rmsse, smape
 
 _LARGEST = 1e30  # what a metric is given of a forecast that has diverged
+_PERIODS = "period["
 SCALED = ("mase", "rmsse")  # metrics that need a training series, and a season
 
 
@@ -126,21 +128,20 @@ def read_coverages(given: Any) -> list[float]:
 
 
 def season_of(y: Any) -> int:
-    """Return the rows in a season by the frequency of an index; 1 where it says nothing.
+    """Return the rows in the shortest season that an index tells by its frequency; 1 if none.
 
-    A year of months, quarters or weeks, a week of days or work days, a day of what is shorter.
+    A season of a fraction of a row is rounded if it is off by up to 1 % (52.18 weeks a year).
     """
     index = index_of(y)
-    if index is None or (index.dtype.kind != "M" and not hasattr(index, "freqstr")):
+    kind = None if index is None else kind_of(index)
+    if kind is None or not is_time(kind):
         return 1
-    import pandas as pd
-
-    told = index.freq if getattr(index, "freq", None) is not None else frequency(index)
-    if told is None:
+    if kind.startswith(_PERIODS):  # the ordinals of period[2h] differ by 2
+        name = kind.removeprefix(_PERIODS)[:-1].lstrip("0123456789")
+        found = seasons_of(name, frequency(index) or 1)
+    else:
+        text = frequency_text(index)
+        found = () if text is None else seasons_of(text)
+    if not found or abs(found[0] - round(found[0])) > 0.01 * found[0]:
         return 1
-    offset = pd.tseries.frequencies.to_offset(told)
-    name = offset.rule_code.partition("-")[0].rstrip("SE")
-    rows = {"M": 12, "BM": 12, "Q": 4, "BQ": 4, "W": 52, "D": 7, "B": 5}.get(name, 0) / offset.n
-    if isinstance(offset, pd.offsets.Tick) and name != "D":
-        rows = pd.Timedelta(days=1) / pd.Timedelta(offset)
-    return int(rows) if rows == int(rows) and 2 <= rows <= 1440 else 1
+    return round(found[0])
