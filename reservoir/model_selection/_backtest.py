@@ -310,7 +310,7 @@ def _check_names(plan: Plan, origin: int, table: Any) -> None:
     found = [name[-1] if isinstance(name, tuple) else name for name in table.columns]
     wanted = _columns(plan.rows.y)
     if plan.coverages:
-        bounds = [f"{side} {100 * c:.6g}%" for c in plan.coverages for side in ("lower", "upper")]
+        bounds = [f"{side} {100 * c:.10g}%" for c in plan.coverages for side in ("lower", "upper")]
         wanted = ["forecast", *bounds] * len(wanted)
     if found != wanted and set(found) & set(wanted):
         raise ValueError(
@@ -363,8 +363,8 @@ def _told(plan: Plan, origin: int, table: Array, columns: list[Any]) -> list[dic
         part: dict[str, Any] = {"origin": plan.label(origin - 1), "step": steps + 1, "time": times}
         part |= {"column": column, "truth": truth[:, j], "forecast": table[:, j, 0]}
         for k, level in enumerate(plan.coverages):
-            part[f"lower {100 * level:.6g}%"] = table[:, j, 1 + 2 * k]
-            part[f"upper {100 * level:.6g}%"] = table[:, j, 2 + 2 * k]
+            part[f"lower {100 * level:.10g}%"] = table[:, j, 1 + 2 * k]
+            part[f"upper {100 * level:.10g}%"] = table[:, j, 2 + 2 * k]
         parts.append(part)
     return parts
 
