@@ -18,6 +18,28 @@ if TYPE_CHECKING:
     from reservoir.dynamics.reservoir import Reservoir
 
 
+class StatesError(ValueError):
+    """States that are not finite.
+
+    Attributes
+    ----------
+    step : int
+        The first of them.
+    reason : str
+        Why, and what to do: the end of the message.
+    series : str or None
+        What the message calls the series, if it is one of several.
+    """
+
+    def __init__(self, step: int, reason: str, series: str | None = None) -> None:
+        super().__init__(step, reason, series)
+        self.step, self.reason, self.series = step, reason, series
+
+    def __str__(self) -> str:
+        where = "" if self.series is None else f"In {self.series}: "
+        return f"{where}The states are not finite from step {self.step} on {self.reason}"
+
+
 def may_overflow(
     reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
 ) -> bool:
@@ -83,15 +105,13 @@ def _check_finite(reservoir: Reservoir, block: Array, start: int) -> None:
         raise _not_finite(reservoir, start + int(np.argmin(finite)))
 
 
-def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> ValueError:
+def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> StatesError:
     activation = get_activation(reservoir.activation)
     remedy = "Scale the inputs down"
     if not activation.bounded:
         remedy += ", lower the spectral radius, or use a bounded activation such as 'tanh'"
-    return ValueError(
-        f"The states are not finite from step {step} on (activation={activation.name!r}, "
-        f"dtype={reservoir.dtype}){why}. {remedy}."
-    )
+    reason = f"(activation={activation.name!r}, dtype={reservoir.dtype}){why}. {remedy}."
+    return StatesError(step, reason)
 
 
 def _cancels(unit: int) -> str:

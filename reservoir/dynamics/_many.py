@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
-from reservoir.dynamics._extremes import check_states, may_overflow
+from reservoir.dynamics._extremes import StatesError, check_states, may_overflow
 from reservoir.dynamics.engines import code_of, uses_kernels
 from reservoir.dynamics.open_loop import as_feedback, as_series, iter_states
 from reservoir.dynamics.reservoir import Reservoir, as_vector
@@ -148,6 +149,8 @@ class Plan(NamedTuple):
         Whether states may become infinite and must be checked.
     groups : list of lists of int
         Which series run side by side, longest first; empty series are in none.
+    names : sequence of str, or None
+        What messages call the series; None: a message does not say which it is about.
     """
 
     reservoir: Reservoir
@@ -159,15 +162,22 @@ class Plan(NamedTuple):
     size: int
     check: bool
     groups: list[list[int]]
+    names: Sequence[str] | None
 
 
 def make_plan(
-    reservoir: Reservoir, series: Sequence[Any], initial_states: Any, feedback: Any, engine: str
+    reservoir: Reservoir,
+    series: Sequence[Any],
+    initial_states: Any,
+    feedback: Any,
+    engine: str,
+    names: Sequence[str] | None = None,
 ) -> Plan:
     """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
     inputs = [
-        as_series(f"series[{i}]", X, reservoir.n_features, dtype) for i, X in enumerate(series)
+        as_series(name, X, reservoir.n_features, dtype)
+        for name, X in zip(names or names_of(series), series, strict=True)
     ]
     received = _each_feedback(reservoir, feedback, inputs)
     starts = np.zeros((len(inputs), n_units), dtype)
@@ -192,7 +202,12 @@ def make_plan(
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
     check = extreme or not bounded
-    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups)
+    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups, names)
+
+
+def names_of(series: Sequence[Any]) -> list[str]:
+    """Return what messages call series that their owner has no names for."""
+    return [f"series[{i}]" for i in range(len(series))]
 
 
 def _each_feedback(
@@ -233,7 +248,8 @@ def lockstep(
         for i, state, block in zip(group, before, place, strict=False):
             if plan.check:
                 received = None if feedback[i] is None else feedback[i][now:stop]  # type: ignore[index]
-                check_states(reservoir, state, inputs[i][now:stop], received, block, now)
+                with _naming(plan, i):
+                    check_states(reservoir, state, inputs[i][now:stop], received, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
     # too few are left to share a product: each goes on alone
@@ -241,10 +257,21 @@ def lockstep(
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
         out = None if whole is None else whole[k, now : len(inputs[i])]
         X = inputs[i][now:]
-        for start, block in iter_states(
-            reservoir, X, initial_state=state, feedback=rest, out=out, engine=plan.engine
-        ):
-            yield i, now + start, block
+        with _naming(plan, i, now):
+            for start, block in iter_states(
+                reservoir, X, initial_state=state, feedback=rest, out=out, engine=plan.engine
+            ):
+                yield i, now + start, block
+
+
+@contextlib.contextmanager
+def _naming(plan: Plan, i: int, before: int = 0) -> Iterator[None]:
+    """Say which series is meant where states are not finite, and count its steps from the first."""
+    try:
+        yield
+    except StatesError as error:
+        name = None if plan.names is None else plan.names[i]
+        raise StatesError(before + error.step, error.reason, name) from None
 
 
 def _part(feedback: Array | None, start: int, stop: int) -> list[Array]:

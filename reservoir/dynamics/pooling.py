@@ -15,7 +15,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_n_jobs
 from reservoir.dynamics import _compiled
-from reservoir.dynamics._many import Plan, lockstep, make_plan
+from reservoir.dynamics._many import Plan, lockstep, make_plan, names_of
 from reservoir.dynamics.reservoir import Reservoir
 
 
@@ -263,6 +263,7 @@ def pool_many(
     initial_states: ArrayLike | None = None,
     engine: str = "auto",
     n_jobs: int | None = None,
+    names: Sequence[str] | None = None,
 ) -> Array:
     """Drive the reservoir with several series and pool the states of each over its steps.
 
@@ -283,6 +284,8 @@ def pool_many(
         and with NumPy, they do to rounding.
     n_jobs : int, optional
         Threads (joblib) that the series are shared out to. The result does not depend on it.
+    names : sequence of str, optional
+        What messages call the series; "series[0]" and so on by default.
 
     Returns
     -------
@@ -312,10 +315,11 @@ def pool_many(
            [5., 0., 5.]])
     """
     check_n_jobs(n_jobs)
-    plan = make_plan(reservoir, series, initial_states, None, engine)
-    for i, X in enumerate(plan.inputs):
+    names = names_of(series) if names is None else names
+    plan = make_plan(reservoir, series, initial_states, None, engine, names)
+    for name, X in zip(names, plan.inputs, strict=True):
         if len(X) == 0:
-            raise ValueError(f"series[{i}] has 0 steps; at least 1 is required. Leave it out.")
+            raise ValueError(f"{name} has 0 steps; at least 1 is required. Leave it out.")
     n_units, thresholds = reservoir.n_units, pooling.thresholds
     if thresholds is not None and (thresholds.ndim != 2 or thresholds.shape[1] != n_units):
         raise ValueError(
@@ -330,7 +334,7 @@ def pool_many(
     if not np.isfinite(pooled).all():
         i = int(np.argmin(np.isfinite(pooled).all(axis=1)))
         raise ValueError(
-            f"The pooled states of series[{i}] overflow {reservoir.dtype}. Scale the inputs down, "
+            f"The pooled states of {names[i]} overflow {reservoir.dtype}. Scale the inputs down, "
             'or use a bounded activation such as "tanh".'
         )
     return pooled
@@ -394,6 +398,7 @@ def state_quantiles(
     max_rows: int = 2000,
     generator: np.random.Generator,
     engine: str = "auto",
+    names: Sequence[str] | None = None,
 ) -> Array:
     """Return quantiles of each unit's states while series drive it, from a sample of the steps.
 
@@ -408,12 +413,14 @@ def state_quantiles(
         Steps that are drawn, at most.
     generator : numpy.random.Generator
     engine : {"auto", "numpy", "numba"}, default="auto"
+    names : sequence of str, optional
+        As in `pool_many`.
 
     Returns
     -------
     array of shape (n_levels, n_units), of the reservoir's dtype
     """
-    plan = make_plan(reservoir, series, None, None, engine)
+    plan = make_plan(reservoir, series, None, None, engine, names or names_of(series))
     begins = np.cumsum([0, *map(len, plan.inputs)])
     size = min(max_rows, begins[-1])
     drawn = np.sort(generator.choice(begins[-1], size, replace=False))

@@ -88,12 +88,18 @@ class SequenceInputs:
         said = np.arange(n * self.n_kinds, self.n_inputs)
         return np.concatenate([np.arange(kind * n, (kind + 1) * n), said])
 
-    def __call__(self, rows: Array, dtype: Any = np.float64) -> Array:
-        """Return the inputs of one series, (n_steps, n_inputs)."""
+    def __call__(
+        self, rows: Array, dtype: Any = np.float64, *, name: str = "a sequence", first: int = 0
+    ) -> Array:
+        """Return the inputs of one series, (n_steps, n_inputs).
+
+        For messages, `name` is what the series is called, and `first` the step that `rows` begin
+        with.
+        """
         n = len(self.mean)
         rows, gaps = self._without_gaps(rows)
         inputs = np.empty((len(rows), self.n_inputs), dtype)
-        with np.errstate(over="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
             values = (rows - self.mean) / self.scale
             inputs[:, :n] = values
             for k, (lag, size) in enumerate(zip(self.lags, self.lag_scale, strict=True), start=1):
@@ -103,7 +109,7 @@ class SequenceInputs:
         if self.indicator:
             inputs[:, -n:] = 0.0 if gaps is None else gaps
         if not np.isfinite(inputs).all():
-            self._refuse(rows, inputs)
+            self._refuse(rows, inputs, name, first)
         return inputs
 
     def _without_gaps(self, rows: Array) -> tuple[Array, Array | None]:
@@ -113,13 +119,13 @@ class SequenceInputs:
             return rows, None
         return _filled(rows, gaps, self.missing, self.fill), gaps
 
-    def _refuse(self, rows: Array, inputs: Array) -> None:
+    def _refuse(self, rows: Array, inputs: Array, name: str, first: int) -> None:
         """Refuse a series with values so large that they overflow once they are scaled."""
         step, column = (int(k) for k in np.argwhere(~np.isfinite(inputs))[0])
         channel = column % len(self.mean)
         raise ValueError(
-            f"A sequence of X has {rows[step, channel]:.6g} in channel {channel}, step {step}, "
-            f"which overflows {inputs.dtype} when it is scaled: in fit the channel had mean "
+            f"In {name}: {rows[step, channel]:.6g} in channel {channel}, step {first + step}, "
+            f"overflows {inputs.dtype} when it is scaled: in fit the channel had mean "
             f"{self.mean[channel]:.6g} and deviation {self.scale[channel]:.6g}. Check the value; "
             'dtype="float64" has a wider range.'
         )
@@ -134,14 +140,14 @@ class SequenceInputs:
             with np.errstate(over="ignore"):
                 values = (rows - self.mean) / self.scale
             for k, lag in enumerate(self.lags):
-                with np.errstate(over="ignore"):
+                with np.errstate(over="ignore", invalid="ignore"):
                     steps = (values[lag:] - values[:-lag])[owner[lag:] == owner[:-lag]]
                 # in units of the largest one: squares do not overflow
                 larger = np.maximum(top[k], np.abs(steps).max(axis=0, initial=0.0))
                 if not np.isfinite(larger).all():
                     raise ValueError(
-                        f"The differences of channel {int(np.argmax(np.isinf(larger)))} of X "
-                        'overflow: use scaling="standard", or differences=False.'
+                        f"The differences of channel {int(np.argmin(np.isfinite(larger)))} of X "
+                        "overflow: scale X down, or use differences=False."
                     )
                 squares[k] *= (top[k] / larger) ** 2
                 squares[k] += np.square(steps / larger).sum(axis=0)
@@ -233,7 +239,10 @@ def _filled(rows: Array, gaps: Array, how: str, mean: Array) -> Array:
         if not len(known):
             filled[:, channel] = mean[channel]
         elif how == "interpolate":
-            filled[missing, channel] = np.interp(steps[missing], known, rows[known, channel])
+            values = rows[known, channel].astype(float)
+            # slopes between the largest numbers would overflow
+            unit = 4.0 if np.abs(values).max() > np.finfo(float).max / 4 else 1.0
+            filled[missing, channel] = unit * np.interp(steps[missing], known, values / unit)
         else:
             before = np.searchsorted(known, steps[missing], side="right") - 1
             filled[missing, channel] = rows[known[np.maximum(before, 0)], channel]

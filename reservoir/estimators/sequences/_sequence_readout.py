@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -190,8 +190,8 @@ class Cases(NamedTuple):
         total, sums = np.zeros(len(order)), np.zeros((len(order), targets.shape[1]))
         np.add.at(total, place[used], each[used])
         np.add.at(sums, place[used], each[used, None] * targets[used])
-        arrays = tuple(sequences.arrays[found[key]] for key in order)
-        return cls(replace(sequences, arrays=arrays, ids=None), sums / total[:, None], total, place)
+        ones = sequences.some([found[key] for key in order])
+        return cls(ones, sums / total[:, None], total, place)
 
 
 def _content(rows: Array) -> bytes:
@@ -394,7 +394,7 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             raise ValueError(
-                f"The output for sequence {int(np.argmin(finite))} of X overflows float64: it is "
+                f"The output for {sequences.name(int(np.argmin(finite)))} overflows float64: it is "
                 "far outside what the readout was fitted on. Check that sequence, or scale X."
             )
         return scores

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, TypeVar
@@ -207,7 +206,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         of_weights, of_sample = generator.spawn(2)
         self.reservoir_ = self._build(of_weights)
         self._n_trained = sum(sequences.lengths)
-        self._poolings = self._pools(self._sample(arrays, of_sample), of_sample)
+        self._poolings = self._pools(sequences, of_sample)
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
@@ -224,15 +223,15 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         """
         arrays = sequences.arrays
         # series of similar length side by side
-        order = np.argsort([-len(rows) for rows in arrays], kind="stable")
+        order = np.argsort([-len(rows) for rows in arrays], kind="stable").tolist()
         batches = [order[begin : begin + _BATCH] for begin in range(0, len(order), _BATCH)]
         n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
         features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
 
         engine = self._engine_for(sum(sequences.lengths))
 
-        def fill(batch: Array) -> None:
-            features[batch] = self._pool([arrays[i] for i in batch], engine)
+        def fill(batch: list[int]) -> None:
+            features[batch] = self._pool(sequences.some(batch), engine)
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
@@ -269,13 +268,22 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             "(n_sequences, n_steps, n_channels)."
         )
 
-    def _sample(self, arrays: Sequence[Array], generator: np.random.Generator) -> list[Array]:
-        """Return the inputs of some of the series; of long series at some steps from any place."""
-        dtype, sample = read_dtype(self.dtype), []
-        for i in generator.permutation(len(arrays))[:_SAMPLE_SERIES]:
-            begin = generator.integers(max(len(arrays[i]) - _SAMPLE_STEPS, 0) + 1)
-            sample.append(self._inputs(arrays[i][begin : begin + _SAMPLE_STEPS], dtype))
-        return sample
+    def _sample(
+        self, sequences: Sequences, generator: np.random.Generator
+    ) -> tuple[list[Array], list[str]]:
+        """Return the inputs of some of the series, and their names.
+
+        Of long series at some steps from any place.
+        """
+        dtype, sample, names = read_dtype(self.dtype), [], []
+        for i in generator.permutation(len(sequences))[:_SAMPLE_SERIES]:
+            rows, name = sequences.arrays[i], sequences.name(i)
+            begin = int(generator.integers(max(len(rows) - _SAMPLE_STEPS, 0) + 1))
+            part = rows[begin : begin + _SAMPLE_STEPS]
+            sample.append(self._inputs(part, dtype, name=name, first=begin))
+            whole = len(part) == len(rows)
+            names.append(name if whole else f"{name} (steps {begin} to {begin + len(part) - 1})")
+        return sample, names
 
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
@@ -294,8 +302,9 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             self.n_units, inputs.n_inputs, generator, repeatable=repeatable, kinds=kinds
         )
 
-    def _pools(self, sample: Sequence[Array], generator: np.random.Generator) -> list[Pooling]:
+    def _pools(self, sequences: Sequences, generator: np.random.Generator) -> list[Pooling]:
         """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
+        sample, called = self._sample(sequences, generator)
         names = check_pools("pool", self.pool)
         ways = [1, -1] if self.bidirectional else [1]
         if not any(POOLS[name].needs_thresholds for name in names):
@@ -309,33 +318,40 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                 levels,
                 generator=generator,
                 engine=self._engine_for(self._n_trained),
+                names=called if way == 1 else [f"{name}, backwards" for name in called],
             )
             # states at rest, equal to rounding, do not lie above themselves
             thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
             poolings.append(Pooling(names, thresholds))
         return poolings
 
-    def _prepared(self, arrays: Sequence[Array], backward: bool) -> list[Array]:
+    def _prepared(self, sequences: Sequences) -> list[Array]:
         """Return the inputs of the reservoir."""
-        prepared = [self._inputs(rows, self.reservoir_.dtype) for rows in arrays]
-        return [rows[::-1] for rows in prepared] if backward else prepared
+        return [
+            self._inputs(rows, self.reservoir_.dtype, name=sequences.name(i))
+            for i, rows in enumerate(sequences.arrays)
+        ]
 
     def _engine_for(self, n_steps: int) -> str:
         """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
         kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
         return "numba" if kernels else "numpy"
 
-    def _pool(self, arrays: Sequence[Array], engine: str) -> Array:
+    def _pool(self, sequences: Sequences, engine: str) -> Array:
         """Return the features of a batch of series."""
+        ways = [(1, ""), (-1, ", backwards")]
+        prepared = self._prepared(sequences)
+        names = [sequences.name(i) for i in range(len(sequences))]
         return np.hstack(
             [
                 pool_many(
                     self.reservoir_,
-                    self._prepared(arrays, backward=way == 1),
+                    [rows[::way] for rows in prepared],
                     pooling,
                     engine=engine,
+                    names=[name + how for name in names],
                 )
-                for way, pooling in enumerate(self._poolings)
+                for (way, how), pooling in zip(ways, self._poolings, strict=False)
             ]
         )
 
