@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from reservoir import (
@@ -216,3 +217,23 @@ def test_gaps_between_the_largest_values_are_filled(how):
     huge = [2 * (x * 2.0**1023) for x in Xs]
     one, other = (small(ReservoirFeatures, missing_values=how).fit(X) for X in (Xs, huge))
     np.testing.assert_array_equal(one.transform(Xs), other.transform(huge))
+
+
+# --- classes of one member -----------------------------------------------------------------------
+
+
+def test_a_class_of_one_sequence_is_warned_of():
+    Xs, y = series()
+    y = np.array(["a", "b"], object)[y]
+    y[3] = "rare"
+    with pytest.warns(UserWarning, match=r"Class 'rare' has 1 sequence in fit: .*2 sequences"):
+        clf = small().fit(Xs, y)
+    assert np.isfinite(clf.predict_proba(Xs)).all()
+    small(readout=LogisticRegression()).fit(Xs, y)  # no temperature
+    y[4] = "rarer"
+    with pytest.warns(UserWarning, match=r"'rare' has 1 sequence in fit \(one of 2 such classes\)"):
+        small().fit(Xs, y)
+    with pytest.warns(UserWarning, match="Class True has 1 sequence"):
+        small().fit(Xs, np.arange(len(Xs)) == 0)
+    y[5:7] = "rare", "rarer"
+    small().fit(Xs, y)
