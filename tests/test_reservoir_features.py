@@ -253,7 +253,7 @@ def test_what_is_missing_is_filled():
     # a further input says where
     told = small(missing_values="hold", add_indicator=True, differences=True).fit(gaps)
     assert told.reservoir_.n_features == 6
-    inputs = told._inputs(gaps[0])
+    inputs = told._inputs(gaps)[0]
     assert np.flatnonzero(inputs[:, 4]).tolist() == []
     assert np.flatnonzero(inputs[:, 5]).tolist() == [0, 3, 4, 29]
     assert abs(told.transform(gaps) - told.transform(filled["hold"])).max() > 1e-3

@@ -12,9 +12,9 @@ from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
-from reservoir.dynamics._extremes import check_states, may_overflow
+from reservoir.dynamics._extremes import check_states, exceeds_room, largest_of
 from reservoir.dynamics.engines import code_of, uses_kernels
-from reservoir.dynamics.open_loop import as_feedback, as_series, iter_states
+from reservoir.dynamics.open_loop import as_feedback, as_many_series, iter_states
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
@@ -166,9 +166,7 @@ def make_plan(
 ) -> Plan:
     """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
-    inputs = [
-        as_series(f"series[{i}]", X, reservoir.n_features, dtype) for i, X in enumerate(series)
-    ]
+    inputs, largest = as_many_series("series", series, reservoir.n_features, dtype)
     received = _each_feedback(reservoir, feedback, inputs)
     starts = np.zeros((len(inputs), n_units), dtype)
     if initial_states is not None:
@@ -179,10 +177,8 @@ def make_plan(
             starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
     # one engine for all series: sums that may overflow are left to the NumPy reference
     bounded = get_activation(reservoir.activation).bounded
-    extreme = any(
-        may_overflow(reservoir, X, F, x, 0.0)
-        for X, F, x in zip(inputs, received, starts, strict=True)
-    )
+    others = [starts, *(F for F in received if F is not None)]
+    extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
     n_steps = sum(len(X) for X in inputs)
     kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -23,9 +23,9 @@ from reservoir._validation import (
     read_whole_series,
 )
 from reservoir.building import Recipe
-from reservoir.dynamics import Pooling, Reservoir, pool_many
+from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
-from reservoir.dynamics.pooling import POOLS, check_pools, state_quantiles
+from reservoir.dynamics.pooling import POOLS, check_pools, pool_into, state_quantiles
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
@@ -35,7 +35,7 @@ from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chos
 __all__ = ["ReservoirFeatures"]
 
 _Self = TypeVar("_Self", bound="ReservoirFeatures")
-_BATCH = 32  # series that a thread takes at a time
+_BATCH, _BATCH_STEPS = 32, 2**14  # series that a thread takes at a time, or more short ones
 _SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at most
 
 
@@ -211,12 +211,14 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
-    def transform_sequences(self, sequences: Sequences) -> Array:
+    def transform_sequences(self, sequences: Sequences, engine: str | None = None) -> Array:
         """Return the features of sequences that have been read already.
 
         Parameters
         ----------
         sequences : Sequences
+        engine : {"numba", "numpy"}, optional
+            Who steps; by default what `engine_of` says of these sequences.
 
         Returns
         -------
@@ -225,17 +227,27 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         arrays = sequences.arrays
         # series of similar length side by side
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
-        batches = [order[begin : begin + _BATCH] for begin in range(0, len(order), _BATCH)]
-        n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
-        features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
-
-        engine = self._engine_for(sum(sequences.lengths))
+        batches = _batches(order, sequences.lengths, effective_n_jobs(self.n_jobs))
+        widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+        features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
+        places = np.split(features, np.cumsum(widths)[:-1], axis=1)
+        engine = self.engine_of(sequences) if engine is None else engine
 
         def fill(batch: Array) -> None:
-            features[batch] = self._pool([arrays[i] for i in batch], engine)
+            inputs = self._inputs([arrays[i] for i in batch], self.reservoir_.dtype)
+            for way, place, pooling in zip((1, -1), places, self._poolings, strict=False):
+                ordered = [rows[::way] for rows in inputs]
+                pool_into(place, batch, self.reservoir_, ordered, pooling, engine=engine)
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
+
+    def engine_of(self, sequences: Sequences) -> str:
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
+        return self._engine_for(max(sum(sequences.lengths), self._n_trained))
+
+    def _engine_for(self, n_steps: int) -> str:
+        return "numba" if engine_for(self.reservoir_, n_steps) == "numba" else "numpy"
 
     def _labelled(self, sequences: Sequences) -> Any:
         """Return the features; as a table with the ids as its index where pandas is asked for."""
@@ -271,11 +283,11 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
 
     def _sample(self, arrays: Sequence[Array], generator: np.random.Generator) -> list[Array]:
         """Return the inputs of some of the series; of long series at some steps from any place."""
-        dtype, sample = read_dtype(self.dtype), []
+        dtype, sample = read_dtype(self.dtype), list[Array]()
         for i in generator.permutation(len(arrays))[:_SAMPLE_SERIES]:
             begin = generator.integers(max(len(arrays[i]) - _SAMPLE_STEPS, 0) + 1)
-            sample.append(self._inputs(arrays[i][begin : begin + _SAMPLE_STEPS], dtype))
-        return sample
+            sample.append(arrays[i][begin : begin + _SAMPLE_STEPS])
+        return self._inputs(sample, dtype)
 
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
@@ -315,36 +327,24 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             poolings.append(Pooling(names, thresholds))
         return poolings
 
-    def _prepared(self, arrays: Sequence[Array], backward: bool) -> list[Array]:
-        """Return the inputs of the reservoir."""
-        prepared = [self._inputs(rows, self.reservoir_.dtype) for rows in arrays]
-        return [rows[::-1] for rows in prepared] if backward else prepared
-
-    def _engine_for(self, n_steps: int) -> str:
-        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
-        kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
-        return "numba" if kernels else "numpy"
-
-    def _pool(self, arrays: Sequence[Array], engine: str) -> Array:
-        """Return the features of a batch of series."""
-        return np.hstack(
-            [
-                pool_many(
-                    self.reservoir_,
-                    self._prepared(arrays, backward=way == 1),
-                    pooling,
-                    engine=engine,
-                )
-                for way, pooling in enumerate(self._poolings)
-            ]
-        )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = self.missing_values != "raise"
         tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
         return tags
+
+
+def _batches(order: Array, lengths: Sequence[int], n_jobs: int) -> list[Array]:
+    """Cut the order of series into batches of some steps each, several of them for each thread."""
+    n_steps = min(_BATCH_STEPS, sum(lengths) // (2 * n_jobs))
+    batches, begin, taken = [], 0, 0
+    for end in range(_BATCH, len(order) + _BATCH, _BATCH):
+        taken += sum(lengths[i] for i in order[end - _BATCH : end])
+        if taken >= n_steps or end >= len(order):
+            batches.append(order[begin:end])
+            begin, taken = end, 0
+    return batches
 
 
 def features_of(estimator: FeatureParameters, **others: Any) -> ReservoirFeatures:
