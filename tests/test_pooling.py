@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from reservoir import _kernels
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Pooling, Reservoir, join_reservoirs, pool_many, run, run_many
-from reservoir.dynamics.pooling import POOLS, state_quantiles
+from reservoir.dynamics.pooling import POOLS, pool_into, state_quantiles
 
 ENGINES = [
     "numpy",
@@ -172,13 +172,14 @@ def test_joined_reservoirs_run_as_each_alone():
 
 def test_messages_call_series_by_their_names():
     res = Reservoir(2 * np.eye(1), [[1.0]], [0.0], activation="identity")
-    names = ["anna", "bert"]
+    given = {"engine": "numpy", "name_of": ["anna", "bert"].__getitem__}
+    place = np.empty((2, 1)), np.arange(2)
     for length, match in [(700, "states of bert overflow"), (2000, "In bert: The states are not")]:
         X = [np.ones((3, 1)), np.ones((length, 1))]
         with pytest.raises(ValueError, match=match):
-            pool_many(res, X, Pooling(("std",)), names=names, engine="numpy")
+            pool_into(*place, res, X, Pooling(("std",)), **given)
     with pytest.raises(ValueError, match="bert has 0 steps"):
-        pool_many(res, [X[0], X[0][:0]], Pooling(("std",)), names=names, engine="numpy")
+        pool_into(*place, res, [X[0], X[0][:0]], Pooling(("std",)), **given)
 
 
 @on_every_engine

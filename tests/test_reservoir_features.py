@@ -253,7 +253,7 @@ def test_what_is_missing_is_filled():
     # a further input says where
     told = small(missing_values="hold", add_indicator=True, differences=True).fit(gaps)
     assert told.reservoir_.n_features == 6
-    inputs = told._inputs(gaps[0])
+    inputs = told._inputs(gaps)[0]
     assert np.flatnonzero(inputs[:, 4]).tolist() == []
     assert np.flatnonzero(inputs[:, 5]).tolist() == [0, 3, 4, 29]
     assert abs(told.transform(gaps) - told.transform(filled["hold"])).max() > 1e-3
@@ -394,7 +394,7 @@ def test_values_that_overflow_once_scaled_are_refused(bidirectional):
     far = EQUAL.copy()
     far[3, 5, 1] = 1e60
     with pytest.raises(
-        ValueError, match=r"In sequence 3 of X: 1e\+60 in channel 1, step 5, overflows float32"
+        ValueError, match=r"1e\+60 in channel 1, step 5 of sequence 3 of X, overflows float32"
     ):
         features.transform(far)
     assert np.isfinite(small().fit(EQUAL).transform(far)).all()  # saturated, in double precision

@@ -141,7 +141,7 @@ MANY = [np.ones((n, 1)) for n in np.random.default_rng(0).permutation(np.arange(
 TOO_MUCH = [
     ("float64", 1e200, "The pooled states of {} overflow float64"),
     ("float64", 1.7e308, r"In {}: The states are not finite from step \d+ on"),
-    ("float32", 1e60, r"In {}: 1e\+60 in channel 0, step 0, overflows float32"),
+    ("float32", 1e60, r"1e\+60 in channel 0, step 0 of {}, overflows float32"),
 ]
 
 
@@ -184,7 +184,7 @@ def test_steps_are_counted_from_the_first_of_the_sequence():
     x[999] = 1e60  # in every part of a thousand steps
     for seed in range(5):
         features = small(ReservoirFeatures, random_state=seed, dtype="float32", **LINEAR)
-        with pytest.raises(ValueError, match=r"sequence 1 of X: 1e\+60 .* step 999, overflows"):
+        with pytest.raises(ValueError, match=r"1e\+60 .* step 999 of sequence 1 of X, overflows"):
             features.fit([np.ones((9, 1)), x])
 
 
@@ -201,7 +201,7 @@ def test_values_too_far_from_their_mean_are_refused():
     x[:, 0], x[5:8, 1] = np.arange(20), 1.7e308
     with pytest.raises(ValueError, match="differences of channel 1 of X overflow: scale X down"):
         small(ReservoirFeatures).fit([x, x])
-    with pytest.raises(ValueError, match=r"In sequence \d of X: 1.7e\+308 in channel 1, step 5"):
+    with pytest.raises(ValueError, match=r"1.7e\+308 in channel 1, step 5 of sequence \d of X, ov"):
         small(ReservoirFeatures, differences=False).fit([x, x])
 
 

@@ -57,6 +57,10 @@ class Sequences:
         value = self.ids[i]
         return f"sequence {value.item() if isinstance(value, np.generic) else value!r} of X"
 
+    def place(self, i: int, step: int) -> str:
+        """Return what messages call a step of a sequence."""
+        return f"step {step} of {self.name(i)}"
+
     def some(self, which: Sequence[int]) -> Sequences:
         """Return some of the sequences, in the order of their numbers; `name` knows them still."""
         arrays = tuple(self.arrays[i] for i in which)

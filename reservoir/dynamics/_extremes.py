@@ -49,11 +49,19 @@ def may_overflow(
     deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1] and
     overflow even where the answer is False.
     """
-    largest = 50 * noise + 1.0  # no normal deviate is 50 standard deviations out
-    for array in (X, state, feedback):
-        if array is not None:
-            largest = max(largest, float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
-    return not largest * reservoir._largest_row_sum < room(reservoir)
+    given = [array for array in (X, state, feedback) if array is not None]
+    # no normal deviate is 50 standard deviations out
+    return exceeds_room(reservoir, max(50 * noise + 1.0, *map(largest_of, given)))
+
+
+def largest_of(array: Array) -> float:
+    """Return the largest modulus of numbers, 0 if there are none; not finite if one of them is."""
+    return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+
+
+def exceeds_room(reservoir: Reservoir, largest: float) -> bool:
+    """Whether sums might overflow of states within [-1, 1] and inputs of moduli up to `largest`."""
+    return not max(largest, 1.0) * reservoir._largest_row_sum < room(reservoir)
 
 
 def room(reservoir: Reservoir) -> float:

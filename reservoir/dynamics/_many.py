@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +13,9 @@ from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
-from reservoir.dynamics._extremes import StatesError, check_states, may_overflow
+from reservoir.dynamics._extremes import StatesError, check_states, exceeds_room, largest_of
 from reservoir.dynamics.engines import code_of, uses_kernels
-from reservoir.dynamics.open_loop import as_feedback, as_series, iter_states
+from reservoir.dynamics.open_loop import as_feedback, as_many_series, iter_states
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
@@ -149,8 +149,8 @@ class Plan(NamedTuple):
         Whether states may become infinite and must be checked.
     groups : list of lists of int
         Which series run side by side, longest first; empty series are in none.
-    names : sequence of str, or None
-        What messages call the series; None: a message does not say which it is about.
+    name_of : function of int, or None
+        What messages call a series; None: they do not say of which one states are not finite.
     """
 
     reservoir: Reservoir
@@ -162,7 +162,7 @@ class Plan(NamedTuple):
     size: int
     check: bool
     groups: list[list[int]]
-    names: Sequence[str] | None
+    name_of: Callable[[int], str] | None
 
 
 def make_plan(
@@ -171,14 +171,12 @@ def make_plan(
     initial_states: Any,
     feedback: Any,
     engine: str,
-    names: Sequence[str] | None = None,
+    name_of: Callable[[int], str] | None = None,
 ) -> Plan:
     """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
-    inputs = [
-        as_series(name, X, reservoir.n_features, dtype)
-        for name, X in zip(names or names_of(series), series, strict=True)
-    ]
+    called = by_number if name_of is None else name_of
+    inputs, largest = as_many_series(called, series, reservoir.n_features, dtype)
     received = _each_feedback(reservoir, feedback, inputs)
     starts = np.zeros((len(inputs), n_units), dtype)
     if initial_states is not None:
@@ -189,10 +187,8 @@ def make_plan(
             starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
     # one engine for all series: sums that may overflow are left to the NumPy reference
     bounded = get_activation(reservoir.activation).bounded
-    extreme = any(
-        may_overflow(reservoir, X, F, x, 0.0)
-        for X, F, x in zip(inputs, received, starts, strict=True)
-    )
+    others = [starts, *(F for F in received if F is not None)]
+    extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
     n_steps = sum(len(X) for X in inputs)
     kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
@@ -202,12 +198,12 @@ def make_plan(
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
     check = extreme or not bounded
-    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups, names)
+    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups, name_of)
 
 
-def names_of(series: Sequence[Any]) -> list[str]:
-    """Return what messages call series that their owner has no names for."""
-    return [f"series[{i}]" for i in range(len(series))]
+def by_number(i: int) -> str:
+    """Return what messages call a series that its owner has no name for."""
+    return f"series[{i}]"
 
 
 def _each_feedback(
@@ -270,7 +266,7 @@ def _naming(plan: Plan, i: int, before: int = 0) -> Iterator[None]:
     try:
         yield
     except StatesError as error:
-        name = None if plan.names is None else plan.names[i]
+        name = None if plan.name_of is None else plan.name_of(i)
         raise StatesError(before + error.step, error.reason, name) from None
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -22,9 +23,9 @@ from reservoir._validation import (
     read_whole_series,
 )
 from reservoir.building import Recipe
-from reservoir.dynamics import Pooling, Reservoir, pool_many
+from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
-from reservoir.dynamics.pooling import POOLS, check_pools, state_quantiles
+from reservoir.dynamics.pooling import POOLS, check_pools, pool_into, state_quantiles
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
@@ -34,7 +35,7 @@ from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chos
 __all__ = ["ReservoirFeatures"]
 
 _Self = TypeVar("_Self", bound="ReservoirFeatures")
-_BATCH = 32  # series that a thread takes at a time
+_BATCH, _BATCH_STEPS = 32, 2**14  # series that a thread takes at a time, or more short ones
 _SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at most
 
 
@@ -210,12 +211,14 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
-    def transform_sequences(self, sequences: Sequences) -> Array:
+    def transform_sequences(self, sequences: Sequences, engine: str | None = None) -> Array:
         """Return the features of sequences that have been read already.
 
         Parameters
         ----------
         sequences : Sequences
+        engine : {"numba", "numpy"}, optional
+            Who steps; by default what `engine_of` says of these sequences.
 
         Returns
         -------
@@ -223,18 +226,32 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         """
         arrays = sequences.arrays
         # series of similar length side by side
-        order = np.argsort([-len(rows) for rows in arrays], kind="stable").tolist()
-        batches = [order[begin : begin + _BATCH] for begin in range(0, len(order), _BATCH)]
-        n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
-        features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
+        order = np.argsort([-len(rows) for rows in arrays], kind="stable")
+        batches = _batches(order, sequences.lengths, effective_n_jobs(self.n_jobs))
+        widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+        features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
+        places = np.split(features, np.cumsum(widths)[:-1], axis=1)
+        engine = self.engine_of(sequences) if engine is None else engine
 
-        engine = self._engine_for(sum(sequences.lengths))
-
-        def fill(batch: list[int]) -> None:
-            features[batch] = self._pool(sequences.some(batch), engine)
+        def fill(batch: Array) -> None:
+            some = sequences.some(batch.tolist())
+            inputs = self._inputs(some.arrays, self.reservoir_.dtype, some.place)
+            for way, place, pooling in zip((1, -1), places, self._poolings, strict=False):
+                ordered = [rows[::way] for rows in inputs]
+                name_of = some.name if way == 1 else _backwards(some.name)
+                pool_into(
+                    place, batch, self.reservoir_, ordered, pooling, engine=engine, name_of=name_of
+                )
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
+
+    def engine_of(self, sequences: Sequences) -> str:
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
+        return self._engine_for(max(sum(sequences.lengths), self._n_trained))
+
+    def _engine_for(self, n_steps: int) -> str:
+        return "numba" if engine_for(self.reservoir_, n_steps) == "numba" else "numpy"
 
     def _labelled(self, sequences: Sequences) -> Any:
         """Return the features; as a table with the ids as its index where pandas is asked for."""
@@ -270,20 +287,25 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
 
     def _sample(
         self, sequences: Sequences, generator: np.random.Generator
-    ) -> tuple[list[Array], list[str]]:
-        """Return the inputs of some of the series, and their names.
+    ) -> tuple[list[Array], Callable[[int], str]]:
+        """Return the inputs of some of the series, and what messages call these.
 
         Of long series at some steps from any place.
         """
-        dtype, sample, names = read_dtype(self.dtype), [], []
-        for i in generator.permutation(len(sequences))[:_SAMPLE_SERIES]:
-            rows, name = sequences.arrays[i], sequences.name(i)
-            begin = int(generator.integers(max(len(rows) - _SAMPLE_STEPS, 0) + 1))
-            part = rows[begin : begin + _SAMPLE_STEPS]
-            sample.append(self._inputs(part, dtype, name=name, first=begin))
-            whole = len(part) == len(rows)
-            names.append(name if whole else f"{name} (steps {begin} to {begin + len(part) - 1})")
-        return sample, names
+        some = sequences.some(generator.permutation(len(sequences))[:_SAMPLE_SERIES].tolist())
+        lasts = [max(n - _SAMPLE_STEPS, 0) for n in some.lengths]
+        begins = [int(generator.integers(last + 1)) for last in lasts]
+        pairs = zip(some.arrays, begins, strict=True)
+        parts = [rows[begin : begin + _SAMPLE_STEPS] for rows, begin in pairs]
+
+        def name_of(i: int) -> str:
+            steps = f" (from step {begins[i]}, {_SAMPLE_STEPS} steps)" if lasts[i] else ""
+            return some.name(i) + steps
+
+        inputs = self._inputs(
+            parts, read_dtype(self.dtype), lambda i, step: some.place(i, begins[i] + step)
+        )
+        return inputs, name_of
 
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
@@ -318,42 +340,12 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                 levels,
                 generator=generator,
                 engine=self._engine_for(self._n_trained),
-                names=called if way == 1 else [f"{name}, backwards" for name in called],
+                name_of=called if way == 1 else _backwards(called),
             )
             # states at rest, equal to rounding, do not lie above themselves
             thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
             poolings.append(Pooling(names, thresholds))
         return poolings
-
-    def _prepared(self, sequences: Sequences) -> list[Array]:
-        """Return the inputs of the reservoir."""
-        return [
-            self._inputs(rows, self.reservoir_.dtype, name=sequences.name(i))
-            for i, rows in enumerate(sequences.arrays)
-        ]
-
-    def _engine_for(self, n_steps: int) -> str:
-        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
-        kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
-        return "numba" if kernels else "numpy"
-
-    def _pool(self, sequences: Sequences, engine: str) -> Array:
-        """Return the features of a batch of series."""
-        ways = [(1, ""), (-1, ", backwards")]
-        prepared = self._prepared(sequences)
-        names = [sequences.name(i) for i in range(len(sequences))]
-        return np.hstack(
-            [
-                pool_many(
-                    self.reservoir_,
-                    [rows[::way] for rows in prepared],
-                    pooling,
-                    engine=engine,
-                    names=[name + how for name in names],
-                )
-                for (way, how), pooling in zip(ways, self._poolings, strict=False)
-            ]
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -361,6 +353,23 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         tags.input_tags.allow_nan = self.missing_values != "raise"
         tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
         return tags
+
+
+def _backwards(name_of: Callable[[int], str]) -> Callable[[int], str]:
+    """Return what messages call series whose steps are counted from the last."""
+    return lambda i: f"{name_of(i)}, backwards"
+
+
+def _batches(order: Array, lengths: Sequence[int], n_jobs: int) -> list[Array]:
+    """Cut the order of series into batches of some steps each, several of them for each thread."""
+    n_steps = min(_BATCH_STEPS, sum(lengths) // (2 * n_jobs))
+    batches, begin, taken = [], 0, 0
+    for end in range(_BATCH, len(order) + _BATCH, _BATCH):
+        taken += sum(lengths[i] for i in order[end - _BATCH : end])
+        if taken >= n_steps or end >= len(order):
+            batches.append(order[begin:end])
+            begin, taken = end, 0
+    return batches
 
 
 def features_of(estimator: FeatureParameters, **others: Any) -> ReservoirFeatures:
