@@ -17,11 +17,13 @@ from reservoir.readouts.dual import (
     StandardRows,
     leave_one_out_ridge,
     read_rows,
+    ridge_at,
 )
 from reservoir.readouts.eigen import NOISE
 from reservoir.readouts.selection import least_score
 
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
+_LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
 
 
 def folds_for(Y: Array) -> Array:
@@ -127,9 +129,13 @@ def relevance_ridge(
     scores = np.einsum("i,aij->aj", share, np.square(said[:, known] - Y[known]))
     best = least_score(alphas, scores, False)
     column_weights = relevance_weights(H, Y, weights)
-    fitted = leave_one_out_ridge(H, Y, np.atleast_1d(best), weights, column_weights=column_weights)
     left_out = said[int(np.argmax(alphas == best))]
-    return fitted._replace(alpha=best, scores=scores, left_out=left_out)
+    if min(H.shape) > _LARGE:
+        coef, intercept = ridge_at(H, Y, float(best), weights, column_weights)
+    else:
+        given = H, Y, np.atleast_1d(best), weights
+        coef, intercept = leave_one_out_ridge(*given, column_weights=column_weights)[:2]
+    return LeaveOneOut(coef, intercept, best, scores, left_out)
 
 
 def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: Array) -> Array:

@@ -1,0 +1,82 @@
+"""The models that are tried on a series, from the simplest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.series_models.direct_network import DirectNetwork
+from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.own_loops import Autoregression, LoopNetwork
+from reservoir.series_models.seasonal_naive import SeasonalNaive
+from reservoir.series_models.series_data import Bounds, SeriesData
+from reservoir.series_models.theta import Theta
+
+_WHOLE_PERIODS = 3  # of a season, for models that learn something of each phase
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model on one of the scales of a series.
+
+    Attributes
+    ----------
+    name : str
+        Of the model, for tables.
+    log : bool
+        Whether it sees logarithms of positive columns.
+    model : SeriesModel
+    """
+
+    name: str
+    log: bool
+    model: SeriesModel
+
+    def fit(self, data: SeriesData, seed: int) -> Forecasting:
+        """Learn from all rows."""
+        return Forecasting(self.log, self.model.fit(data.history(self.log), seed))
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Forecasting:
+    """A fitted model and its scale: forecasts in the units of the series."""
+
+    log: bool
+    model: FittedModel
+
+    def forecast(self, data: SeriesData, places: Array, n_steps: int, bounds: Bounds) -> Array:
+        """Forecast from several places, (n_places, n_steps, n_outputs), within bounds."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            levels = self.model.forecast(data.history(self.log), places, n_steps)
+            return bounds.hold(data.in_units(levels, self.log))
+
+
+def candidates_for(data: SeriesData, n_networks: int) -> list[Candidate]:
+    """Return what is tried on a series: each on both scales where there are two."""
+    periods = whole_periods(data)
+    longest = periods[-1]
+    scales = [True, False] if data.positive.any() else [False]
+    naive = [Candidate(f"naive, period {p}", False, SeasonalNaive(p)) for p in periods]
+    found = []
+    for log in scales:
+        found += [
+            Candidate("theta", log, Theta(longest)),
+            Candidate("autoregression", log, Autoregression()),
+            Candidate("direct network", log, DirectNetwork()),
+            Candidate("network", log, LoopNetwork(n_networks=n_networks)),
+        ]
+    levels = [Candidate("network on levels", scales[0], LoopNetwork(0, n_networks=n_networks))]
+    if longest > 1:
+        over_season = LoopNetwork(longest, n_networks=n_networks)
+        levels.append(Candidate("network on seasonal differences", scales[0], over_season))
+    return naive + found + levels
+
+
+def whole_periods(data: SeriesData) -> list[int]:
+    """Return 1, and the seasons' lengths in whole rows of which there are three, ascending."""
+    rounded = {round(season) for season in data.seasons}
+    return [1, *sorted(p for p in rounded if p > 1 and _WHOLE_PERIODS * p <= data.n_rows)]

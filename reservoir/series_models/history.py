@@ -1,0 +1,76 @@
+"""A series as models see it: levels without gaps, and what is known of each row beforehand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+
+_PAIRS = 6  # sines and cosines of a season, at most
+_ROWS_PER_TERM = 4
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class History:
+    """Rows of a series up to some time.
+
+    Attributes
+    ----------
+    levels : array of shape (n_rows, n_outputs)
+        Values on the scale that models work on; gaps are filled.
+    observed : array of bool of shape (n_rows, n_outputs)
+        False where a gap was filled: models do not learn to say what stands there.
+    known : array of shape (n_rows_ahead, n_known)
+        Inputs that are known beforehand, without units, also of rows that are to be forecast:
+        n_rows_ahead is n_rows or more. n_known may be 0.
+    seasons : tuple of float
+        Rows per period, ascending.
+    first : int, default=0
+        The number of the first row, from which the phase of seasons is counted.
+    """
+
+    levels: Array
+    observed: Array
+    known: Array
+    seasons: tuple[float, ...]
+    first: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows whose levels are known."""
+        return len(self.levels)
+
+    @property
+    def n_outputs(self) -> int:
+        """Columns that are forecast."""
+        return int(self.levels.shape[1])
+
+    def until(self, n_rows: int) -> History:
+        """Return the first rows; known inputs are kept whole."""
+        return replace(self, levels=self.levels[:n_rows], observed=self.observed[:n_rows])
+
+    @property
+    def most_terms(self) -> int:
+        """How many columns of the calendar so many rows can tell apart."""
+        return max(2, self.n_rows // _ROWS_PER_TERM)
+
+    def calendar(self, n_rows: int, most: int) -> Array:
+        """Return sines and cosines of the seasons, (n_rows, n_columns), from the first row on.
+
+        Up to six pairs for each season, and at most so many columns.
+        """
+        rows = self.first + np.arange(n_rows)
+        columns: list[Array] = []
+        for season in self.seasons:
+            for k in range(1, min(_PAIRS, int(season // 2)) + 1):
+                if len(columns) + 2 > most:
+                    break
+                angle = 2 * np.pi * k * rows / season
+                columns.append(np.sin(angle) if 2 * k < season else np.cos(angle))
+                if 2 * k < season:
+                    columns.append(np.cos(angle))
+        return np.column_stack(columns) if columns else np.zeros((n_rows, 0))

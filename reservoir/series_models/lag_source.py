@@ -1,0 +1,85 @@
+"""A source of features without units: the last rows of a series, and what is known of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.saturation import Activity
+
+
+@saved
+@dataclass(frozen=True)
+class LagSource(FeatureSource):
+    """The inputs that come back, now and at the rows before, and the other inputs now.
+
+    Parameters
+    ----------
+    n_lags : int
+        Rows, the present one included.
+    n_outputs : int
+        Inputs that come back, the first ones.
+    n_known : int
+        Inputs behind them.
+    """
+
+    n_lags: int
+    n_outputs: int
+    n_known: int
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return self.n_outputs + self.n_known
+
+    @property
+    def width(self) -> int:
+        """Columns of the features: lag by lag, the present row first; then what is known."""
+        return self.n_lags * self.n_outputs + self.n_known
+
+    @property
+    def state_size(self) -> int:
+        """The rows before the present one, the latest first."""
+        return (self.n_lags - 1) * self.n_outputs
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and states."""
+        return np.dtype(np.float64)
+
+    def fresh_state(self, row: Array) -> Array:
+        """Return the state of a source that has seen nothing but one row, again and again."""
+        return np.tile(row[: self.n_outputs], self.n_lags - 1)
+
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Return the features of all rows in one block; there is nothing to be driven."""
+        fed = rows[:, : self.n_outputs]
+        every = np.concatenate([state.reshape(self.n_lags - 1, self.n_outputs)[::-1], fed])
+        lags = [every[self.n_lags - 1 - k :][: len(rows)] for k in range(self.n_lags)]
+        features = np.hstack([*lags, rows[:, self.n_outputs :]])
+        yield 0, features, every[len(rows) :][::-1].ravel()
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side."""
+        fed, known = inputs[:, : self.n_outputs], inputs[:, self.n_outputs :]
+        lags = np.hstack([fed, states])
+        return np.hstack([lags, known]), lags[:, : self.state_size]

@@ -1,0 +1,209 @@
+"""Models that forecast on their own outputs: a ridge on differences and the calendar.
+
+What the features are made by differs: a reservoir, or the last few differences themselves.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.building import build_reservoir
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.loops.path_loops import run_path_loops
+from reservoir.readouts import GramAccumulator
+from reservoir.series_models.differences import Differences
+from reservoir.series_models.history import History
+from reservoir.series_models.lag_source import LagSource
+from reservoir.series_models.model import FittedModel, SeriesModel
+
+_UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
+_FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
+_WASHOUT, _MOST_WASHED = 20, 5  # rows, and one part in so many of a short series
+_LAGS = (4, 24)  # of an autoregression: at least, at most
+_PART_SEEN = 5  # lags are at most one part in so many of the rows
+
+
+@dataclass(frozen=True)
+class OwnLoop(SeriesModel):
+    """A ridge from features to the next difference, which is fed back.
+
+    Parameters
+    ----------
+    lag : int, default=1
+        Rows between the ends of a difference; 0 for levels.
+    alpha : float, default=1.0
+        Ridge penalty, for all rows together.
+    """
+
+    lag: int = 1
+    alpha: float = 1.0
+
+    @property
+    def fewest(self) -> int:  # type: ignore[override]
+        """Rows that it needs."""
+        return self.lag + 8
+
+    @abstractmethod
+    def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
+        """Return sources of features, each with the number of rows that it forgets its start in."""
+
+    def fit(self, history: History, seed: int) -> FittedModel:
+        """Solve for one readout per source."""
+        differences = Differences.of(history.levels, self.lag)
+        drive = Drive.of(history, differences, history.most_terms)
+        members = []
+        for source, washout in self.sources(history, drive.inputs.shape[1], seed):
+            sums = GramAccumulator(source.width, history.n_outputs)
+            for start, features in features_of(source, drive.inputs[:-1]):
+                rows = np.arange(start, start + len(features))
+                wanted = (rows >= washout) & drive.told[rows + 1]
+                if wanted.any():
+                    sums.update(features[wanted], drive.rows[rows[wanted] + 1])
+            coef, intercept = sums.solve(self.alpha)[:2]
+            members.append((source, np.atleast_2d(coef), np.atleast_1d(intercept)))
+        low, high = drive.rows.min(axis=0), drive.rows.max(axis=0)
+        low, high = low - (high - low), high + (high - low)
+        return FittedLoops(differences, history.most_terms, members, low, high)
+
+
+@dataclass(frozen=True)
+class LoopNetwork(OwnLoop):
+    """Echo state networks in closed loop: the median of the forecasts of `n_networks`."""
+
+    n_networks: int = 3
+
+    def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
+        """Return reservoirs with the inputs beside their states."""
+        return network_sources(history, n_inputs, range(seed, seed + self.n_networks))
+
+
+@dataclass(frozen=True)
+class Autoregression(OwnLoop):
+    """Linear autoregression: the last differences and the calendar, without units.
+
+    It sees two seasons back, 4 to 24 rows, and at most a fifth of the series.
+    """
+
+    def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
+        """Return the lagged differences."""
+        longest = round(max(history.seasons, default=1.0))
+        n_lags = int(np.clip(2 * longest, *_LAGS))
+        n_lags = max(1, min(n_lags, (history.n_rows - self.lag) // _PART_SEEN))
+        source = LagSource(n_lags, history.n_outputs, n_inputs - history.n_outputs)
+        return [(source, n_lags - 1)]
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedLoops(FittedModel):
+    """Sources with their readouts, and the bounds (n_outputs,) of the differences fed back."""
+
+    differences: Differences
+    most_terms: int
+    members: list[tuple[Any, Array, Array]]
+    low: Array
+    high: Array
+
+    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
+        """Run the loops of each member, side by side from all places; return their median."""
+        drive = Drive.of(history, self.differences, self.most_terms)
+        at = places - self.differences.lag - 1
+        found = []
+        for source, coef, intercept in self.members:
+            rows = run_path_loops(
+                source,
+                coef[None],
+                intercept[None],
+                states_before(source, drive.inputs, at),
+                drive.inputs[at],
+                n_steps,
+                exog=lambda k: drive.terms[places + k],
+                clip=(self.low, self.high),
+            )[:, 0]
+            said = np.clip(np.nan_to_num(rows), self.low, self.high).transpose(1, 0, 2)
+            found.append(self.differences.undo(history.levels, places, said))
+        return np.median(found, axis=0)
+
+
+@dataclass(frozen=True, eq=False)
+class Drive:
+    """What drives a source: a difference, and what is known of the next row.
+
+    Attributes
+    ----------
+    rows : array of shape (n_rows - lag, n_outputs)
+        Differences without units.
+    told : array of bool of shape (n_rows - lag,)
+        Whether all values that a difference is made of have been observed.
+    terms : array of shape (n_rows_ahead, n_terms)
+        What is known of each row of the history, and of those behind it.
+    inputs : array of shape (n_rows - lag, n_outputs + n_terms)
+    """
+
+    rows: Array
+    told: Array
+    terms: Array
+    inputs: Array
+
+    @classmethod
+    def of(cls, history: History, differences: Differences, most_terms: int) -> Drive:
+        """Return what drives a source through a history; of the calendar at most so many terms."""
+        lag, n_rows = differences.lag, history.n_rows
+        rows, known = differences.take(history.levels), history.known
+        n_ahead = max(len(known), n_rows + 1)
+        # differences over a season know of no season
+        calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
+        known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
+        parts = [calendar, known]
+        if lag:
+            parts.append(known - np.concatenate([known[:1].repeat(lag, axis=0), known])[:n_ahead])
+        terms = np.hstack(parts)
+        observed: Array = np.all(history.observed, axis=1)
+        told = observed[lag:] & observed[: n_rows - lag] if lag else observed
+        return cls(rows, told, terms, np.hstack([rows, terms[lag + 1 : n_rows + 1]]))
+
+
+def network_sources(history: History, n_inputs: int, seeds: Any) -> list[tuple[Any, int]]:
+    """Return a reservoir for each seed, with the inputs beside its states, and its washout."""
+    n_terms = n_inputs - history.n_outputs
+    of_terms = _SCALING * np.sqrt(_FEW_TERMS / max(n_terms, _FEW_TERMS))
+    scaling = np.repeat([_SCALING, of_terms], [history.n_outputs, n_terms])
+    washout = min(_WASHOUT, history.n_rows // _MOST_WASHED)
+    found = []
+    for seed in seeds:
+        reservoir = build_reservoir(
+            _UNITS,
+            n_inputs,
+            spectral_radius=_RADIUS,
+            leak_rate=_LEAK_RATE,
+            input_scaling=scaling,
+            bias_scaling=_SCALING,
+            random_state=seed,
+        )
+        found.append((DrivenReservoir(reservoir, include_input=True), washout))
+    return found
+
+
+def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:
+    """Run a source over inputs; yield blocks of features, each with the number of its first row."""
+    for start, features, _ in source.iter_features(inputs, source.fresh_state(inputs[0])):
+        yield start, features
+
+
+def states_before(source: FeatureSource, inputs: Array, places: Array) -> Array:
+    """Return the states before the inputs at places, which are ascending."""
+    states, state, at = [], source.fresh_state(inputs[0]), 0
+    for place in places.tolist():
+        if place > at:
+            *_, (_, _, state) = source.iter_features(inputs[at:place], state)
+            at = place
+        states.append(state)
+    return np.stack(states)

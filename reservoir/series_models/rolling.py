@@ -1,0 +1,93 @@
+"""Rolling origins: what models say of rows that they have not seen, and how they are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.series_models.candidates import Candidate
+from reservoir.series_models.series_data import Bounds, SeriesData
+
+_N_FITS = 6  # times that each model is fitted
+_FIRST = 0.55  # part of the rows that the first fit has seen
+_PER_HORIZON = 4  # origins in each horizon's length, behind a fit
+_SHARPNESS = 4  # the weight of a model is its error to minus this power
+
+
+@dataclass(frozen=True, eq=False)
+class RollingForecasts:
+    """What models said, and what followed.
+
+    Attributes
+    ----------
+    origins : array of int of shape (n_origins,)
+        How many rows were known.
+    said : array of shape (n_models, n_origins, n_steps, n_outputs)
+        NaN for a model that could not be fitted to so few rows.
+    followed : array of shape (n_origins, n_steps, n_outputs)
+        NaN behind the last row, and where a value was not observed.
+    """
+
+    origins: Array
+    said: Array
+    followed: Array
+
+    def errors(self) -> Array:
+        """Return the mean absolute error of each model, relative to the best, (n_models,).
+
+        Outputs are weighted by the error that the best model makes in each; a model that could not
+        be fitted has infinity.
+        """
+        away = np.abs(self.said - self.followed)
+        fitted: Array = np.all(np.isfinite(self.said), axis=(1, 2, 3))
+        counts = np.isfinite(self.followed).sum(axis=(0, 1))
+        each = np.where(fitted[:, None], np.nansum(away, axis=(1, 2)), np.inf)
+        each = each / np.maximum(counts, 1)
+        size = each.min(axis=0)
+        exact = size <= 0
+        relative = np.where(exact, 1.0 + (each > 0), each / np.where(exact, 1.0, size))
+        return relative.mean(axis=1)
+
+    def weights(self) -> Array:
+        """Return the share that each model has in the average, (n_models,)."""
+        errors = self.errors()
+        with np.errstate(under="ignore"):
+            shares = (errors / errors.min()) ** -float(_SHARPNESS)
+        return shares / shares.sum()
+
+    def combined(self, weights: Array) -> Array:
+        """Return what the average said, (n_origins, n_steps, n_outputs)."""
+        used = weights > 0
+        return np.tensordot(weights[used], self.said[used], 1)
+
+
+def roll(
+    candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
+) -> RollingForecasts:
+    """Fit models to beginnings of a series, and forecast from these and from rows behind them."""
+    n_rows = data.n_rows
+    last = max(n_rows - n_steps, int(_FIRST * n_rows), 3)
+    cuts = np.unique(np.linspace(min(int(_FIRST * n_rows), last), last, _N_FITS).astype(int))
+    stride = max(1, n_steps // _PER_HORIZON)
+    ends = [*cuts[1:].tolist(), n_rows]
+    groups = [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
+    origins = np.concatenate(groups)
+    said = np.full((len(candidates), len(origins), n_steps, data.values.shape[1]), np.nan)
+    for m, candidate in enumerate(candidates):
+        begin = 0
+        for group in groups:
+            part = data.until(int(group[0]))
+            if part.n_rows >= candidate.model.fewest:
+                fitted = candidate.fit(part, seed)
+                said[m, begin : begin + len(group)] = fitted.forecast(data, group, n_steps, bounds)
+            begin += len(group)
+    return RollingForecasts(origins, said, _followed(data, origins, n_steps))
+
+
+def _followed(data: SeriesData, origins: Array, n_steps: int) -> Array:
+    values = np.where(data.observed, data.values, np.nan)
+    beyond = np.full((n_steps, values.shape[1]), np.nan)
+    return np.concatenate([values, beyond])[np.add.outer(origins, np.arange(n_steps))]

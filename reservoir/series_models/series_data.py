@@ -1,0 +1,91 @@
+"""A series in its own units, and the scales on which models see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.series_models.history import History
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class SeriesData:
+    """Rows of a series in its own units.
+
+    Attributes
+    ----------
+    values : array of shape (n_rows, n_outputs)
+        Gaps are filled.
+    observed : array of bool of shape (n_rows, n_outputs)
+        False where a gap was filled.
+    known : array of shape (n_rows_ahead, n_known)
+        Inputs known beforehand, without units; n_rows_ahead is n_rows or more.
+    seasons : tuple of float
+        Rows per period, ascending.
+    positive : array of bool of shape (n_outputs,)
+        Columns that may be seen on a logarithmic scale.
+    first : int, default=0
+        The number of the first row, from which the phase of seasons is counted.
+    """
+
+    values: Array
+    observed: Array
+    known: Array
+    seasons: tuple[float, ...]
+    positive: Array
+    first: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows."""
+        return len(self.values)
+
+    def until(self, n_rows: int) -> SeriesData:
+        """Return the first rows; known inputs are kept whole."""
+        return replace(self, values=self.values[:n_rows], observed=self.observed[:n_rows])
+
+    def history(self, log: bool) -> History:
+        """Return what models see, with logarithms of positive columns if so asked."""
+        levels = np.array(self.values)
+        if log:
+            levels[:, self.positive] = np.log(levels[:, self.positive])
+        return History(levels, self.observed, self.known, self.seasons, self.first)
+
+    def in_units(self, levels: Array, log: bool) -> Array:
+        """Return levels, (..., n_outputs), in the units of the series."""
+        if not log:
+            return levels
+        with np.errstate(over="ignore"):
+            return np.where(self.positive, np.exp(np.where(self.positive, levels, 0.0)), levels)
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What forecasts are held within, on both scales; arrays of shape (n_outputs,)."""
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def of(cls, values: Array, positive: Array, widths: float) -> Bounds:
+        """Return the range of values, widened by so many widths.
+
+        What was never negative stays so, and what was always positive stays above its least value
+        divided by so many of its ratios from end to end.
+        """
+        least, most = values.min(axis=0), values.max(axis=0)
+        low, high = least - widths * (most - least), most + widths * (most - least)
+        low = np.where(least >= 0, np.maximum(low, 0.0), low)
+        with np.errstate(over="ignore", under="ignore"):
+            ratio = np.where(positive, least / np.where(positive, most, 1.0), 1.0)
+            floor = np.where(positive, least * ratio**widths, low)
+        return cls(np.maximum(low, floor), high)
+
+    def hold(self, rows: Array) -> Array:
+        """Return rows held within the bounds."""
+        return np.clip(np.nan_to_num(rows, posinf=np.inf, neginf=-np.inf), self.low, self.high)

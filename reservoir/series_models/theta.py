@@ -1,0 +1,118 @@
+"""The Theta method: exponential smoothing of what seasons leave, with half the trend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.signal import lfilter
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.series_models.history import History
+from reservoir.series_models.model import FittedModel, SeriesModel
+
+_SMOOTHING = (0.02, 1.0)
+_ONE_SIDED_90 = 1.645  # deviations of an autocorrelation beyond which there is a season
+
+
+@dataclass(frozen=True)
+class Theta(SeriesModel):
+    """Assimakopoulos and Nikolopoulos (2000), as simple exponential smoothing with drift.
+
+    Hyndman and Billah (2003) show that the method is the forecast of simple exponential smoothing
+    plus half the slope of the straight line through the series. A season is taken off first by
+    classical decomposition, where the autocorrelation at its length differs from 0.
+
+    Parameters
+    ----------
+    period : int
+        Of the season; 1 for none.
+    """
+
+    period: int
+    fewest: int = 4
+
+    def fit(self, history: History, seed: int = 0) -> FittedModel:
+        """Learn season, slope and smoothing of each column."""
+        parts = [self._fit_column(column) for column in history.levels.T]
+        profiles, slopes, smoothings = (np.array(part) for part in zip(*parts, strict=True))
+        return FittedTheta(profiles.T, slopes, smoothings)
+
+    def _fit_column(self, levels: Array) -> tuple[Array, float, float]:
+        n_rows = len(levels)
+        profile = np.zeros(self.period)
+        if has_season(levels, self.period):
+            profile = season_of(levels, self.period)
+        rest = levels - profile[np.arange(n_rows) % self.period]
+        slope = np.polyfit(np.arange(n_rows), rest, 1)[0]
+        size = max(np.ptp(rest), np.finfo(float).tiny)
+        unit = (rest - rest[0]) / size
+
+        def squares(smoothing: float) -> float:
+            smooth = smoothed(unit, smoothing)
+            return float(np.square(unit[1:] - smooth[:-1]).sum())
+
+        found = minimize_scalar(squares, bounds=_SMOOTHING, method="bounded")
+        return profile, float(slope), float(found.x)
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class FittedTheta(FittedModel):
+    """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,)."""
+
+    profiles: Array
+    slopes: Array
+    smoothings: Array
+
+    def forecast(self, history: History, places: Array, n_steps: int) -> Array:
+        """Go on from the smoothed level with half the slope."""
+        period, levels = len(self.profiles), history.levels
+        seasonal = self.profiles[np.arange(history.n_rows) % period]
+        rest = levels - seasonal
+        smooth = np.column_stack(
+            [smoothed(*column) for column in zip(rest.T, self.smoothings, strict=True)]
+        )
+        steps = np.arange(n_steps)
+        # the drift of a smoothed line lags behind at its beginning
+        forgotten = 1 - (1 - self.smoothings) ** places[:, None]
+        drifts = self.slopes / 2 * (steps[:, None] + (forgotten / self.smoothings)[:, None])
+        ahead = self.profiles[np.add.outer(places, steps) % period]
+        return smooth[places - 1][:, None] + drifts + ahead
+
+
+def smoothed(levels: Array, smoothing: float) -> Array:
+    """Return levels under simple exponential smoothing that begins at the first."""
+    start = [(1 - smoothing) * levels[0]]
+    return lfilter([smoothing], [1, smoothing - 1], levels, zi=start)[0]
+
+
+def has_season(levels: Array, period: int) -> bool:
+    """Whether the autocorrelation at a lag differs from 0 (Bartlett's bound, 90 %).
+
+    False for fewer than three periods.
+    """
+    if period < 2 or len(levels) < 3 * period:
+        return False
+    rest = levels - levels.mean()
+    products = np.array([rest[k:] @ rest[: len(rest) - k] for k in range(period + 1)])
+    if products[0] <= 0:
+        return False
+    correlations = products / products[0]
+    bound = np.sqrt((1 + 2 * np.square(correlations[1:period]).sum()) / len(rest))
+    return bool(abs(correlations[period]) > _ONE_SIDED_90 * bound)
+
+
+def season_of(levels: Array, period: int) -> Array:
+    """Return the mean deviation of each phase from a moving average over a period, mean zero."""
+    weights = np.ones(period + 1 - period % 2) / period
+    if period % 2 == 0:
+        weights[[0, -1]] /= 2
+    trend = np.convolve(levels, weights, "valid")
+    begin = (len(levels) - len(trend)) // 2
+    rest = levels[begin : begin + len(trend)] - trend
+    phases = (begin + np.arange(len(rest))) % period
+    profile = np.array([rest[phases == k].mean() for k in range(period)])
+    return profile - profile.mean()
