@@ -1,0 +1,355 @@
+"""Where the rows of a series are in time: its index, continued, compared, and its seasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._validation.frequencies import continued, frequency_text, seasons_of
+from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
+from reservoir.estimators.series._stamps import (
+    differing_kinds,
+    refuse_unknown_step,
+    refuse_unordered,
+    stamps_of,
+)
+
+_ROUNDING = 1e-6  # tolerance for an index of floats, in steps
+_FEW = 40  # from so many rows on a frequency is certain
+_ROWS = "rows"
+_PERIODS = "period["
+
+
+@saved
+@dataclass(frozen=True)
+class Calendar:
+    """The index of one series as numbers and text, so that it can be saved, and continued.
+
+    Attributes
+    ----------
+    kind : str
+        What the stamps are: "rows" for data without an index, else "datetime", "datetime with a
+        zone", the dtype of periods ("period[M]", say), or "number".
+    n_rows : int
+    first, last : number
+        The first and the last stamp: datetimes in units of the index since 1970, ordinals of
+        periods, or numbers.
+    step : number or str
+        From one stamp to the next; the frequency, as text, if they are datetimes.
+    plain : bool
+        Whether rows are merely numbered from 0.
+    dtype : str
+        Of the index; "range" for a RangeIndex.
+    zone : str or None
+        Of datetimes that have one.
+    name : str, number, tuple or None
+        Of the index.
+    """
+
+    kind: str
+    n_rows: int
+    first: float = 0
+    last: float = -1
+    step: Any = 1
+    plain: bool = True
+    dtype: str = "range"
+    zone: str | None = None
+    name: Any = None
+
+    @classmethod
+    def of(cls, name: str, table: Any, like: Calendar | None = None) -> Calendar:
+        """Return the calendar of a table, checked; `name` is what messages call the table.
+
+        Parameters
+        ----------
+        name : str
+        table : Series, DataFrame, array, or any other table
+            With one index: of a MultiIndex, the rows of one series at a time.
+        like : Calendar, optional
+            Of other rows of the same series: one or two rows have its frequency, if they fit it.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If stamps are missing, not in order, double, irregular, labels, or too few to tell the
+            frequency.
+        """
+        index = stamps_of(name, table)
+        if index is None:
+            return cls(_ROWS, len(table), last=len(table) - 1)
+        refuse_unordered(name, index)
+        return cls._of_index(name, index, like)
+
+    @classmethod
+    def _of_index(cls, name: str, index: Any, like: Calendar | None = None) -> Calendar:
+        """Return the calendar of stamps in increasing order."""
+        numbers, kind = numbers_of(index), kind_of(index) or ""
+        zoned = kind == "datetime with a zone"
+        made = cls(
+            kind,
+            len(index),
+            numbers[0].item(),
+            numbers[-1].item(),
+            _step(index),
+            is_plain(index, np.zeros(1, dtype=int)),
+            _dtype(index),
+            _zone(name, index) if zoned else None,
+            plain_name(index.name),
+        )
+        if made.step is not None:
+            return made
+        if like is not None and like.kind == kind and len(index) < 3:
+            trial = replace(made, step=like.step)
+            if _first_difference(index, trial.index) is None:
+                return trial
+        refuse_unknown_step(name, index)
+
+    @property
+    def numbered(self) -> bool:
+        """Whether there is no index, or one that says nothing about time."""
+        return self.kind == _ROWS or self.plain
+
+    @property
+    def index(self) -> Any:
+        """The stamps of all rows as a pandas index; None if there are none."""
+        if self.kind == _ROWS:
+            return None
+        if self.kind.startswith("datetime"):
+            first = self._date(self.first)
+            dates = first.append(continued(first, self.n_rows - 1, self.step))
+            return dates.rename(self.name)
+        return self._counted(self.first, self.n_rows)
+
+    def following(self, n_steps: int) -> Any:
+        """Return the index of the rows that follow, None if there is no index.
+
+        Dates go on by the calendar: month ends, work days, days by the clock on the wall and hours
+        by time where clocks are set forward or back.
+
+        Raises
+        ------
+        OverflowError
+            If the unit of the dates does not reach so far.
+        """
+        if self.kind == _ROWS:
+            return None
+        if self.kind.startswith("datetime"):
+            return self._dates_behind(n_steps)
+        return self._counted(self.last + self.step, n_steps)
+
+    def extended(self, n_rows: int) -> Calendar:
+        """Return the calendar after further rows."""
+        if n_rows == 0:
+            return self
+        later = self.following(n_rows)
+        last = self.last + n_rows if later is None else numbers_of(later[-1:])[0].item()
+        return replace(self, n_rows=self.n_rows + n_rows, last=last)
+
+    def seasons(self, n_rows: int | None = None) -> tuple[float, ...]:
+        """Return the rows in each cycle of the calendar that the frequency tells, shortest first.
+
+        Of the cycles of `seasons_of` those that the rows hold: two periods of the shortest, and
+        three of a longer one: that has to be told from a trend as well, also by a model that is
+        judged by rows left out at the end.
+
+        Parameters
+        ----------
+        n_rows : int, optional
+            Default: all rows.
+        """
+        if self.kind in (_ROWS, "number"):
+            return ()
+        if self.kind.startswith(_PERIODS):
+            # the ordinals of period[2h] differ by 2
+            name = self.kind.removeprefix(_PERIODS)[:-1].lstrip("0123456789")
+            found = seasons_of(name, self.step)
+        else:
+            found = seasons_of(self.step)
+        rows = self.n_rows if n_rows is None else n_rows
+        return tuple(cycle for i, cycle in enumerate(found) if rows >= (3 if i else 2) * cycle)
+
+    def check_follows(self, name: str, table: Any) -> Calendar:
+        """Return the calendar after the rows of a later table, which must begin right after.
+
+        Rows without an index, or merely numbered from 0, are taken to follow.
+
+        Raises
+        ------
+        ValueError
+            If the table begins at another time, or its own stamps are refused.
+        """
+        index = stamps_of(name, table)
+        n_rows = len(table)
+        if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
+            return self.extended(n_rows)
+        refuse_unordered(name, index)
+        if (kind_of(index) or "") != self.kind:
+            kinds = (kind_of(index) or "", "the rows before it", self.kind)
+            raise ValueError(differing_kinds(name, *kinds))
+        due = self.following(n_rows)
+        stray = _first_difference(index, due)
+        if stray is None:
+            return self.extended(n_rows)
+        joined = self._joined(index)
+        if joined is not None:
+            return joined
+        short, ended = name.split()[-1], show(self._last)
+        if stray:
+            raise ValueError(
+                f"The index of {name} has {show(index[stray])} in row {stray}, where "
+                f"{show(due[stray])} is due by the frequency of the rows before it. Give all rows "
+                "in between, with NaN where nothing is known of them."
+            )
+        remedy = "Give the rows in between as well, with NaN where nothing is known of them."
+        if index[0] <= self._last:
+            known = int((index <= self._last).sum())
+            remedy = f"Leave out what is known already, {short} = {short}.iloc[{known}:]."
+        raise ValueError(
+            f"{name} begins at {show(index[0])}. The rows before it ended at {ended}, so that "
+            f"{show(due[0])} is due. {remedy}"
+        )
+
+    def check_matches(self, name: str, table: Any, what: str, *, following: bool = False) -> None:
+        """Refuse a table that is not row by row at the times of this calendar.
+
+        Where lengths differ the common rows are compared, beyond the end with those that follow.
+        Rows that are merely numbered from 0, or have no index, are taken in their order.
+
+        Parameters
+        ----------
+        name, what : str
+            What messages call the table, and the rows of this calendar.
+        table : Series, DataFrame or array
+        following : bool, default=False
+            Whether it must be at the times of the rows that follow.
+
+        Raises
+        ------
+        ValueError
+            If a stamp differs; the message names the first.
+        """
+        index = stamps_of(name, table)
+        if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
+            return
+        kind, short = kind_of(index) or "", name.split()[-1]
+        if self.plain and is_time(kind):
+            return
+        if kind != self.kind:
+            raise ValueError(differing_kinds(name, kind, what, self.kind))
+        beyond = self.following(len(index) if following else max(len(index) - self.n_rows, 0))
+        due = beyond if following else self.index.append(beyond)[: len(index)]
+        row = _first_difference(index, due)
+        if row is not None:
+            raise ValueError(
+                f"The index of {name} does not go with {what}: row {row} is {show(index[row])}, "
+                f"and {show(due[row])} is due. Align them, by {short}.reindex or .loc, or give "
+                f"{short}.to_numpy() if its rows are in the right order."
+            )
+
+    @property
+    def _last(self) -> Any:
+        """The last stamp."""
+        if self.kind.startswith("datetime"):
+            return self._date(self.last)[0]
+        return self._counted(self.last, 1)[0]
+
+    def _date(self, number: float) -> Any:
+        """Return a DatetimeIndex of length 1."""
+        import pandas as pd
+
+        one = pd.DatetimeIndex(np.array([number], dtype=np.int64).view(self.dtype), name=self.name)
+        return one if self.zone is None else one.tz_localize("UTC").tz_convert(self.zone)
+
+    def _dates_behind(self, n_steps: int) -> Any:
+        try:
+            return continued(self._date(self.last), n_steps, self.step)
+        except (ValueError, OverflowError) as error:
+            raise OverflowError(
+                f"{n_steps} steps from {show(self._last)} reach beyond the last date that "
+                f"{self.dtype.replace('M8', 'datetime64')} can hold. Use a coarser unit, "
+                'y.index = y.index.as_unit("s"), or fewer steps.'
+            ) from error
+
+    def _counted(self, first: float, n_rows: int) -> Any:
+        """Return periods or numbers at equal steps."""
+        import pandas as pd
+
+        if self.kind.startswith(_PERIODS):
+            ordinals = int(first) + int(self.step) * np.arange(n_rows, dtype=np.int64)
+            dtype = pd.PeriodDtype(self.kind.removeprefix(_PERIODS)[:-1])
+            return pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=dtype), name=self.name)
+        if self.dtype == "range":
+            return pd.RangeIndex(first, first + n_rows * self.step, self.step, name=self.name)
+        return pd.Index(first + self.step * np.arange(n_rows), dtype=self.dtype, name=self.name)
+
+    def _joined(self, later: Any) -> Calendar | None:
+        """Return the calendar of few rows and later ones together, if that has a frequency.
+
+        Work days look daily up to the first weekend.
+        """
+        if self.n_rows >= _FEW or not self.kind.startswith("datetime"):
+            return None
+        index = self.index.append(later)
+        regular = index.is_monotonic_increasing and index.is_unique and _step(index) is not None
+        return Calendar._of_index("", index) if regular else None
+
+
+def plain_name(name: Any) -> Any:
+    """Return the name of an index or a column so that it can be saved: text, numbers, tuples."""
+    if isinstance(name, tuple):
+        return tuple(plain_name(part) for part in name)
+    if isinstance(name, np.generic):
+        name = name.item()
+    return name if name is None or isinstance(name, (str, bool, int, float)) else str(name)
+
+
+def _step(index: Any) -> Any:
+    """Return the step between stamps, None if it cannot be told, or is none: text for dates."""
+    if index.dtype.kind == "M":
+        return frequency_text(index)
+    numbers = numbers_of(index)
+    if len(index) < 2:
+        if hasattr(index, "asi8"):
+            return index.freq.n
+        return getattr(index, "step", None)
+    step = (numbers[-1] - numbers[0]) / (len(index) - 1)
+    if numbers.dtype.kind != "f":
+        step = numbers[1] - numbers[0]
+    tolerance = _ROUNDING * step if numbers.dtype.kind == "f" else 0
+    even = (np.abs(np.diff(numbers) - step) <= tolerance).all()
+    return step.item() if even else None
+
+
+def _dtype(index: Any) -> str:
+    if index.dtype.kind == "M":
+        return f"M8[{index.unit}]"
+    return "range" if hasattr(index, "step") else str(index.dtype)
+
+
+def _zone(name: str, index: Any) -> str:
+    """Return the time zone of an index as text."""
+    import pandas as pd
+
+    text = str(index.tz)
+    try:
+        pd.DatetimeTZDtype(tz=text)
+    except Exception as error:  # zones come from several libraries, each with errors of its own
+        raise ValueError(
+            f"The time zone {text} of the index of {name} has no name. Use one that has, "
+            f'{name.split()[-1]}.tz_convert("UTC").'
+        ) from error
+    return text
+
+
+def _first_difference(index: Any, due: Any) -> int | None:
+    """Return the first row in which two indexes of one kind and length differ, or None."""
+    if index.dtype.kind == "f" or due.dtype.kind == "f":
+        a, b = np.asarray(index, dtype=float), np.asarray(due, dtype=float)
+        step = np.abs(np.diff(b)).min() if len(b) > 1 else max(1.0, abs(b[0]))
+        differs = np.abs(a - b) > _ROUNDING * step
+    else:
+        differs = np.asarray(index != due)
+    return int(np.argmax(differs)) if differs.any() else None

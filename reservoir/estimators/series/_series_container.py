@@ -1,0 +1,193 @@
+"""How a series came, and forecasts in the same container."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.estimators.series._calendar import Calendar, plain_name
+from reservoir.estimators.series._series_tables import dtype_of
+from reservoir.estimators.series._series_values import is_pandas, is_polars, n_dimensions
+
+
+@saved
+@dataclass(frozen=True)
+class SeriesContainer:
+    """The container of one series, of which forecasts are made.
+
+    Attributes
+    ----------
+    kind : {"array", "pandas", "polars"}
+    flat : bool
+        Whether rows have no column axis: a Series, or an array of one dimension.
+    n_outputs : int
+        Number of columns; 1 if there is no such axis.
+    names : tuple
+        Of the columns, that of a Series alone; empty for arrays. Text, numbers, None, or tuples.
+    levels : tuple
+        The names of the levels of the columns of a DataFrame.
+    dtype : str
+        "float32" where all data are, else "float64".
+    spelled : bool
+        Whether the name of a column and what it is of that become one text, as in polars, rather
+        than two levels.
+    """
+
+    kind: str
+    flat: bool
+    n_outputs: int
+    names: tuple[Any, ...]
+    levels: tuple[Any, ...]
+    dtype: str
+    spelled: bool = False
+
+    @classmethod
+    def of(cls, table: Any, *, spelled: bool = False) -> SeriesContainer:
+        """Return the container of a table; its values are checked elsewhere."""
+        flat = n_dimensions(table) == 1
+        kind = "pandas" if is_pandas(table) else "polars" if is_polars(table) else "array"
+        names: Sequence[Any] = ()
+        if kind != "array":
+            names = [table.name] if flat else table.columns
+        levels = tuple(table.columns.names) if kind == "pandas" and not flat else ()
+        return cls(
+            kind,
+            flat,
+            1 if flat else int(np.shape(table)[1]),
+            tuple(plain_name(name) for name in names),
+            tuple(plain_name(name) for name in levels),
+            np.dtype(dtype_of(table)).name,
+            spelled or kind == "polars",
+        )
+
+    def check_same(self, name: str, table: Any) -> None:
+        """Refuse a later table with other columns, by number, or by name where both have names."""
+        other = SeriesContainer.of(table)
+        if other.n_outputs != self.n_outputs:
+            raise ValueError(
+                f"{name} has {other.n_outputs} column{'s' * (other.n_outputs != 1)}, and in fit it "
+                f"had {self.n_outputs}. Give the same columns, in the same order."
+            )
+        named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
+        if named and other.names != self.names:
+            column = next(i for i, each in enumerate(self.names) if other.names[i] != each)
+            raise ValueError(
+                f"Column {column} of {name} is {other.names[column]!r}, and in fit it was "
+                f"{self.names[column]!r}. Give the same columns, in the same order: "
+                f"{name.split()[-1]}[{list(self.names)!r}]."
+            )
+
+    def wrap(self, rows: Array, calendar: Calendar) -> Any:
+        """Return forecasts of shape (n_steps, n_outputs) as the series came.
+
+        Their index goes on from `calendar`, that of the rows before them.
+        """
+        if self.flat:
+            return self._vector(rows[:, 0], calendar)
+        return self._table(rows, self.names, self.levels, calendar)
+
+    def wrap_bands(
+        self, point: Array, bands: Array, coverages: Sequence[float], calendar: Calendar
+    ) -> Any:
+        """Return forecasts with the lower and upper ends of intervals beside them.
+
+        Parameters
+        ----------
+        point : array of shape (n_steps, n_outputs)
+        bands : array of shape (n_coverages, 2, n_steps, n_outputs)
+            Lower and upper ends.
+        coverages : sequence of floats
+        calendar : Calendar
+            Of the rows before.
+
+        Returns
+        -------
+        DataFrame or array
+            Of a Series a DataFrame with the columns "forecast", "lower 90%", "upper 90%" and so on;
+            of a DataFrame one whose columns have these as their last level, and of polars one with
+            "name forecast", "name lower 90%". Of arrays an array with them along a last axis,
+            (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
+        """
+        n_steps, n_outputs = point.shape
+        ends = bands.reshape(-1, n_steps, n_outputs)
+        every = np.moveaxis(np.concatenate([point[None], ends]), 0, -1)
+        if self.kind == "array":
+            return (every[:, 0] if self.flat else every).astype(self.dtype)
+        labels = band_labels(coverages)
+        if self.flat:
+            return self._table(every[:, 0], labels, (None,), calendar)
+        names = [self._both(name, label) for name in self.names for label in labels]
+        levels = (None,) if self.spelled else (*self.levels, None)
+        return self._table(every.reshape(n_steps, -1), names, levels, calendar)
+
+    def wrap_paths(self, paths: Array, calendar: Calendar) -> Any:
+        """Return sample paths of shape (n_paths, n_steps, n_outputs).
+
+        Returns
+        -------
+        DataFrame or array
+            Of a Series a DataFrame with a column for each path, 0 and up; of a DataFrame one whose
+            columns have the path as their first level; of polars "0", or "0 name", and so on. Of
+            arrays an array, (n_paths, n_steps) or (n_paths, n_steps, n_outputs).
+        """
+        if self.kind == "array":
+            return (paths[:, :, 0] if self.flat else paths).astype(self.dtype)
+        numbers: list[Any] = list(range(len(paths)))
+        rows = np.moveaxis(paths, 0, 1).reshape(paths.shape[1], -1)
+        if self.flat:
+            return self._table(rows, numbers, ("path",), calendar)
+        names = [self._both(number, name) for number in numbers for name in self.names]
+        return self._table(
+            rows, names, (None,) if self.spelled else ("path", *self.levels), calendar
+        )
+
+    def _vector(self, values: Array, calendar: Calendar) -> Any:
+        values = values.astype(self.dtype)
+        if self.kind == "array":
+            return values
+        if self.kind == "polars":
+            import polars as pl
+
+            return pl.Series(self.names[0], values)
+        import pandas as pd
+
+        return pd.Series(values, calendar.following(len(values)), name=self.names[0])
+
+    def _table(
+        self, rows: Array, names: Sequence[Any], levels: Sequence[Any], calendar: Calendar
+    ) -> Any:
+        """Return a table with columns of these names."""
+        rows = rows.astype(self.dtype)
+        if self.kind == "array":
+            return rows
+        if self.kind == "polars":
+            import polars as pl
+
+            return pl.DataFrame(rows, schema=[str(name) for name in names])
+        import pandas as pd
+
+        if len(levels) > 1:
+            columns = pd.MultiIndex.from_tuples(names, names=levels)
+        else:
+            columns = pd.Index(list(names), name=levels[0], tupleize_cols=False)
+        return pd.DataFrame(rows, calendar.following(len(rows)), columns)
+
+    def _both(self, first: Any, second: Any) -> Any:
+        """Return the name of a column that two names make, each of one level or of several."""
+        if self.spelled:
+            return f"{first} {second}"
+        if len(self.levels) > 1:
+            parts = [part if isinstance(part, tuple) else (part,) for part in (first, second)]
+            return (*parts[0], *parts[1])
+        return first, second
+
+
+def band_labels(coverages: Sequence[float]) -> list[str]:
+    """Return what the columns of a forecast with intervals are called, in their order."""
+    shares = [f"{100 * coverage:.10g}%" for coverage in coverages]
+    return ["forecast", *(f"{end} {share}" for share in shares for end in ("lower", "upper"))]

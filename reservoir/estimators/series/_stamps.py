@@ -1,0 +1,238 @@
+"""The index of a series as it came: refused where forecasts could not be given dates.
+
+The entries of an index are called stamps: dates, periods or numbers.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import Any, NoReturn
+
+import numpy as np
+
+from reservoir._validation import index_of
+from reservoir._validation.frequencies import continued, frequency_text
+from reservoir._validation.index import is_time, kind_of, numbers_of, show
+
+_WIDE = 1.5  # a step of more than so many usual ones is a gap; months differ by less
+_WINDOWS = (40, 20, 14)  # rows in which a frequency is looked for
+_MOST_MISSING = 100_000  # rows that are looked for in a gap
+_SECONDS = {"YS": 31e6, "QS": 7.7e6, "MS": 2.4e6, "W": 6e5, "D": 86400, "h": 3600, "min": 60}
+_TEXT = (
+    "Make dates of it, {short}.index = pd.to_datetime({short}.index), or number the rows, "
+    "{short} = {short}.reset_index(drop=True)."
+)
+
+
+def stamps_of(name: str, table: Any) -> Any:
+    """Return the index of a table; None if it has none. Labels are refused.
+
+    `name` is what messages call the table; its last word is taken for the variable.
+    """
+    if not hasattr(table, "iloc"):
+        return None
+    short = name.split()[-1]
+    index = table.index
+    if index.nlevels > 1:
+        raise ValueError(
+            f"{name} has an index of {index.nlevels} levels, and a single series has one. For "
+            'several series told apart by the first level say panel="each" or panel="shared"; '
+            f"else drop a level, {short}.droplevel(0)."
+        )
+    found = index_of(table)
+    if found is not None or not len(index):
+        return found
+    if index.dtype.kind == "m":
+        remedy = f"Use numbers, {short}.index = {short}.index.total_seconds(), or dates."
+        raise TypeError(f"The index of {name} holds durations ({index.dtype}). {remedy}")
+    if index.dtype.kind in "fc" and index.dtype.kind != "c":
+        row = int(np.argmin(np.isfinite(np.asarray(index, dtype=float))))
+        remedy = f"Number the rows, {short} = {short}.reset_index(drop=True), or drop that row."
+        raise ValueError(f"The index of {name} is {index[row]} in row {row}. {remedy}")
+    raise TypeError(
+        f"The index of {name} holds labels ({index.dtype}, the first is {index[0]!r}), which "
+        f"cannot be continued. {_TEXT.format(short=short)}"
+    )
+
+
+def refuse_unordered(name: str, index: Any) -> None:
+    """Refuse stamps that are missing, double, or not in increasing order."""
+    short = name.split()[-1]
+    if index.hasnans:
+        row = int(np.argmax(index.isna()))
+        raise ValueError(
+            f"The index of {name} has no date in row {row} (NaT). Drop that row, {short} = "
+            f"{short}[{short}.index.notna()], or fill it."
+        )
+    wrong = np.diff(numbers_of(index)) <= 0
+    if not wrong.any():
+        return
+    if not index.is_unique:
+        rows = np.flatnonzero(index == index[np.flatnonzero(index.duplicated())[0]])
+        hourly = index.dtype.kind == "M" and index.tz is None and _has_times(index)
+        clocks = (
+            f' Where clocks were set back, {short}.tz_localize("Europe/Berlin", '
+            'ambiguous="infer"), say, tells the two hours apart.'
+        )
+        raise ValueError(
+            f"The index of {name} has {show(index[rows[0]])} twice, in rows {rows[0]} and "
+            f"{rows[1]}, and a row is one step of time. Keep one, {short} = "
+            f"{short}[~{short}.index.duplicated()], or their mean, {short} = "
+            f"{short}.groupby(level=0).mean(); several series in one table need panel=."
+            f"{clocks if hourly else ''}"
+        )
+    row = int(np.argmax(wrong))
+    raise ValueError(
+        f"The index of {name} is not increasing: {show(index[row + 1])} in row {row + 1} comes "
+        f"behind {show(index[row])}. Rows are steps of time: sort them, {short} = "
+        f"{short}.sort_index()."
+    )
+
+
+def _has_times(index: Any) -> bool:
+    """Whether dates differ in the time of day."""
+    return bool((index.normalize() != index).any() and len(set(index[:48].time)) > 1)
+
+
+def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
+    """Return the message for stamps that cannot be compared."""
+    return (
+        f"The index of {name} holds {_told(kind)}, that of {what} {_told(other)}. Make them alike "
+        "(to_period, to_timestamp, tz_localize, tz_convert, pd.to_datetime), or give "
+        f"{name.split()[-1]}.to_numpy() if its rows are in the right order."
+    )
+
+
+def _told(kind: str) -> str:
+    plain = {
+        "datetime": "dates without a time zone",
+        "datetime with a zone": "dates with a time zone",
+        "number": "numbers",
+    }
+    return plain.get(kind, f"periods ({kind})")
+
+
+def refuse_unknown_step(name: str, index: Any) -> NoReturn:
+    """Refuse stamps in increasing order from which no frequency can be inferred."""
+    kind, short = kind_of(index) or "", name.split()[-1]
+    dated = kind.startswith("datetime")
+    if len(index) < (3 if dated else 2):
+        how = (
+            f'set it, {short} = {short}.asfreq("MS") for instance' if dated else "set a RangeIndex"
+        )
+        raise ValueError(
+            f"The index of {name} has {len(index)} row{'s' * (len(index) > 1)} and no frequency, "
+            f"and none can be inferred from fewer than {3 if dated else 2}. Give more rows, {how}, "
+            f"or leave the index out, {short}.to_numpy()."
+        )
+    raise ValueError(_dates_told(name, index) if dated else _numbers_told(name, index))
+
+
+def _numbers_told(name: str, index: Any) -> str:
+    """Return the message for periods or numbers at unequal steps."""
+    short = name.split()[-1]
+    steps = np.diff(numbers_of(index))
+    usual = _commonest(steps)
+    row = 1 + int(np.argmax(np.abs(steps - usual) > 1e-6 * usual))
+    number = f"number the rows, {short} = {short}.reset_index(drop=True)"
+    if is_time(kind_of(index) or ""):
+        what = f"rows are missing between {index[row - 1]} (row {row - 1}) and {index[row]}"
+        fill = f'pd.period_range({short}.index[0], {short}.index[-1], freq="{index.freqstr}")'
+    else:
+        what = (
+            f"the step from {index[row - 1]} to {index[row]} (row {row}) is {steps[row - 1]:g}, "
+            f"and the usual one {usual:g}"
+        )
+        if index.dtype.kind == "f":
+            return f"The index of {name} is irregular: {what}. Interpolate, or {number}."
+        fill = f"range({short}.index[0], {short}.index[-1] + 1, {usual})"
+    return (
+        f"The index of {name} has a gap: {what}. Put NaN in place of what is missing, {short} = "
+        f"{short}.reindex({fill}), or {number}."
+    )
+
+
+def _commonest(steps: Any) -> Any:
+    values, counts = np.unique(steps, return_counts=True)
+    return values[np.argmax(counts)]
+
+
+def _dates_told(name: str, index: Any) -> str:
+    """Return the message for dates without a frequency: the first gap, or irregular step."""
+    short = name.split()[-1]
+    row, text = _first_misfit(index)
+    before, behind = show(index[row - 1]), show(index[row])
+    number = f"Or number the rows, {short} = {short}.reset_index(drop=True), if each is one step."
+    missing = 0 if text is None else _n_missing(index[row - 1 : row], index[row], text)
+    if text is not None and missing:
+        are = "rows are" if missing > 1 else "row is"
+        return (
+            f"The index of {name} has a gap: between {before} (row {row - 1}) and {behind} "
+            f"{missing} {are} missing by the frequency {_code(text)} of the other rows. Put NaN "
+            f"in their place, {short} = {short}.asfreq({_code(text)}). {number}"
+        )
+    steps = np.diff(numbers_of(index))
+    usual = _usual_alias(index)
+    return (
+        f"The index of {name} is irregular: no frequency has the step from {before} (row "
+        f"{row - 1}) to {behind}, {index[row] - index[row - 1]}, and those before it"
+        f"{'' if row > 1 else ' or behind it'}; {len(np.unique(steps))} different steps in all. "
+        f'Make it regular, {short} = {short}.resample("{usual}").mean(). {number}'
+    )
+
+
+def _first_misfit(index: Any) -> tuple[int, str | None]:
+    """Return the first row that does not fit the frequency of the others, and that frequency.
+
+    This is looked for at the beginning and at the end, then in as many rows as have one. None
+    where no rows have.
+    """
+    for size in _WINDOWS:
+        for part in (index[:size], index[-size:]) if len(index) > size else ():
+            text = frequency_text(part)
+            if text is not None:
+                dates = continued(index[:1], len(index) - 1, text)
+                return 1 + int(np.argmax(dates != index[1:])), text
+    lengths = range(3, len(index) + 1)
+    row = 2 + bisect_left(lengths, True, key=lambda n: frequency_text(index[:n]) is None)
+    if row > 2:
+        return row, frequency_text(index[:row])
+    steps = np.diff(numbers_of(index))  # none from the start on: look at the usual step
+    wide = steps > _WIDE * np.median(steps)
+    if wide.any():
+        row = 1 + int(np.argmax(wide))
+    else:
+        row = 1 + int(np.argmax(steps != _commonest(steps)))
+    return row, frequency_text(index[row:])
+
+
+def _n_missing(before: Any, behind: Any, text: str) -> int:
+    """Return the number of rows between two dates by a frequency; 0 if they do not meet it."""
+    one = continued(before, 1, text)[0] - before[0]
+    at_most = int((behind - before[0]) / one * _WIDE) + 8
+    if at_most > _MOST_MISSING:
+        return 0
+    try:
+        dates = continued(before, at_most, text)
+    except (ValueError, OverflowError):
+        return 0
+    found = np.flatnonzero(dates == behind)
+    return int(found[0]) if len(found) else 0
+
+
+def _code(text: str) -> str:
+    """Return the Python expression of a frequency."""
+    if text.startswith("months="):
+        return f"pd.DateOffset({text})"
+    if "|" in text:
+        weekdays = text.split("|")[1]
+        return f'pd.offsets.CustomBusinessDay(weekmask="{weekdays}")'
+    return f'"{text}"'
+
+
+def _usual_alias(index: Any) -> str:
+    """Return the name of the frequency next below the usual step."""
+    step = np.median(np.diff(numbers_of(index))) / {"s": 1, "ms": 1e3, "us": 1e6}.get(
+        index.unit, 1e9
+    )
+    return next((name for name, seconds in _SECONDS.items() if step >= seconds), "s")
