@@ -247,7 +247,16 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         return features
 
     def engine_of(self, sequences: Sequences) -> str:
-        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones.
+
+        Parameters
+        ----------
+        sequences : Sequences
+
+        Returns
+        -------
+        {"numba", "numpy"}
+        """
         return self._engine_for(max(sum(sequences.lengths), self._n_trained))
 
     def _engine_for(self, n_steps: int) -> str:
