@@ -149,8 +149,9 @@ def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: 
     said = np.full((len(alphas), *Y.shape), np.nan)
     by_products = np.count_nonzero(~outside[0]) <= H.shape[1]
     if by_products:
-        for out, each in zip(outside, _products(rows, relevance), strict=True):
-            said[:, out] = _said_by_rows(out, each, Y, weights, alphas)
+        products = _products(rows, relevance)
+        for out in outside:
+            said[:, out] = _said_by_rows(out, products.pop(0), Y, weights, alphas)
     else:
         F = np.concatenate([relevance.of(rows[:, at]) for at in rows.column_slices()], axis=1)
         for out, each in zip(outside, F, strict=True):
@@ -171,10 +172,9 @@ def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
             weighed = block * root
             each += weighed @ weighed.T  # of which BLAS computes one half
     size = np.count_nonzero(np.isfinite(rows.scale))
-    return [
-        each * (size / total) if size else each
-        for each, total in zip(products, totals, strict=True)
-    ]
+    for each, total in zip(products, totals, strict=True):
+        each *= size / total if size else 1.0
+    return products
 
 
 def _said_by_columns(out: Array, F: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
@@ -192,16 +192,22 @@ def _said_by_columns(out: Array, F: Array, rows: StandardRows, Y: Array, alphas:
 
 
 def _said_by_rows(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
-    """Return what a fit on the other rows says of those left out, from products between rows."""
+    """Return what a fit on the other rows says of those left out, from products between rows.
+
+    In place where it can be: for thousands of rows these matrices are the most that memory holds.
+    """
     Y, weights = Y[~out], weights[~out]
-    across, products = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]
+    across, inner = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]
+    del products
     share, root = weights / weights.sum(), np.sqrt(weights)[:, None]
     mean = share @ Y
     # of columns about their means over the rows that are learned from
-    middle = share @ products
+    middle = share @ inner
     across = across - (across @ share)[:, None] - (middle - middle @ share)
-    products = products - middle[:, None] - (middle - middle @ share)
-    inner = root * products * root.T
+    inner -= middle[:, None]
+    inner -= middle - middle @ share
+    inner *= root
+    inner *= root.T
     values, vectors = linalg.eigh(inner, overwrite_a=True, check_finite=False)
     along = vectors.T @ (root * (Y - mean))
     across = (across * root.T) @ vectors
