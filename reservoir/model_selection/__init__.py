@@ -14,12 +14,9 @@ from __future__ import annotations
 
 from reservoir.model_selection._channel_importance import ChannelImportance, channel_importance
 from reservoir.model_selection._closed_loop_search import ClosedLoopSearchCV
-from reservoir.model_selection._containers import (
-    from_channels_first,
-    make_forecast_pairs,
-    stack_sequences,
-)
+from reservoir.model_selection._containers import from_channels_first, stack_sequences
 from reservoir.model_selection._context import ContextSplit
+from reservoir.model_selection._forecast_pairs import make_forecast_pairs
 from reservoir.model_selection._loop_scoring import forecast_scorer
 from reservoir.model_selection._per_step import PerStep
 from reservoir.model_selection._scoring import washout_scorer
