@@ -13,7 +13,13 @@ from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
 from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel
-from reservoir.series_models.own_loops import Drive, features_at, features_of, network_sources, told_of
+from reservoir.series_models.own_loops import (
+    Drive,
+    features_at,
+    features_of,
+    network_sources,
+    told_of,
+)
 
 _PART_AHEAD = 3  # horizons are learned up to one part in so many of the rows
 _ENOUGH = 0.5  # part of the rows in which all horizons are observed: the others are left out

@@ -29,7 +29,7 @@ _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
 _WASHOUT, _MOST_WASHED = 20, 5  # rows, and one part in so many of a short series
 _LAGS = (4, 24)  # of an autoregression: at least, at most
-_PART_SEEN = 5  # lags are at most one part in so many of the rows
+_PART_SEEN = 5  # lags are at most one part in so many of the rows learned from
 
 
 @dataclass(frozen=True)
@@ -88,14 +88,16 @@ class LoopNetwork(OwnLoop):
 class Autoregression(OwnLoop):
     """Linear autoregression: the last differences and the calendar, without units.
 
-    It sees two seasons back, 4 to 24 rows, and at most a fifth of the series.
+    It sees two seasons back, 4 to 24 rows, and at most a fifth of those that it learns from.
     """
 
     def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
         """Return the lagged differences."""
         longest = round(max(history.seasons, default=1.0))
         n_lags = int(np.clip(2 * longest, *_LAGS))
-        n_lags = max(1, min(n_lags, (history.n_rows - self.lag) // _PART_SEEN))
+        n_lags = max(
+            1, min(n_lags, int(told_of(history, self.lag).sum(axis=0).max()) // _PART_SEEN)
+        )
         source = LagSource(n_lags, history.n_outputs, n_inputs - history.n_outputs)
         return [(source, n_lags - 1)]
 
@@ -156,17 +158,22 @@ class Drive:
     def of(cls, history: History, differences: Differences, most_terms: int) -> Drive:
         """Return what drives a source through a history; of the calendar at most so many terms."""
         lag, n_rows = differences.lag, history.n_rows
-        rows, known = differences.take(history.levels), history.known
-        n_ahead = max(len(known), n_rows + 1)
-        # differences over a season know of no season
-        calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
-        known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
-        parts = [calendar, known]
-        if lag:
-            parts.append(known - np.concatenate([known[:1].repeat(lag, axis=0), known])[:n_ahead])
-        terms = np.hstack(parts)
+        rows, terms = differences.take(history.levels), terms_of(history, lag, most_terms)
         inputs = np.hstack([rows, terms[lag + 1 : n_rows + 1]])
         return cls(rows, told_of(history, lag), terms, inputs)
+
+
+def terms_of(history: History, lag: int, most_terms: int) -> Array:
+    """Return what is known of each row of a history and behind it, (n_rows_ahead, n_terms)."""
+    known = history.known
+    n_ahead = max(len(known), history.n_rows + 1)
+    # differences over a season know of no season
+    calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
+    known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
+    parts = [calendar, known]
+    if lag:
+        parts.append(known - np.concatenate([known[:1].repeat(lag, axis=0), known])[:n_ahead])
+    return np.hstack(parts)
 
 
 def told_of(history: History, lag: int) -> Array:

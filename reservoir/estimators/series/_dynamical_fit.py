@@ -63,9 +63,7 @@ class DynamicalFit:
 
     def after(self, levels: Array, known: Array) -> DynamicalFit:
         """Return the fit at the end of other rows, in their own units."""
-        return replace(
-            self, levels=self.scale.standardise(levels), known=self.standard_exog(known)
-        )
+        return replace(self, levels=self.scale.standardise(levels), known=self.standard_exog(known))
 
     def extended(self, levels: Array, known: Array) -> DynamicalFit:
         """Return the fit after further rows, in their own units."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,5 +153,3 @@ def seasons_of_user(season: Any) -> tuple[float, ...]:
     """Return seasons that were given, ascending; 1 means none."""
     given: Sequence[float] = np.atleast_1d(np.asarray(season, dtype=float)).tolist()
     return tuple(sorted({each for each in given if each > 1}))
-
-

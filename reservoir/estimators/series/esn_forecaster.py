@@ -14,15 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
-from reservoir._typing import Array
-from reservoir._validation import as_generator, caller_level, check_choice, check_count
+from reservoir._validation import as_generator, caller_level, check_count
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
 from reservoir.estimators.series._calendar import Calendar
-from reservoir.estimators.series._dynamical_fit import DynamicalFit
 from reservoir.estimators.series._fitting import (
     Settings,
-    bands_of_networks,
     chosen_way,
     fit_dynamics,
     fit_statistics,
@@ -30,7 +27,6 @@ from reservoir.estimators.series._fitting import (
     series_data,
 )
 from reservoir.estimators.series._forecaster_parameters import ForecasterParameters
-from reservoir.estimators.series._known_inputs import read_known
 from reservoir.estimators.series._own_networks import plans_of_users
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel, read_panel
@@ -41,8 +37,7 @@ from reservoir.estimators.series._series_tables import (
     refuse_short,
 )
 from reservoir.estimators.series._series_values import read_values
-from reservoir.estimators.series._statistical_fit import StatisticalFit
-from reservoir.estimators.series._summary import html_of, summary_of
+from reservoir.estimators.series._summary import summary_of
 from reservoir.series_models.ensemble import table_of
 from reservoir.series_models.series_data import SeriesData
 
@@ -360,9 +355,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         generator = as_generator(self.random_state if random_state is None else random_state)
         with threadpool_limits(1):
             paths = [
-                self._bands(fit, n_steps).paths(
-                    self._point(fit, n_steps, rows), n_paths, generator
-                )
+                self._bands(fit, n_steps).paths(self._point(fit, n_steps, rows), n_paths, generator)
                 for fit, rows in zip(fits, known, strict=True)
             ]
         return panel.wrap_paths(paths)
