@@ -63,6 +63,19 @@ class Learned(NamedTuple):
     shares: Array
     rolling: RollingForecasts
 
+    @property
+    def relative_error(self) -> float:
+        """The mean absolute error of the average, relative to that of the best naive forecast."""
+        rolling = self.rolling
+        away = np.abs(rolling.combined(self.shares) - rolling.followed)
+        naive = [
+            float(np.nanmean(np.abs(said - rolling.followed)))
+            for one, said, error in zip(self.candidates, rolling.said, self.errors, strict=True)
+            if one.name.startswith("naive") and np.isfinite(error)
+        ]
+        least = min(naive, default=0.0)
+        return float(np.nanmean(away) / least) if least > 0 else 1.0
+
 
 def learn(
     data: SeriesData, *, n_networks: int, n_steps: int | None, widths: float, seed: int
@@ -99,17 +112,6 @@ def default_steps(data: SeriesData) -> int:
     longest = max((round(season) for season in data.seasons), default=1)
     low, high = _STEPS
     return int(max(1, min(max(longest, low), data.n_rows // _PART, high)))
-
-
-def seasonal_error(learned: Learned) -> float:
-    """Return the mean absolute error of the average relative to the best naive forecast's."""
-    rolling = learned.rolling
-    naive = [i for i, one in enumerate(learned.candidates) if one.name.startswith("naive")]
-    away = np.abs(rolling.combined(learned.shares) - rolling.followed)
-    of_naive = np.abs(rolling.said[naive] - rolling.followed)
-    known = [each for each in of_naive if np.isfinite(each[np.isfinite(rolling.followed)]).all()]
-    least = min((np.nanmean(each) for each in known), default=0.0)
-    return float(np.nanmean(away) / least) if least > 0 else 1.0
 
 
 def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:

@@ -88,10 +88,10 @@ class DynamicalFit:
         )
         return run._replace(levels=self.scale.restore(run.levels))
 
-    def from_places(self, places: Sequence[int], n_steps: int) -> Array:
+    def from_places(self, places: Array, n_steps: int) -> Array:
         """Return forecasts from beginnings of the data, (n_places, n_steps, n_outputs)."""
         found = []
-        for place in places:
+        for place in places.tolist():
             known = self.known[place : place + n_steps]
             beyond = np.repeat(known[-1:], n_steps - len(known), axis=0)
             part = replace(

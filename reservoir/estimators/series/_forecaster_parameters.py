@@ -26,6 +26,8 @@ def _check_horizon(name: str, value: Any) -> None:
 
 
 def _check_season(name: str, value: Any) -> None:
+    if value is None:
+        return
     if np.ndim(value) > 1 or np.size(value) == 0:
         raise ValueError(
             f"{name}={value!r} must be a number of rows per period, several, 1 for none, or None."
@@ -35,7 +37,8 @@ def _check_season(name: str, value: Any) -> None:
 
 
 def _check_panel(name: str, value: Any) -> None:
-    check_choice(name, value, ("each", "shared"))
+    if value is not None:
+        check_choice(name, value, ("each", "shared"))
 
 
 def _check_missing(name: str, value: Any) -> None:

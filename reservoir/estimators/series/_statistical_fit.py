@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,14 +40,6 @@ class StatisticalFit:
         """Forecast the rows behind the last one, (n_steps, n_outputs)."""
         data = self._with_known(known)
         return self.ensemble.forecast(data, np.array([data.n_rows]), n_steps)[0]
-
-    def around(self, point: Array, coverages: Sequence[float]) -> Array:
-        """Return the ends of intervals around forecasts, (n_coverages, 2, n_steps, n_outputs)."""
-        return self.ensemble.bounds.hold(self.bands.around(point, coverages))
-
-    def paths(self, point: Array, n_paths: int, generator: np.random.Generator) -> Array:
-        """Return sample paths around forecasts, (n_paths, n_steps, n_outputs)."""
-        return self.ensemble.bounds.hold(self.bands.paths(point, n_paths, generator))
 
     def extended(self, values: Array, known: Array) -> StatisticalFit:
         """Return the fit behind further rows in their own units; nothing is learned.

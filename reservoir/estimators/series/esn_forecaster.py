@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
+from reservoir._typing import Array
 from reservoir._validation import as_generator, caller_level, check_count
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
 from reservoir.estimators.series._calendar import Calendar
+from reservoir.estimators.series._dynamical_fit import DynamicalFit
 from reservoir.estimators.series._fitting import (
     Settings,
+    bands_of_networks,
     chosen_way,
     fit_dynamics,
     fit_statistics,
     seasons_of_user,
     series_data,
 )
+from reservoir.estimators.series._forecaster_checks import (
+    check_context,
+    refuse_few,
+    warn_of_bounds,
+    warn_of_constants,
+)
 from reservoir.estimators.series._forecaster_parameters import ForecasterParameters
+from reservoir.estimators.series._known_inputs import KnownInputs, read_coverages
 from reservoir.estimators.series._own_networks import plans_of_users
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel, read_panel
@@ -37,14 +48,15 @@ from reservoir.estimators.series._series_tables import (
     refuse_short,
 )
 from reservoir.estimators.series._series_values import read_values
-from reservoir.estimators.series._summary import summary_of
+from reservoir.estimators.series._spread import Spread
+from reservoir.estimators.series._statistical_fit import StatisticalFit
+from reservoir.estimators.series._summary import html_of, summary_of
 from reservoir.series_models.ensemble import table_of
 from reservoir.series_models.series_data import SeriesData
 
 __all__ = ["ESNForecaster"]
 
 _WORTH = 0.1  # by so much a score must be better than that of the mean
-_FEWEST = 5  # observed rows of a series
 
 
 @saved
@@ -183,8 +195,9 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         else:
             self._panel, rows = read_panel("y", y, self.sequence_column)
         self._note_columns()
-        _refuse_few(rows, self._panel)
-        known = self._read_exog(exog, [len(each) for each in rows], following=False)
+        refuse_few(rows, self._panel)
+        self._known = KnownInputs.of(exog)
+        known = self._read_known(exog, [len(each) for each in rows], following=False)
         seasons = self._seasons()
         jobs = []
         for values, each in zip(rows, known, strict=True):
@@ -236,7 +249,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         if len(best) == 1:
             self.best_params_ = {name: each[0] for name, each in self.best_params_.items()}
         self.best_score_ = -float(np.mean([each.relative_error for each in learned]))
-        _warn_of_constants(self._fits, self._panel)
+        warn_of_constants(self._fits, self._panel)
 
     def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
         """Find networks for trajectories of one system."""
@@ -246,9 +259,14 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         last = y[-1] if is_collection(y) else y
         container, calendar = SeriesContainer.of(last), Calendar.of("y", last)
         self._panel = Panel("one", (0,), (container,), (calendar,), container)
-        known = self._read_known_trajectories(exog, [len(level) for level in levels])
+        lengths = [len(level) for level in levels]
+        self._known = KnownInputs.of(exog)
+        if is_collection(y):
+            known = self._known.read_trajectories(exog, lengths, self.missing_values)
+        else:
+            known = self._read_known(exog, lengths, following=False)
         self.kind_, self.seasons_ = "dynamics", ()
-        fit, choice = fit_dynamics(levels, known, settings)
+        fit, choice = fit_dynamics(levels, known if known[0].shape[1] else [], settings)
         self._fits = [fit]
         self.search_results_ = choice.results
         self.best_params_ = asdict(choice.plan)  # type: ignore[call-overload]
@@ -382,7 +400,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         check_is_fitted(self)
         with leaving_no_trace(self):
             panel, rows = self._panel.follow("y", y, self.sequence_column)
-            known = self._read_exog(exog, [len(each) for each in rows], following=True)
+            known = self._read_known(exog, [len(each) for each in rows], following=True)
             self._fits = [
                 fit.extended(*pair) for fit, *pair in zip(self._fits, rows, known, strict=True)
             ]
@@ -398,3 +416,74 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         """
         check_is_fitted(self)
         return summary_of(self)
+
+    # ------------------------------------------------------------------ steps of a forecast
+
+    def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Any], list[Array]]:
+        """Return where forecasts begin: the panel, the fits, and what is known of the steps."""
+        if context is None:
+            lengths = [n_steps] * len(self._fits)
+            known = self._read_known(exog, lengths, following=True)
+            return self._panel, self._fits, known
+        if self.kind_ != "dynamics":
+            raise ValueError(
+                'context goes with kind_="dynamics", series that follow a rule; this one has '
+                f"kind_={self.kind_!r}. Use update for rows that follow, or fit anew."
+            )
+        (before,) = self._panel.calendars
+        levels = read_tables("context", self, context, reset=False)
+        if len(levels) != 1:
+            raise ValueError(
+                f"context holds {len(levels)} trajectories, and a forecast goes on from one. "
+                "Call forecast for each."
+            )
+        (rows,) = levels
+        calendar = Calendar.of("context", context, like=before)
+        panel = replace(self._panel, calendars=(calendar,))
+        (fit,) = self._fits
+        check_context(fit, rows)
+        (every,) = self._known.read_trajectories(
+            None if exog is None else [exog], [len(rows) + n_steps], self.missing_values
+        )
+        return panel, [fit.after(rows, every[: len(rows)])], [every[len(rows) :]]
+
+    def _point(self, fit: DynamicalFit | StatisticalFit, n_steps: int, known: Array) -> Array:
+        """Return the forecast of one series, (n_steps, n_outputs); warn where it was held."""
+        if isinstance(fit, StatisticalFit):
+            return fit.forecast(n_steps, known)
+        run = fit.forecast(n_steps, known)
+        warn_of_bounds(run.n_free, n_steps)
+        return run.levels
+
+    def _bands(self, fit: DynamicalFit | StatisticalFit, n_steps: int) -> Spread:
+        """Return what is known of the errors of forecasts of one series."""
+        if isinstance(fit, StatisticalFit):
+            return Spread(fit.bands, fit.ensemble.bounds.low, fit.ensemble.bounds.high)
+        settings = self._settings(int(as_generator(self.random_state).integers(2**31)))
+        low, high = fit.scale.restore(fit.limits)
+        return Spread(bands_of_networks(fit, settings, n_steps), low, high)
+
+    def _read_known(self, exog: Any, lengths: list[int], *, following: bool) -> list[Array]:
+        """Return known inputs for each series, of its rows or of those behind it."""
+        column = self.sequence_column
+        how = self.missing_values
+        return self._known.read(self._panel, exog, lengths, how, column, following=following)
+
+    def _note_columns(self) -> None:
+        """Set number and names of what is forecast."""
+        panel = self._panel
+        if panel.kind == "one":
+            names: tuple[Any, ...] = panel.containers[0].names
+            self.n_features_in_ = panel.containers[0].n_outputs
+        else:
+            names = panel.ids if panel.kind == "columns" else ()
+            self.n_features_in_ = len(panel) if panel.kind == "columns" else 1
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_fits")
+
+    def _html_repr(self) -> str:
+        html = str(estimator_html_repr(self))
+        return html + html_of(self) if self.__sklearn_is_fitted__() else html
