@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -74,8 +75,8 @@ def fill_gaps(
     begin = first_cut(len(values))
     filling.fill_first(begin)
     edges = np.unique(np.linspace(begin, len(values), _LATER_STAGES + 1).astype(int))
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
-        filling.fill(int(start), int(end))
+    for start, end in pairwise(edges.tolist()):
+        filling.fill(start, end)
     filled = data.in_units(filling.levels, log=True)
     filled = np.where(positive, np.clip(filled, *_SIZES), filled)
     return replace(data, values=np.where(observed, values, filled))
@@ -142,7 +143,7 @@ class _Filling:
         ((source, coef, intercept),) = fitted.members
         low, high = _range(levels[: start or end])
         state, at = None, 1
-        for row in rows:
+        for row in rows.tolist():
             inputs = np.hstack([differences.take(levels[at - 1 : row]), terms[at + 1 : row + 1]])
             state = source.fresh_state(inputs[0]) if state is None else state
             *_, (_, features, state) = source.iter_features(inputs, state)

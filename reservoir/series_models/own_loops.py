@@ -56,7 +56,7 @@ class OwnLoop(SeriesModel):
     def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
         """Return sources of features, each with the number of rows that it forgets its start in."""
 
-    def fit(self, history: History, seed: int) -> FittedModel:
+    def fit(self, history: History, seed: int) -> FittedLoops:
         """Solve for one readout per source."""
         differences = Differences.of(history.levels, self.lag, told_of(history, self.lag))
         drive = Drive.of(history, differences, history.most_terms)
@@ -95,9 +95,8 @@ class Autoregression(OwnLoop):
         """Return the lagged differences."""
         longest = round(max(history.seasons, default=1.0))
         n_lags = int(np.clip(2 * longest, *_LAGS))
-        n_lags = max(
-            1, min(n_lags, int(told_of(history, self.lag).sum(axis=0).max()) // _PART_SEEN)
-        )
+        n_told = int(told_of(history, self.lag).sum(axis=0).max())
+        n_lags = max(1, min(n_lags, n_told // _PART_SEEN))
         source = LagSource(n_lags, history.n_outputs, n_inputs - history.n_outputs)
         return [(source, n_lags - 1)]
 
