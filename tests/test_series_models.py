@@ -373,6 +373,11 @@ def test_a_sine_is_forecast_by_all_that_learn_phases():
         said = model.fit(history, 0).forecast(history, np.array([120]), 24)[0]
         if name != "naive, last value":
             assert np.abs(said - wave[120:]).max() < 0.15, name
+            # phases are counted from the number of the first row
+            later = history_of(wave[31:115], first=31)
+            for fitted in (model.fit(history, 0), model.fit(later, 0)):
+                said = fitted.forecast(later, np.array([84]), 24)[0]
+                assert np.abs(said - wave[115:139]).max() < 0.15, name
 
 
 # ---------------------------------------------------------------------------------- rolling origins
@@ -650,6 +655,11 @@ def test_gaps_in_odd_and_short_series(name, n_rows):
         assert np.isfinite(data.values).all()
         if name in ("constant", "zeros"):
             np.testing.assert_allclose(data.values, values, rtol=1e-9)
+
+
+def test_values_that_leave_no_room_are_refused():
+    with pytest.raises(ValueError, match=r"size 2e\+305; models reckon with 1e\+300 at most"):
+        filled(np.array([1.0, 2.0, -2e305, 4.0])[:, None])
 
 
 def test_too_few_values_are_refused():
