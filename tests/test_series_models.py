@@ -481,7 +481,7 @@ ODD = {
     "zeros": lambda n: np.zeros(n),
     "two values": lambda n: np.arange(n) % 3 == 0,
     "one jump": lambda n: np.arange(n) > n // 2,
-    "huge": lambda n: 1e300 * (1 + np.sin(np.arange(n)) / 2),
+    "huge": lambda n: 5e299 * (1 + np.sin(np.arange(n)) / 2),
     "tiny": lambda n: 1e-300 * (1 + np.sin(np.arange(n)) / 2),
     "huge and tiny": lambda n: 10.0 ** (290 * np.sin(np.arange(n))),
     "counts": lambda n: np.random.default_rng(0).poisson(0.5, n),
