@@ -1,5 +1,6 @@
 """Models of series: each equals its formula, forecasts know the past alone, gaps are filled."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -337,6 +338,19 @@ def test_the_same_seed_gives_the_same_forecast(name):
     said = [MODELS[name].fit(history, seed).forecast(history, place, 5) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(said[0], said[1])
     assert ("network" in name) == (said[0] != said[2]).any()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_places_with_too_few_rows_before_them_are_refused(name):
+    fitted, history = MODELS[name].fit(history_of(seasonal(60)), 0), history_of(seasonal(60))
+    for n_rows in range(20):
+        try:
+            said = fitted.forecast(history.until(n_rows + 1), np.array([n_rows]), 3)
+        except ValueError as error:
+            least = int(re.search(r"first (\d+) rows: this model needs (\d+)", str(error))[2])
+            assert n_rows < least <= MODELS[name].fewest
+        else:
+            assert np.isfinite(said).all()
 
 
 def test_until_keeps_what_is_known_beforehand():

@@ -23,7 +23,7 @@ from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
@@ -114,6 +114,7 @@ class FittedLoops(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Run the loops of each member, side by side from all places; return their median."""
+        refuse_early(places, self.differences.lag + 1)
         drive = Drive.of(history, self.differences, self.most_terms)
         at = places - self.differences.lag - 1
         found = []
