@@ -18,11 +18,12 @@ from reservoir.series_models._error_dependence import (
 )
 
 _SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; at the last it is 1
-_PER_WINDOW = 2  # independent errors in as many rows as a forecast has
+_PER_WINDOW = 3  # independent errors in as many rows as a forecast has
 _FEWEST = 2  # degrees of freedom
 _MIDDLE = 0.8  # coverage up to which the errors' own quantiles are read
 _FARTHEST = 0.99  # coverage from which on the allowance for few errors stays as it is
 _N_QUANTILES = 41
+_COMMON = 3  # degrees of freedom with which half of an error is common to a whole path
 
 
 @saved
@@ -45,7 +46,7 @@ class Bands:
       on there, since few errors say little of their tail. Bands are symmetric on the scale of the
       errors.
     - Few errors make wider bands: quantiles are multiplied by the ratio of those of Student's t and
-      of the normal law. The degrees of freedom are two for each window of `n_steps` rows that was
+      of the normal law. The degrees of freedom are three for each window of `n_steps` rows that was
       forecast, and at least two.
 
     That models were averaged by weights from the same errors makes these a little too small. On
@@ -152,9 +153,14 @@ class Bands:
         horizons that were validated each error depends on the one before alone.
         """
         self._check(point)
-        normal = generator.standard_normal((n_paths, *point.shape))
-        growth = float(self.growths.mean())
-        deviations = dependent_normals(normal, self.along, self.across, growth)
+        deviations = dependent_normals(
+            generator,
+            (n_paths, *point.shape),
+            self.along,
+            self.across,
+            growth=float(self.growths.mean()),
+            common=_COMMON / (_COMMON + float(self.freedom.mean())),
+        )
         errors = np.sign(deviations) * self._errors_at(np.abs(deviations))
         return self._moved(point, errors * self._scales(len(point)))
 
