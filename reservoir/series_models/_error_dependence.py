@@ -100,10 +100,11 @@ def dependent_normals(
     found = np.empty_like(mixed)
     first = min(n_steps, n_known)
     found[:, :first] = np.einsum("hk,pkj->phj", _root(along[:first, :first]), mixed[:, :first])
-    last = np.diag(along, 1)[-max(n_known // 4, 1) :]
-    closeness = float(last.mean()) if len(last) else 0.0
+    gaps = 1 - np.diag(along, 1)
+    latest = np.arange(len(gaps) * 3 // 4, len(gaps))
+    rate = (gaps[latest] * (latest + 1.0) ** (2 * growth)).mean() if len(latest) else 1.0
     for h in range(n_known, n_steps):
-        step = min(1 - (1 - closeness) * (n_known / h) ** (2 * growth), _CLOSEST)
+        step = float(np.clip(1 - rate / h ** (2 * growth), -_CLOSEST, _CLOSEST))
         found[:, h] = step * found[:, h - 1] + np.sqrt(1 - step**2) * mixed[:, h]
     return np.sqrt(1 - common) * found + np.sqrt(common) * whole
 
