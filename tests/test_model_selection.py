@@ -30,7 +30,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from reservoir.model_selection import (
     ContextSplit,
     PerStep,
-    make_forecast_pairs,
     stack_sequences,
     washout_scorer,
 )
@@ -389,66 +388,6 @@ def test_stack_sequences_refuses():
         stack_sequences([X, X], [[1, 2, 3]])
     with pytest.raises(ValueError, match="Repeat a label of a whole sequence"):
         stack_sequences([X, X], [0, 1])
-
-
-# ---------------------------------------------------------------- make_forecast_pairs
-
-
-@pytest.mark.parametrize("horizon", [1, 3])
-@pytest.mark.parametrize("shape", [(10,), (10, 1), (10, 3)])
-def test_make_forecast_pairs(shape, horizon):
-    series = np.random.default_rng(0).normal(size=shape)
-    X, y = make_forecast_pairs(series, horizon)
-    assert X.ndim == 2
-    assert y.ndim == series.ndim
-    for t in range(10 - horizon):
-        np.testing.assert_array_equal(np.ravel(X[t]), np.ravel(series[t]))
-        np.testing.assert_array_equal(y[t], series[t + horizon])
-    X[0] = 99.0  # copies: the series is untouched
-    assert not (series == 99.0).any()
-
-
-def test_make_forecast_pairs_of_collections():
-    items = [np.arange(5.0), np.arange(7.0)]
-    Xs, ys = make_forecast_pairs(items, 2)
-    assert [X.shape for X in Xs] == [(3, 1), (5, 1)]
-    assert [y.tolist() for y in ys] == [[2, 3, 4], [2, 3, 4, 5, 6]]
-    packed = np.empty(2, dtype=object)
-    packed[:] = items
-    Xo, yo = make_forecast_pairs(packed)
-    assert Xo.dtype == yo.dtype == object
-    assert yo[1].tolist() == [1, 2, 3, 4, 5, 6]
-    X3, y3 = make_forecast_pairs(np.arange(24.0).reshape(2, 6, 2))
-    assert X3.shape == y3.shape == (2, 5, 2)
-    np.testing.assert_array_equal(X3[:, 1:], y3[:, :-1])
-    X, y = make_forecast_pairs([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])  # one table
-    assert X.shape == y.shape == (2, 2)
-    assert stack_sequences(Xs, ys)[0].shape == (8, 2)
-
-
-def test_make_forecast_pairs_of_frames():
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0]}, index=pd.date_range("2020", periods=3))
-    X, y = make_forecast_pairs(frame)
-    assert y["a"].tolist() == [2.0, 3.0]
-    assert (X.index == y.index).all()
-    X, y = make_forecast_pairs(frame["a"])
-    assert list(X.columns) == ["a"]
-    assert y.tolist() == [2.0, 3.0]
-    two = pd.concat([frame, frame], keys=[0, 1])
-    with pytest.raises(ValueError, match="MultiIndex, so pairs would reach"):
-        make_forecast_pairs(two)
-
-
-def test_make_forecast_pairs_refuses():
-    with pytest.raises(ValueError, match=r"horizon=3 must be smaller .* n_samples=3"):
-        make_forecast_pairs(np.zeros(3), 3)
-    with pytest.raises(ValueError, match="series 1 has n_samples=1"):
-        make_forecast_pairs([np.zeros(3), np.zeros(1)])
-    with pytest.raises(ValueError, match="horizon=0 must be at least 1"):
-        make_forecast_pairs(np.zeros(3), 0)
-    with pytest.raises(ValueError, match="has shape \\(\\)"):
-        make_forecast_pairs(3.0)
 
 
 # ---------------------------------------------------------------- PerStep

@@ -3,6 +3,7 @@
 Every message states the value, its bound, and what to do.
 """
 
+from reservoir._validation.continued import continued, ending_of, steps_between
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.index import Ending, Stamps, index_of
 from reservoir._validation.scalars import (
@@ -50,6 +51,8 @@ __all__ = [
     "check_scaling",
     "check_switch",
     "container_of",
+    "continued",
+    "ending_of",
     "index_of",
     "is_per_row",
     "read_labels",
@@ -63,5 +66,6 @@ __all__ = [
     "refuse_dates",
     "refuse_one_row",
     "resolve_washout",
+    "steps_between",
     "with_targets",
 ]

@@ -44,6 +44,12 @@ class Ending:
         The last stamp as text, for messages.
     recent : tuple of numbers
         The last stamps, at most 40, in the units of `last`; none from before a gap.
+    frequency : str or None
+        The frequency of datetimes, by the name that pandas reads; None where it has none.
+    unit, zone : str
+        In which datetimes are counted; "" without a time zone.
+    ids, names : tuples
+        The outer levels of a MultiIndex in the last row, and the names of all levels.
     """
 
     kind: str
@@ -52,7 +58,13 @@ class Ending:
     widest: float | None
     plain: bool
     shown: str
-    recent: tuple[float, ...] = ()  # as in files of versions that did not know it
+    # as in files of versions that did not know them
+    recent: tuple[float, ...] = ()
+    frequency: str | None = None
+    unit: str = "ns"
+    zone: str = ""
+    ids: tuple[Any, ...] = ()
+    names: tuple[Any, ...] = (None,)
 
     def goes_on_at(self, first: float) -> bool:
         """Whether a row with the stamp `first` follows the last training row without a gap.
@@ -80,11 +92,15 @@ class Stamps:
         What the stamps are, as `kind_of` returns it.
     plain : bool
         Whether the rows of its table are merely numbered from 0, as without an index.
+    ids, names : tuples
+        The outer levels of a MultiIndex, which are one for all rows, and the names of all levels.
     """
 
     index: Any
     kind: str
     plain: bool
+    ids: tuple[Any, ...] = ()
+    names: tuple[Any, ...] = (None,)
 
     @property
     def first(self) -> float:
@@ -119,16 +135,22 @@ class Stamps:
         joined = _joined(recent, self.index)
         known = [step for step in (_widest(joined), widest) if step is not None]
         told = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
-        following = _following(self.index if told else joined[-_RECENT:])
+        regular = self.index if told else joined[-_RECENT:]
+        freq = _offset(regular)
         last = _plain_number(self.index[-1:])
         return Ending(
             self.kind,
             last,
-            following,
+            _following(regular, freq),
             max(known, default=None),
             self.plain,
             self.show(-1),
             tuple(number * unit_of(joined) for number in numbers_of(joined[-_RECENT:]).tolist()),
+            _name_of(freq),
+            self.index.unit if self.index.dtype.kind == "M" else "",
+            "" if getattr(self.index, "tz", None) is None else str(self.index.tz),
+            self.ids,
+            self.names,
         )
 
 
@@ -146,6 +168,14 @@ def index_of(table: Any) -> Any:
     if index.dtype.kind == "M" and not isinstance(index, pandas.DatetimeIndex):
         index = pandas.DatetimeIndex(index)  # Arrow's stamps
     return None if len(index) == 0 or kind_of(index) is None else index
+
+
+def ids_of(outer: Any, row: int) -> tuple[Any, ...]:
+    """Return the outer levels of a MultiIndex in a row; an empty tuple without any."""
+    if outer is None:
+        return ()
+    ids = outer[[row]].to_numpy()[0]  # NumPy's dates, which can be saved
+    return tuple(ids) if outer.nlevels > 1 else (ids,)
 
 
 def kind_of(index: Any) -> str | None:
@@ -295,6 +325,26 @@ def frequency(index: Any) -> Any:
     return _frequency(index) if len(index) > 2 else None
 
 
+def _offset(index: Any) -> Any:
+    """Return the frequency of datetimes, given or inferred; None for other stamps."""
+    if index.dtype.kind != "M":
+        return None
+    return index.freq if index.freq is not None else frequency(index)
+
+
+def _name_of(offset: Any) -> str | None:
+    """Return a frequency as text; None where that does not say all of it."""
+    if offset is None or isinstance(offset, str):
+        return offset
+    import pandas as pd
+
+    try:
+        again = pd.tseries.frequencies.to_offset(offset.freqstr)
+    except ValueError:
+        return None
+    return offset.freqstr if again == offset else None  # holidays have no place in a name
+
+
 def _first_misfit(index: Any) -> int:
     """Return the first row that does not fit the frequency of the rows before it."""
     lengths = range(3, len(index) + 1)
@@ -377,10 +427,13 @@ def _widest(index: Any) -> float | None:
     return np.diff(numbers_of(index)).max().item() * unit_of(index)
 
 
-def _following(index: Any) -> float | None:
-    """Return the stamp that the row after the last should have; None without a frequency."""
+def _following(index: Any, offset: Any) -> float | None:
+    """Return the stamp that the row after the last should have; None without a frequency.
+
+    `offset` is that of datetimes.
+    """
     if index.dtype.kind == "M":
-        return _following_date(index)
+        return _following_date(index, offset)
     steps = np.diff(numbers_of(index))
     last = _plain_number(index[-1:])
     if not len(steps):
@@ -389,13 +442,12 @@ def _following(index: Any) -> float | None:
     return last + steps[-1].item() if same.all() else None
 
 
-def _following_date(index: Any) -> float | None:
+def _following_date(index: Any, freq: Any) -> float | None:
     """Return the date that the row after the last should have, in nanoseconds, or None."""
-    import pandas as pd
-
-    freq = index.freq if index.freq is not None else frequency(index)
     if freq is None:
         return None
+    import pandas as pd
+
     try:  # by the calendar: months differ, and so do days where clocks are changed
         upcoming = pd.date_range(index[-1], periods=2, freq=freq)
     except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip, the last date

@@ -15,6 +15,7 @@ from reservoir._validation.index import (
     Stamps,
     check_order,
     frequency,
+    ids_of,
     index_of,
     is_plain,
     is_time,
@@ -53,7 +54,13 @@ UNTOLD = Times()
 # and a missing month makes a step of two.
 _WITHOUT_HOLE = 1.5
 _WIDE = 3  # a step of more than so many median steps is a gap: longer than a weekend of work days
+_MOST_SHIFTS = 100  # that are tried where numbers come more than once
 _LONG = 24  # rows from which an inferred frequency is trusted: two years of months, for example
+
+
+def _as_plain(name: Any) -> Any:
+    """Return a name as what can be saved."""
+    return name if name is None or isinstance(name, (str, int, float, tuple)) else str(name)
 
 
 class _Table(NamedTuple):
@@ -87,6 +94,12 @@ class _Table(NamedTuple):
         """First row of each sequence, and the row after its last."""
         return zip(self.starts, [*self.starts[1:], len(self.index)], strict=True)
 
+    def levels(self, row: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return the outer levels in a row, and the names of all levels."""
+        outer = self.outer
+        names = (self.index.name,) if outer is None else (*outer.names, self.index.name)
+        return ids_of(outer, row), tuple(map(_as_plain, names))
+
 
 def read_times(
     X: Any, y: Any, *, is_table: bool, lengths: list[int], check_frequency: bool
@@ -119,9 +132,10 @@ def read_times(
     dated = dated or [table for table in targets if table is not None and is_time(table.kind)]
     for table in dated:
         check_order(table.name, table.index, table.starts)
-    for given, target in zip(tables, targets, strict=False):
+    for i, (given, target) in enumerate(zip(tables, targets, strict=False)):
         if given is not None and target is not None:
             _check_pair(given, target)
+            targets[i] = target._replace(plain=target.plain or _counts_on(given, target))
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
@@ -161,11 +175,33 @@ def _span(tables: list[_Table | None]) -> Span | None:
         for table, index in zip((first, last), ends, strict=True)
     ):
         return None  # numbers in another order are labels
-    return Span(Stamps(ends[0], first.kind, first.plain), Stamps(ends[1], last.kind, last.plain))
+    rows = (0, int(last.starts[-1]))
+    return Span(
+        *(
+            Stamps(index, table.kind, table.plain, *table.levels(row))
+            for index, table, row in zip(ends, (first, last), rows, strict=True)
+        )
+    )
+
+
+def _counts_on(X: _Table, y: _Table) -> bool:
+    """Whether y is numbered as X, some steps ahead, where X is merely numbered from 0.
+
+    Then neither says anything about time.
+    """
+    if not X.plain or y.index.dtype.kind not in "iu" or len(X.index) != len(y.index):
+        return False
+    ahead = numbers_of(y.index) - numbers_of(X.index)
+    return bool(ahead[0] > 0 and (ahead == ahead[0]).all())
 
 
 def _check_pair(X: _Table, y: _Table) -> None:
-    """Refuse a y whose index is neither that of X nor ahead of it by a constant offset."""
+    """Refuse a y that does not belong to X by its index.
+
+    It belongs to X if its index is that of X, or lies ahead of it by a constant offset in time or a
+    constant number of rows: the last rows of X's index are then the first of y's. This is the only
+    place where the two are compared.
+    """
     # rows numbered from 0 and stamps of different kinds cannot be compared
     if X.plain or y.plain or X.kind != y.kind:
         return
@@ -210,7 +246,10 @@ def _first_stray(X: Any, y: Any) -> int | None:
     if ahead.dtype.kind == "f":
         tolerance = 1e-6 * float(np.median(np.abs(np.diff(a)))) if len(a) > 1 else 0.0
     if ahead[0] < -tolerance:
-        return 0
+        if len(a) > 1 and (np.diff(a) < 0).all():  # numbers that fall
+            return _first_stray(-X, -y)
+        labels = (np.diff(a) <= 0).any()
+        return None if labels and _first_unshifted(a, b, 0) is None else 0
     strays = abs(ahead - ahead[0]) > tolerance
     if not strays.any():
         return None
@@ -236,15 +275,20 @@ def _first_stray(X: Any, y: Any) -> int | None:
 def _first_unshifted(a: Array, b: Array, row: int) -> int | None:
     """Return the first row at which `b` is not `a` shifted by a fixed number of rows, or None.
 
-    `a` and `b` are the stamps of X and of y, where those of X are not in increasing order. `row`,
-    the first one at which their difference changes, is returned if no shift can be told.
+    `a` and `b` are the stamps of X and of y, where those of X are not in increasing order. Where
+    cross-validation takes rows out, the targets of the rows before them are missing in `a`, as many
+    as the shift has rows. `row`, the first one at which their difference changes, is returned if no
+    shift can be told: one of more than half of the rows cannot.
     """
-    places = np.flatnonzero(a == b[0])
-    if len(places) != 1:
-        return row
-    h = int(places[0])
-    apart = np.append(a[h:] != b[: len(b) - h], np.diff(b[len(b) - h - 1 :]) <= 0)
-    return max(row, int(np.argmax(apart))) if apart.any() else None
+    found = row
+    for h in (1 + np.flatnonzero(a[1 : len(a) // 2 + 1] == b[0])[:_MOST_SHIFTS]).tolist():
+        apart = a[h:] != b[: len(b) - h]
+        bounds = np.flatnonzero(np.diff(np.concatenate([[0], apart, [0]])))
+        longest = (bounds[1::2] - bounds[::2]).max(initial=0)
+        if longest <= h:
+            return None
+        found = max(found, int(np.argmax(apart)))
+    return found
 
 
 def _differ_in_step(X: Any, y: Any, time: bool) -> bool:

@@ -22,6 +22,13 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
+from reservoir.estimators._predict_output import (
+    PredictOutput,
+    asks_for_pandas,
+    in_frames,
+    in_one_frame,
+    names_of,
+)
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._target_coding import TargetCoding
@@ -31,7 +38,7 @@ from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 _Self = TypeVar("_Self", bound="SequenceEstimator")
 
 
-class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
+class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, BaseEstimator):
     """An estimator whose rows are time steps.
 
     The order of things in a fit, the reading of containers, targets and weights, where runs start
@@ -43,6 +50,7 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
     _progress: Progress
     _targets: TargetCoding
     _sequence_column: Any
+    _target_names: list[Any] | None = None  # as in files of versions that did not know them
 
     # ------------------------------------------------------------------ what a family says
 
@@ -142,7 +150,10 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
     ) -> list[Array]:
         if first:
             self._targets = self._coding()
-        return self._targets.read(self, y, sequences, first=first, **known)
+        targets = self._targets.read(self, y, sequences, first=first, **known)
+        if first:
+            self._target_names = names_of(y)
+        return targets
 
     def _washout_of_chunks(self, n_samples: int) -> int:
         """Return the washout that the first chunk decides for all that follow."""
@@ -165,17 +176,33 @@ class SequenceEstimator(LearnerParameters, SequenceParameters, BaseEstimator):
         check_is_fitted(self)
 
     def _predict(
-        self, X: Any, initial_state: Any, decode: Any, readout: Any = None
+        self,
+        X: Any,
+        initial_state: Any,
+        decode: Any,
+        readout: Any = None,
+        *,
+        names: Sequence[Any] | None = None,
     ) -> tuple[Any, Any]:
-        """Return what `decode` makes of the outputs, in the container of X, and the end states."""
+        """Return what `decode` makes of the outputs, in the container of X, and the end states.
+
+        `names` are those of the columns, if they are not the targets'.
+        """
         self._check_fitted()
         sequences = self._read(X, reset=False)
         options = {} if readout is None else {"readout": readout}
         outputs, states = self._outputs(sequences, initial_state, **options)
         values = [decode(rows) for rows in outputs]
+        packed = _pack_states(states, sequences)
+        names = self._target_names if names is None else names
+        pandas = asks_for_pandas(self)
         if self._targets.per_sequence:
-            return np.stack([rows[-1] for rows in values]), _pack_states(states, sequences)
-        return sequences.restore(values), _pack_states(states, sequences)
+            last = np.stack([rows[-1] for rows in values])
+            id_name = self._sequence_column
+            return in_one_frame(last, X, sequences, names, id_name) if pandas else last, packed
+        if pandas:
+            return in_frames(values, X, sequences, names), packed
+        return sequences.restore(values), packed
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
         self._check_fitted()

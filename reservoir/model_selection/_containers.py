@@ -1,4 +1,4 @@
-"""Conversions: several sequences to one table, and a series to inputs and targets."""
+"""Conversions between containers of sequences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count
 
 
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
@@ -153,85 +152,3 @@ _REMEDY = {
     True: "Reshape a series of one variable by reshape(-1, 1).",
     False: "Repeat a label of a whole sequence for each of its rows.",
 }
-
-
-def make_forecast_pairs(series: Any, horizon: int = 1) -> tuple[Any, Any]:
-    """Turn a series into inputs and the targets `horizon` steps ahead.
-
-    ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. Horizon 1 gives the pairs that
-    closed-loop forecasting needs.
-
-    Parameters
-    ----------
-    series : array-like of shape (n_samples,) or (n_samples, n_features), or a collection of them
-        A collection is a list of arrays or DataFrames, an object array or a 3-D array; a nested
-        list of numbers is one table. A pandas series gives pandas X and y, with the same index.
-    horizon : int, steps, default=1
-        How far ahead the targets lie.
-
-    Returns
-    -------
-    X : ndarray or DataFrame of shape (n_samples - horizon, n_features)
-        Always 2-D; for a collection one for each item, in the same container.
-    y : ndarray, Series or DataFrame, (n_samples - horizon,) or (n_samples - horizon, n_features)
-        As many dimensions as the series.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If horizon is not an integer of at least 1 or is not smaller than every series, or if a
-        series has neither 1 nor 2 dimensions.
-
-    Examples
-    --------
-    >>> from reservoir.model_selection import make_forecast_pairs
-    >>> X, y = make_forecast_pairs([1.0, 2.0, 4.0, 8.0], horizon=2)
-    >>> X.ravel(), y
-    (array([1., 2.]), array([4., 8.]))
-    """
-    horizon = check_count("horizon", horizon)
-    # a collection: pairs of each item, so that none reaches into the next sequence
-    if isinstance(series, (list, tuple)) and any(hasattr(item, "shape") for item in series):
-        if np.ndim(series[0]) > 0:
-            pairs = [_pair(item, horizon, f"series {i}") for i, item in enumerate(series)]
-            return [X for X, _ in pairs], [y for _, y in pairs]
-    elif isinstance(series, np.ndarray) and series.dtype == object and np.ndim(series[0]) > 0:
-        packed = np.empty((2, len(series)), dtype=object)
-        for i, item in enumerate(series):
-            packed[0, i], packed[1, i] = _pair(item, horizon, f"series {i}")
-        return packed[0], packed[1]
-    elif isinstance(series, np.ndarray) and series.ndim == 3:
-        _check_length(series.shape[1], horizon, "each series")
-        return series[:, :-horizon].copy(), series[:, horizon:].copy()
-    return _pair(series, horizon, "the series")
-
-
-def _pair(series: Any, horizon: int, name: str) -> tuple[Any, Any]:
-    """Return inputs and targets of a single series; `name` is what messages call it."""
-    if getattr(getattr(series, "index", None), "nlevels", 1) > 1:
-        raise ValueError(
-            f"{name} has a MultiIndex, so pairs would reach from one sequence into the next. Give "
-            "a list with a frame per sequence."
-        )
-    values = series if hasattr(series, "iloc") else np.array(series)
-    if values.ndim not in (1, 2):
-        raise ValueError(
-            f"{name} has shape {values.shape}; (n_samples,) or (n_samples, n_features) is required."
-        )
-    _check_length(len(values), horizon, name)
-    # pandas' y takes the index of X, so that the two align row by row
-    if isinstance(values, np.ndarray):
-        X = values[:-horizon]
-        return X.reshape(len(X), -1), values[horizon:]
-    frame = values if values.ndim == 2 else values.to_frame()
-    X = frame.iloc[:-horizon]
-    return X, values.iloc[horizon:].set_axis(X.index)
-
-
-def _check_length(n_samples: int, horizon: int, name: str) -> None:
-    """Refuse a series that is too short to hold a target."""
-    if n_samples <= horizon:
-        raise ValueError(
-            f"horizon={horizon} must be smaller than the number of rows; {name} has "
-            f"n_samples={n_samples}. Lower it, or give a longer series."
-        )

@@ -69,6 +69,7 @@ def roll(
 ) -> RollingForecasts:
     """Fit models to beginnings of a series, and forecast from these and from rows behind them."""
     n_rows = data.n_rows
+    data = data.with_room(n_rows + n_steps)
     last = max(n_rows - n_steps, int(_FIRST * n_rows), 3)
     cuts = np.unique(np.linspace(min(int(_FIRST * n_rows), last), last, _N_FITS).astype(int))
     stride = max(1, n_steps // _PER_HORIZON)

@@ -48,6 +48,14 @@ class SeriesData:
         """Return the first rows; known inputs are kept whole."""
         return replace(self, values=self.values[:n_rows], observed=self.observed[:n_rows])
 
+    def with_room(self, n_rows: int) -> SeriesData:
+        """Return the series with known inputs for so many rows; beyond their end the last one."""
+        missing = n_rows - len(self.known)
+        if missing <= 0:
+            return self
+        last = self.known[-1:].repeat(missing, axis=0)
+        return replace(self, known=np.concatenate([self.known, last]))
+
     def history(self, log: bool) -> History:
         """Return what models see, with logarithms of positive columns if so asked."""
         levels = np.array(self.values)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
@@ -117,16 +118,17 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     def _say(self, method: str, X: Any, initial_state: Any) -> tuple[Any, Any]:
         """Return what a method says of every row, the built-in scores or the readout's own."""
         self._check_fitted()
+        names = None if method == "predict" else np.asarray(self.classes_).tolist()
         if hasattr(self, "readout_"):
             own = getattr(self.readout_, method)
-            return self._predict(X, initial_state, lambda rows: rows, own)
+            return self._predict(X, initial_state, lambda rows: rows, own, names=names)
         from_scores = {
             "predict": self._targets.decode,
             "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
             # files of earlier versions know no temperature: it was 1 then
             "predict_proba": lambda Y: probabilities(Y, getattr(self, "temperature_", 1.0)),
         }
-        return self._predict(X, initial_state, from_scores[method])
+        return self._predict(X, initial_state, from_scores[method], names=names)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one label per row of X.

@@ -44,8 +44,8 @@ class Layout:
                 raise ValueError(self._say_how_to_reorder(elsewhere))
             raise ValueError(
                 "forecast feeds outputs back as inputs and needs y[t] == X[t+1] in training; "
-                f"{problem}. Make such pairs with model_selection.make_forecast_pairs. If the "
-                "network is a step of a pipeline or of TransformedTargetRegressor, use the "
+                f"{problem}. Make such pairs with model_selection.make_forecast_pairs, horizon 1. "
+                "If the network is a step of a pipeline or of TransformedTargetRegressor, use the "
                 "function instead: reservoir.forecast(pipe, n_steps)."
             )
 

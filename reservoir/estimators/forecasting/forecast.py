@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count
+from reservoir.estimators._predict_output import framed_forecast, index_of_forecast
 from reservoir.estimators._reach import warn_of_leaving
 from reservoir.estimators.forecasting._chain import Chain, walk
 from reservoir.estimators.forecasting._closing import bounds_of, through_inputs, through_weights
@@ -114,6 +115,7 @@ def _forecast(
     else:
         output, state = layout.listen(context, initial_state)
         head = output[None]
+    index = index_of_forecast(chain.innermost, network, n_steps, context)
     # the loop itself, in the network's units, and back
     rows, n_sound = np.zeros((0, layout.n_outputs)), 0
     if n_rows:
@@ -122,4 +124,5 @@ def _forecast(
     rows = layout.to_units(np.concatenate([head, rows]))
     warn_of_leaving(rows, layout.reach(), n_sound=len(head) + n_sound)
     rows = rows.astype(network.dtype)
-    return (rows[:, 0] if chain.one_dimensional else rows), state
+    rows = rows[:, 0] if chain.one_dimensional else rows
+    return framed_forecast(chain.innermost, rows, index), state

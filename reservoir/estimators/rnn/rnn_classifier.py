@@ -146,6 +146,11 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         labels, states = self._predict(X, initial_state, self._targets.decode)
         return (labels, states) if return_state else labels
 
+    def _say(self, X: Any, initial_state: Any, decode: Any) -> Any:
+        """Return what `decode` makes of the outputs, a column for each class."""
+        self._check_fitted()
+        return self._predict(X, initial_state, decode, names=np.asarray(self.classes_).tolist())[0]
+
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the probabilities of the classes, as the network has learned them.
@@ -160,7 +165,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         array of shape (n_samples, n_classes), or sequences
             With ``target="last"`` (n_sequences, n_classes). Not offered with ``loss="hinge"``.
         """
-        return self._predict(X, initial_state, _rows_that_sum_to_one)[0]
+        return self._say(X, initial_state, _rows_that_sum_to_one)
 
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the scores of the classes: log probabilities, or with the hinge its margins.
@@ -181,7 +186,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
                 rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
-        return self._predict(X, initial_state, scores)[0]
+        return self._say(X, initial_state, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.

@@ -316,7 +316,8 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
     )
     rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
     # where the network stands in its data goes with it
-    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_"):
+    told = ("_target_names", "_sklearn_output_config")
+    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_", *told):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
     rnn._sequence_column, rnn._progress = esn._sequence_column, copy.deepcopy(esn._progress)

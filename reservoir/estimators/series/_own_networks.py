@@ -24,12 +24,13 @@ def plans_of_users(search: Any) -> list[NetworkPlan] | None:
 
 def check_search(name: str, value: Any) -> None:
     """Refuse what is no list of networks."""
-    if isinstance(value, str) and value == "auto":
+    if isinstance(value, str) and value in ("auto", "dynamics", "series"):
         return
     known = isinstance(value, (list, tuple)) and len(value) > 0
     if not known or not all(isinstance(item, dict) for item in value):
         raise ValueError(
-            f'search={value!r} must be "auto" or a list of dicts, one for each network to try, '
+            f'search={value!r} must be "auto", "dynamics", "series", or a list of '
+            f"dicts, one for each network to try, "
             f"with keys among {', '.join(_PLAN)}."
         )
     for i, item in enumerate(value):

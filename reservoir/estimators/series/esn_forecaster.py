@@ -1,81 +1,78 @@
-"""A forecaster that finds its networks by itself."""
+"""A forecaster that finds its models by itself."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import (
-    as_generator,
-    caller_level,
-    check_count,
-    check_n_jobs,
-    check_number,
-)
-from reservoir.estimators._parameters import (
-    check_parameters,
-    documented,
-    natural_or_switch,
-    parameter,
-)
+from reservoir._validation import as_generator, caller_level, check_count
+from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
-from reservoir.estimators.series._own_networks import check_search, plans_of_users
+from reservoir.estimators.series._calendar import Calendar
+from reservoir.estimators.series._dynamical_fit import DynamicalFit
+from reservoir.estimators.series._fitting import (
+    Settings,
+    bands_of_networks,
+    chosen_way,
+    fit_dynamics,
+    fit_statistics,
+    seasons_of_user,
+    series_data,
+)
+from reservoir.estimators.series._forecaster_checks import (
+    check_context,
+    refuse_few,
+    warn_of_bounds,
+    warn_of_constants,
+)
+from reservoir.estimators.series._forecaster_parameters import ForecasterParameters
+from reservoir.estimators.series._known_inputs import KnownInputs, read_coverages
+from reservoir.estimators.series._own_networks import plans_of_users
+from reservoir.estimators.series._series_container import SeriesContainer
+from reservoir.estimators.series._series_panels import Panel, read_panel
 from reservoir.estimators.series._series_tables import (
-    Scale,
-    dtype_of,
-    is_flat,
+    is_collection,
     read_tables,
     refuse_constants,
-    refuse_lengths,
     refuse_short,
-    trajectories,
 )
-from reservoir.loops.bank_search import Search
-from reservoir.loops.committee import run_committee
-from reservoir.loops.loop_design import Trajectories
-from reservoir.loops.network_trial import states_at
+from reservoir.estimators.series._series_values import read_values
+from reservoir.estimators.series._spread import Spread
+from reservoir.estimators.series._statistical_fit import StatisticalFit
+from reservoir.estimators.series._summary import html_of, summary_of
+from reservoir.series_models.ensemble import table_of
+from reservoir.series_models.series_data import SeriesData
 
 __all__ = ["ESNForecaster"]
 
 _WORTH = 0.1  # by so much a score must be better than that of the mean
 
 
-def _check_clip(name: str, value: Any) -> None:
-    if isinstance(value, str) and value == "auto":
-        return
-    if isinstance(value, str) or np.ndim(value) > 0:
-        raise ValueError(f'clip={value!r} must be "auto" or a number of widths, at least 0.')
-    check_number(name, value, low=0.0)
-
-
-def _check_horizon(name: str, value: Any) -> None:
-    if not (isinstance(value, str) and value == "auto"):
-        check_count(name, value)
-
-
 @saved
 @documented()
 @dataclass(eq=False, repr=False, kw_only=True)
-class ESNForecaster(BaseEstimator):
-    """Forecasts a series, or several variables together, with networks that it finds by itself.
+class ESNForecaster(ForecasterParameters, BaseEstimator):
+    """Forecasts a series, or several variables together, with models that it finds by itself.
 
-    For series that follow a rule of their own: flows and maps, chaotic or not, with all variables
-    observed or some. `fit` standardises the data, finds out how noisy they are and whether a row
-    tells the next one, tries a bank of echo state networks and ridge penalties by closed loops
-    from places within the data [1]_, and keeps the best network under several seeds. Where rows of
-    the past are needed, and do not tell the next one to four digits, the bank consists of radial
-    units [4]_ on lagged rows; the best of them, which no seed changes, are kept. `forecast` feeds
-    the median of what the networks say back to all of them. They learn increments, from one row to
-    the next, through all the digits of the data [2]_.
+    `fit` looks at the data. Series that follow a rule of their own, flows and maps, chaotic or not,
+    get networks that learn the rule: a bank of echo state networks and ridge penalties is tried by
+    closed loops from places within the data [1]_, and the best is kept under several seeds. All
+    others, with trends, seasons and noise, get an average of models that are compared by forecasts
+    of rows they have not seen: networks in closed loop and for all horizons at once, linear
+    autoregression, Theta [2]_, and the last season again with drift, on logarithms and as the
+    values are. `summary` says what was chosen. `forecast` returns what y was: a Series or DataFrame
+    with its dates continued, or an array.
 
     Parameters
     ----------
@@ -83,49 +80,60 @@ class ESNForecaster(BaseEstimator):
 
     Attributes
     ----------
+    kind_ : {"dynamics", "series"}
+        Which of the two ways suits the data.
+    seasons_ : tuple of float
+        Rows per period, ascending; empty for none.
     search_results_ : dict of arrays, for pandas.DataFrame
-        A row for each network and penalty that was tried: the network's parameters, `alpha` (per
+        For "series" a row for each model and series: `series` (its id), `model`, `scale` ("log" or
+        "plain"), `error` (mean absolute error of forecasts of rows that were not fitted, relative
+        to the best model's) and `share` (in the average).
+        For "dynamics" a row for each network and penalty: the network's parameters, `alpha` (per
         row), `score` (minus the mean decimal logarithm of the error of loops within the data, in
         standard deviations; greater is better), `score_left_out` (of loops in blocks of the data
         that the fit had not seen), either NaN where such loops were not run, and `rank`. Radial
-        units have `n_units` (the most there may be), `width` (of their bells, in standard
+        units [3]_ have `n_units` (the most there may be), `width` (of their bells, in standard
         deviations), `memory` (steps after which a row counts 1 / e times as much), `n_lags` and
-        `skip`; they are chosen by `score_left_out` alone. `observed` is "all"
-        if a row tells the next one, else "some", and `noise` the error of one step, in standard
-        deviations, that remains in rows that were not fitted.
+        `skip`; they are chosen by `score_left_out` alone. `observed` is "all" if a row tells the
+        next one, else "some", and `noise` the error of one step, in standard deviations, that
+        remains in rows that were not fitted.
     best_params_ : dict
-        The parameters of the best network, grown to its final size. Those of radial units cannot
-        be given in `search`.
+        For "dynamics" the parameters of the best network, grown to its final size (those of radial
+        units cannot be given in `search`); for "series" name and scale of the best model.
     best_score_ : float
-        Its score.
+        For "dynamics" the score of the best network; for "series" minus the error of the average
+        relative to that of the best naive forecast, the mean over series.
     n_features_in_ : int
-        Variables that are forecast.
+        Variables that are forecast; series of a panel.
     feature_names_in_ : array of shape (n_features_in_,)
         Their names, if y had names that are all strings.
 
     See Also
     --------
     ESNRegressor : One network with parameters of your own.
-    reservoir.model_selection.ClosedLoopSearchCV : The same choice among networks of your own.
+    reservoir.model_selection.backtest : Errors of forecasts from many places in a series.
+    reservoir.model_selection.ClosedLoopSearchCV : The choice among networks of your own.
     NVARRegressor : Polynomials of lagged values in the place of a network.
-    reservoir.plotting.closed_loop_search : Draws `search_results_`.
+    reservoir.plotting.forecast : Draws history, forecast and intervals.
+    reservoir.plotting.closed_loop_search : Draws `search_results_` of "dynamics".
 
     Notes
     -----
-    Networks and penalties were chosen by resampling over the systems of Gilpin (2021 [3]_).
-    A loop is held within the range of the training data, widened by `clip` times its width, and
-    forecasts are returned so. The bank is tried on the last 2000 rows of a longer series; from
-    3000 rows on the best network grows to 500 units and is fitted on all of them.
+    Networks and penalties were chosen by resampling: those for "dynamics" over the systems of
+    Gilpin (2021 [4]_), those for "series" over real and generated series. The two ways are told
+    apart by one step: where networks on the values do much better than a linear autoregression of
+    differences there is a rule. In between, both forecast the end of the series.
+    Forecasts are held within the range of the training data, widened by `clip` times its width.
 
     References
     ----------
     .. [1] A. Racca and L. Magri, "Robust optimization and validation of echo state networks for
        learning chaotic dynamics", Neural Networks 142, 2021.
-    .. [2] G. H. Golub and C. F. Van Loan, "Matrix Computations", 4th edition, Johns Hopkins
-       University Press, 2013, chapter 5.
-    .. [3] W. Gilpin, "Chaos as an interpretable benchmark for forecasting and data-driven
+    .. [2] V. Assimakopoulos and K. Nikolopoulos, "The theta model: a decomposition approach to
+       forecasting", International Journal of Forecasting 16, 2000.
+    .. [3] M. Casdagli, "Nonlinear prediction of chaotic time series", Physica D 35, 1989.
+    .. [4] W. Gilpin, "Chaos as an interpretable benchmark for forecasting and data-driven
        modelling", NeurIPS Datasets and Benchmarks, 2021.
-    .. [4] M. Casdagli, "Nonlinear prediction of chaotic time series", Physica D 35, 1989.
 
     Examples
     --------
@@ -138,61 +146,17 @@ class ESNForecaster(BaseEstimator):
     True
     """
 
-    search: Any = parameter(
-        "auto",
-        '"auto" or list of dicts',
-        """The networks to try: a bank that suits the data, or your own, each a dict with
-        `n_units` and, if you like, `spectral_radius` (default 0.05), `input_scaling` (0.3, of
-        standardised rows), `bias_scaling` (1), `leak_rate` (1), `augment` (None, "square" or
-        "even_square"), `n_lags` (1) and `skip` (1), as in ESNRegressor and NVARRegressor. Your
-        own networks keep their size, also on long series.""",
-        check_search,
-    )
-    n_networks: int = parameter(
-        3,
-        "int",
-        """Networks whose median is fed back.""",
-        check_count,
-    )
-    clip: Any = parameter(
-        "auto",
-        '"auto" or float',
-        """Widths of the range of the training data that a forecast may leave it by; "auto" is
-        1.""",
-        _check_clip,
-    )
-    horizon: Any = parameter(
-        "auto",
-        'int or "auto"',
-        """Steps of the loops that networks are chosen by. "auto" is a fifth of the series, at
-        most 100, from 1500 rows on 150.""",
-        _check_horizon,
-    )
-    n_jobs: int | None = parameter(
-        None,
-        "int",
-        """Workers for the networks of the bank (joblib). The result does not depend on it, to the
-        bit: each network is fitted on one BLAS thread.""",
-        lambda name, value: check_n_jobs(value),
-    )
-    verbose: int = parameter(
-        0,
-        "int",
-        """Whether progress is shown.""",
-        natural_or_switch,
-    )
-    random_state: Any = parameter(None, "int, Generator, RandomState or None")
-
     def fit(self, y: Any, exog: Any = None) -> ESNForecaster:
-        """Find networks that go on as the series does.
+        """Find models that go on as the series does.
 
         Parameters
         ----------
         y : array of shape (n_samples,) or (n_samples, n_outputs), Series, DataFrame, or a list
-            Rows at equal steps of time, 30 or more. A list holds trajectories of the same system;
-            forecasts without a context go on from the last one.
+            Rows at equal steps of time, 5 or more; missing values are NaN. Columns are variables of
+            one system that are forecast together, and a list holds trajectories of it, where
+            forecasts go on from the last one; `panel` makes separate series of them.
         exog : array of shape (n_samples, n_exog), DataFrame, or a list of them, optional
-            What is known beforehand of each row of y, row by row: a force, an hour, a price.
+            What is known beforehand of each row of y, row by row: a force, a price, a holiday.
 
         Returns
         -------
@@ -201,13 +165,13 @@ class ESNForecaster(BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            If the series is too short, a column is constant, a value is NaN or infinite, y and
-            exog differ in length, or a parameter is refused.
+            If the series is too short, the index has gaps or no frequency, a value is infinite, y
+            and exog differ in rows, or a parameter is refused.
 
         Warns
         -----
         UserWarning
-            If no network does better in closed loop than the mean of the data.
+            If all values are equal, or no network does better in closed loop than the mean.
         """
         check_parameters(self)
         # small matrices: more BLAS threads cost time, and would change the last bits
@@ -216,42 +180,96 @@ class ESNForecaster(BaseEstimator):
         return self
 
     def _fit(self, y: Any, exog: Any) -> None:
-        """Read the series, find networks, and run them to the end."""
+        for name in ("seasons_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        seed = int(as_generator(self.random_state).integers(2**31))
+        settings = self._settings(seed)
+        if self.panel is None and is_collection(y):
+            self._fit_trajectories(y, exog, settings)
+            return
+        if self.panel is None:
+            calendar, values = Calendar.of("y", y), read_values("y", y)
+            container = SeriesContainer.of(y)
+            self._panel = Panel("one", (0,), (container,), (calendar,), container)
+            rows = [values]
+        else:
+            self._panel, rows = read_panel("y", y, self.sequence_column)
+        self._note_columns()
+        refuse_few(rows, self._panel)
+        self._known = KnownInputs.of(exog)
+        known = self._read_known(exog, [len(each) for each in rows], following=False)
+        seasons = self._seasons()
+        jobs = []
+        for values, each in zip(rows, known, strict=True):
+            jobs.append((*series_data(values, each, seasons, seed), settings))
+        if self.panel is None and self._way(jobs[0][0], settings) == "dynamics":
+            self._fit_trajectories(y, exog, settings)
+            return
+        self.kind_, self.seasons_ = "series", seasons
+        self._fit_series(jobs)
+
+    def _way(self, data: SeriesData, settings: Settings) -> str:
+        """Return "dynamics" or "series": as `search` asks, or as the data do."""
+        if not isinstance(self.search, str):
+            return "dynamics"
+        return chosen_way(data, settings) if self.search == "auto" else self.search
+
+    def _settings(self, seed: int) -> Settings:
+        return Settings(
+            plans=plans_of_users(self.search),
+            n_networks=self.n_networks,
+            widths=1.0 if isinstance(self.clip, str) else float(self.clip),
+            horizon=None if isinstance(self.horizon, str) else self.horizon,
+            seed=seed,
+            n_jobs=self.n_jobs,
+            report=self._report,
+        )
+
+    def _seasons(self) -> tuple[float, ...]:
+        """Return the seasons that were given, or else those of the calendar."""
+        if self.season is not None:
+            return seasons_of_user(self.season)
+        longest = max(self._panel.calendars, key=lambda calendar: calendar.n_rows)
+        return longest.seasons()
+
+    def _fit_series(self, jobs: list[Any]) -> None:
+        """Find models for each series."""
+        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(fit_statistics)(*job) for job in jobs
+        )
+        found = list(progress(results, len(jobs), int(self.verbose), what="models", unit="series"))
+        self._fits: list[Any] = [fit for fit, _ in found]
+        learned = [each for _, each in found]
+        self.search_results_ = table_of(learned, self._panel.ids)
+        best = [each.candidates[int(np.argmin(each.errors))] for each in learned]
+        self.best_params_ = {
+            "model": [each.name for each in best],
+            "scale": ["log" if each.log else "plain" for each in best],
+        }
+        if len(best) == 1:
+            self.best_params_ = {name: each[0] for name, each in self.best_params_.items()}
+        self.best_score_ = -float(np.mean([each.relative_error for each in learned]))
+        warn_of_constants(self._fits, self._panel)
+
+    def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
+        """Find networks for trajectories of one system."""
         levels = read_tables("y", self, y, reset=True)
         refuse_short(levels)
         refuse_constants("y", levels)
-        self._known = _Exog()
-        known = self._read_exog(exog, [len(level) for level in levels], reset=True)
-        self._one_dimensional = is_flat(y)
-        self._dtype = dtype_of(y)
-        # without units
-        self._scale = Scale.of(levels)
-        self._scale_of_exog = Scale.of(known) if known else None
-        data = self._trajectories(levels, known)
-        rows = np.concatenate(data.levels)
-        widths = 1.0 if isinstance(self.clip, str) else float(self.clip)
-        low, high = rows.min(axis=0), rows.max(axis=0)
-        self._limits = np.array([low - widths * (high - low), high + widths * (high - low)])
-        self._choose(data)
-        self._states = self._states_behind(data)
-        self._last = data.levels[-1][-1]
-
-    def _choose(self, data: Trajectories) -> None:
-        """Search for networks, and keep what came of it."""
-        choice = Search(
-            data,
-            tuple(self._limits),
-            plans=plans_of_users(self.search),
-            n_members=self.n_networks,
-            n_steps=None if isinstance(self.horizon, str) else self.horizon,
-            seed=int(as_generator(self.random_state).integers(2**31)),
-            n_jobs=self.n_jobs,
-            report=self._report,
-        ).run()
-        self._members = choice.members
-        self._washout = choice.washout
+        last = y[-1] if is_collection(y) else y
+        container, calendar = SeriesContainer.of(last), Calendar.of("y", last)
+        self._panel = Panel("one", (0,), (container,), (calendar,), container)
+        lengths = [len(level) for level in levels]
+        self._known = KnownInputs.of(exog)
+        if is_collection(y):
+            known = self._known.read_trajectories(exog, lengths, self.missing_values)
+        else:
+            known = self._read_known(exog, lengths, following=False)
+        self.kind_, self.seasons_ = "dynamics", ()
+        fit, choice = fit_dynamics(levels, known if known[0].shape[1] else [], settings)
+        self._fits = [fit]
         self.search_results_ = choice.results
-        self.best_params_ = asdict(choice.plan)
+        self.best_params_ = asdict(choice.plan)  # type: ignore[call-overload]
         self.best_score_ = choice.score
         if choice.score <= choice.score_of_mean + _WORTH:
             warnings.warn(
@@ -265,142 +283,207 @@ class ESNForecaster(BaseEstimator):
     def _report(self, results: Iterable[Any], total: int, what: str) -> Iterable[Any]:
         return progress(results, total, int(self.verbose), what=what, unit="network")
 
-    def forecast(self, n_steps: int, exog: Any = None, context: Any = None) -> Array:
+    def forecast(
+        self, n_steps: int, exog: Any = None, context: Any = None, coverage: Any = None
+    ) -> Any:
         """Forecast the rows that follow the training data, or a context.
 
         Parameters
         ----------
         n_steps : int
-        exog : array of shape (n_steps, n_exog), optional
+        exog : array of shape (n_steps, n_exog), DataFrame, or one for each series, optional
             Of the rows that are forecast; with a context (n_context + n_steps, n_exog), its rows
             first.
         context : array of shape (n_context, n_outputs), Series or DataFrame, optional
-            Rows of the same system to go on from. Its first rows serve networks to forget where
-            they started.
+            For "dynamics": rows of the same system to go on from. Its first rows serve networks to
+            forget where they started.
+        coverage : float or list of floats, optional
+            Shares of the values to come, such as 0.9, that intervals are to hold, each step by
+            itself.
 
         Returns
         -------
-        array of shape (n_steps,) or (n_steps, n_outputs)
-            As y was. Within the range of the training data, widened by `clip`.
+        array, Series, DataFrame, or list
+            As y was, with its index continued, within the range of the training data, widened by
+            `clip`. With `coverage` a DataFrame with the columns "forecast", "lower 90%", "upper
+            90%" and so on (of a DataFrame as the last level of its columns); of arrays an array
+            with these along its last axis, (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs,
+            1 + 2 n_coverages).
 
         Raises
         ------
         ValueError
-            If n_steps < 1, the context is shorter than what a network sees at once, or shapes or
-            names do not fit.
+            If n_steps < 1, a coverage is not between 0 and 1, the context is shorter than what a
+            network sees at once, or shapes, names or dates do not fit.
 
         Warns
         -----
         RuntimeWarning
-            If the loop reaches the bounds of `clip`. The message names the step; nothing after
+            If the forecast reaches the bounds of `clip`. The message names the step; nothing after
             it is to be trusted.
         UserWarning
             If the context is shorter than the washout.
         """
         check_is_fitted(self)
         n_steps = check_count("n_steps", n_steps)
-        if context is None:
-            (known,) = self._read_exog(exog, [n_steps], reset=False) or [np.zeros((n_steps, 0))]
-            states, last = self._states, self._last
-        else:
-            levels = read_tables("context", self, context, reset=False)
-            if len(levels) != 1:
-                raise ValueError(
-                    f"context holds {len(levels)} trajectories, and a forecast goes on from one. "
-                    "Call forecast for each."
-                )
-            self._check_context(levels[0])
-            n_rows = len(levels[0]) + n_steps
-            every = self._read_exog(exog, [n_rows], reset=False) or [np.zeros((n_rows, 0))]
-            known = every[0][len(levels[0]) :]
-            data = self._trajectories(
-                levels, [every[0][: len(levels[0])]] if exog is not None else []
-            )
-            states, last = self._states_behind(data), data.levels[0][-1]
+        coverages = read_coverages(coverage)
+        panel, fits, known = self._start(n_steps, exog, context)
         with threadpool_limits(1):
-            rows, _, n_free = run_committee(
-                self._members,
-                states,
-                last,
-                n_steps,
-                exog=self._scale_of_exog.standardise(known) if self._scale_of_exog else known,
-                clip=tuple(self._limits),
-            )
-        _warn_of_bounds(n_free, n_steps)
-        rows = self._scale.restore(rows).astype(self._dtype)
-        return rows[:, 0] if self._one_dimensional else rows
+            points = [
+                self._point(fit, n_steps, rows) for fit, rows in zip(fits, known, strict=True)
+            ]
+            if not coverages:
+                return panel.wrap(points)
+            bands = [
+                self._bands(fit, n_steps).ends(point, coverages)
+                for fit, point in zip(fits, points, strict=True)
+            ]
+        return panel.wrap_bands(points, bands, coverages)
 
-    def _states_behind(self, data: Trajectories) -> list[Array]:
-        """Return, for each network, the state before the last row of the last trajectory."""
-        # the row itself goes in with what is known of the next one
-        last = len(data.levels) - 1
-        one = Trajectories(data.levels[-1:], data.exog[-1:])
-        place = [(0, len(data.levels[last]) - 1)]
-        return [states_at(member.source, one, place)[0] for member in self._members]
+    def simulate(
+        self, n_steps: int, n_paths: int = 100, exog: Any = None, random_state: Any = None
+    ) -> Any:
+        """Draw ways in which the series may go on, around its forecast.
 
-    def _check_context(self, rows: Array) -> None:
-        past = max(getattr(member.source, "n_past", 0) for member in self._members)
-        fewest = max(past + 1, 2)
-        if len(rows) < fewest:
+        Errors of forecasts from places in the data are mixed and added, so that each path wanders
+        as these errors do, and all together spread as the intervals of `forecast`.
+
+        Parameters
+        ----------
+        n_steps : int
+        n_paths : int, default=100
+        exog : as in `forecast`
+        random_state : int, Generator, RandomState or None
+            None: that of the estimator.
+
+        Returns
+        -------
+        array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs), DataFrame, or list
+            Of a Series a DataFrame with a column for each path; of a DataFrame one whose columns
+            have the path as their first level.
+
+        Raises
+        ------
+        ValueError
+            As `forecast`.
+        """
+        check_is_fitted(self)
+        n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
+        panel, fits, known = self._start(n_steps, exog, None)
+        generator = as_generator(self.random_state if random_state is None else random_state)
+        with threadpool_limits(1):
+            paths = [
+                self._bands(fit, n_steps).paths(self._point(fit, n_steps, rows), n_paths, generator)
+                for fit, rows in zip(fits, known, strict=True)
+            ]
+        return panel.wrap_paths(paths)
+
+    def update(self, y: Any, exog: Any = None) -> ESNForecaster:
+        """Go on behind later rows, without learning anew.
+
+        Parameters
+        ----------
+        y : as in `fit`
+            The rows that follow those of `fit` and of earlier updates.
+        exog : as in `fit`
+            Of the same rows.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the rows do not follow, or columns differ.
+        """
+        check_is_fitted(self)
+        with leaving_no_trace(self):
+            panel, rows = self._panel.follow("y", y, self.sequence_column)
+            known = self._read_known(exog, [len(each) for each in rows], following=True)
+            self._fits = [
+                fit.extended(*pair) for fit, *pair in zip(self._fits, rows, known, strict=True)
+            ]
+            self._panel = panel
+        return self
+
+    def summary(self) -> str:
+        """Return what was found in the data, and what was chosen by how much, as text.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        return summary_of(self)
+
+    # ------------------------------------------------------------------ steps of a forecast
+
+    def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Any], list[Array]]:
+        """Return where forecasts begin: the panel, the fits, and what is known of the steps."""
+        if context is None:
+            lengths = [n_steps] * len(self._fits)
+            known = self._read_known(exog, lengths, following=True)
+            return self._panel, self._fits, known
+        if self.kind_ != "dynamics":
             raise ValueError(
-                f"context has {len(rows)} row{'s' * (len(rows) != 1)}, and the networks need at "
-                f"least {fewest} to go on from. After {self._washout + 1} they have forgotten "
-                "where they started: give that many or more."
+                'context goes with kind_="dynamics", series that follow a rule; this one has '
+                f"kind_={self.kind_!r}. Use update for rows that follow, or fit anew."
             )
-        if len(rows) <= self._washout:
-            warnings.warn(
-                f"context has {len(rows)} rows, and networks need about {self._washout} before the "
-                "last one to forget where they started. The forecast may be less exact than it "
-                f"could be. Give {self._washout + 1} or more.",
-                UserWarning,
-                stacklevel=caller_level(),
+        (before,) = self._panel.calendars
+        levels = read_tables("context", self, context, reset=False)
+        if len(levels) != 1:
+            raise ValueError(
+                f"context holds {len(levels)} trajectories, and a forecast goes on from one. "
+                "Call forecast for each."
             )
-
-    def _trajectories(self, levels: list[Array], known: list[Array]) -> Trajectories:
-        """Return series without units."""
-        return trajectories(
-            [self._scale.standardise(level) for level in levels],
-            [self._scale_of_exog.standardise(rows) for rows in known]
-            if self._scale_of_exog
-            else [],
+        (rows,) = levels
+        calendar = Calendar.of("context", context, like=before)
+        panel = replace(self._panel, calendars=(calendar,))
+        (fit,) = self._fits
+        check_context(fit, rows)
+        (every,) = self._known.read_trajectories(
+            None if exog is None else [exog], [len(rows) + n_steps], self.missing_values
         )
+        return panel, [fit.after(rows, every[: len(rows)])], [every[len(rows) :]]
 
-    def _read_exog(self, exog: Any, lengths: list[int], *, reset: bool) -> list[Array]:
-        """Return exogenous tables of these lengths; an empty list if there are none."""
-        if exog is None:
-            if not reset and self._scale_of_exog is not None:
-                raise ValueError(
-                    f"exog is missing: the series was fitted with {len(self._scale_of_exog.mean)} "
-                    f"columns of it. Give it with {lengths[0]} rows."
-                )
-            return []
-        if not reset and self._scale_of_exog is None:
-            raise ValueError("exog was given, and the series was fitted without. Leave it out.")
-        tables = read_tables("exog", self._known, exog, reset=reset)
-        refuse_lengths(
-            tables,
-            lengths,
-            "y" if reset else "the forecast, behind those of the context if there is one",
-        )
-        return tables
+    def _point(self, fit: DynamicalFit | StatisticalFit, n_steps: int, known: Array) -> Array:
+        """Return the forecast of one series, (n_steps, n_outputs); warn where it was held."""
+        if isinstance(fit, StatisticalFit):
+            return fit.forecast(n_steps, known)
+        run = fit.forecast(n_steps, known)
+        warn_of_bounds(run.n_free, n_steps)
+        return run.levels
+
+    def _bands(self, fit: DynamicalFit | StatisticalFit, n_steps: int) -> Spread:
+        """Return what is known of the errors of forecasts of one series."""
+        if isinstance(fit, StatisticalFit):
+            return Spread(fit.bands, fit.ensemble.bounds.low, fit.ensemble.bounds.high)
+        settings = self._settings(int(as_generator(self.random_state).integers(2**31)))
+        low, high = fit.scale.restore(fit.limits)
+        return Spread(bands_of_networks(fit, settings, n_steps), low, high)
+
+    def _read_known(self, exog: Any, lengths: list[int], *, following: bool) -> list[Array]:
+        """Return known inputs for each series, of its rows or of those behind it."""
+        column = self.sequence_column
+        how = self.missing_values
+        return self._known.read(self._panel, exog, lengths, how, column, following=following)
+
+    def _note_columns(self) -> None:
+        """Set number and names of what is forecast."""
+        panel = self._panel
+        if panel.kind == "one":
+            names: tuple[Any, ...] = panel.containers[0].names
+            self.n_features_in_ = panel.containers[0].n_outputs
+        else:
+            names = panel.ids if panel.kind == "columns" else ()
+            self.n_features_in_ = len(panel) if panel.kind == "columns" else 1
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_states")
+        return hasattr(self, "_fits")
 
-
-@saved
-class _Exog(BaseEstimator):
-    """Holds number and names of the exogenous columns."""
-
-
-def _warn_of_bounds(n_free: int, n_steps: int) -> None:
-    """Say so where the loop was held at its bounds."""
-    if n_free == n_steps:
-        return
-    warnings.warn(
-        f"The forecast was held at its bounds (clip), first in step {n_free} of {n_steps}, counted "
-        "from 0: it left the range of the training data. The rows from there on are not to be "
-        "trusted. More rows in fit, or fewer steps, help.",
-        RuntimeWarning,
-        stacklevel=caller_level(),
-    )
+    def _html_repr(self) -> str:
+        html = str(estimator_html_repr(self))
+        return html + html_of(self) if self.__sklearn_is_fitted__() else html

@@ -1,0 +1,164 @@
+"""What is learned of series that follow a rule of their own: networks in one closed loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.estimators.series._series_tables import Scale, trajectories
+from reservoir.loops.bank_search import Choice, Search
+from reservoir.loops.committee import CommitteeRun, run_committee
+from reservoir.loops.loop_design import Trajectories
+from reservoir.loops.network_plan import NetworkPlan
+from reservoir.loops.network_trial import Member, states_at
+
+Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
+_LEARNED = 0.7  # part of the rows that networks are fitted to where errors are looked at
+_N_ORIGINS = 40
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class DynamicalFit:
+    """Networks, the scales of rows, and the end of the data.
+
+    Attributes
+    ----------
+    members : list of Member
+    scale : Scale
+    scale_of_exog : Scale or None
+    limits : array of shape (2, n_outputs)
+        What the loop is held within, without units.
+    washout : int
+        Rows in which networks forget where they started.
+    levels, known : arrays of shape (n_rows, n_outputs) and (n_rows, n_exog)
+        The last trajectory, without units.
+    earlier : list of pairs of arrays
+        Levels and exogenous rows of the trajectories before it.
+    """
+
+    members: list[Member]
+    scale: Scale
+    scale_of_exog: Scale | None
+    limits: Array
+    washout: int
+    levels: Array
+    known: Array
+    earlier: list[tuple[Array, Array]]
+
+    @property
+    def fewest(self) -> int:
+        """Rows of a context that networks need."""
+        past = max(getattr(member.source, "n_past", 0) for member in self.members)
+        return max(past + 1, 2)
+
+    def standard_exog(self, known: Array) -> Array:
+        """Return exogenous rows without units."""
+        return known if self.scale_of_exog is None else self.scale_of_exog.standardise(known)
+
+    def after(self, levels: Array, known: Array) -> DynamicalFit:
+        """Return the fit at the end of other rows, in their own units."""
+        return replace(self, levels=self.scale.standardise(levels), known=self.standard_exog(known))
+
+    def extended(self, levels: Array, known: Array) -> DynamicalFit:
+        """Return the fit after further rows, in their own units."""
+        every = np.concatenate([self.levels, self.scale.standardise(levels)])
+        return replace(
+            self, levels=every, known=np.concatenate([self.known, self.standard_exog(known)])
+        )
+
+    def forecast(self, n_steps: int, known: Array) -> CommitteeRun:
+        """Run the loop behind the last row; levels are in units of the data."""
+        one = Trajectories([self.levels], [self.known])
+        # the row itself goes in with what is known of the next one
+        place = [(0, len(self.levels) - 1)]
+        states = [states_at(member.source, one, place)[0] for member in self.members]
+        run = run_committee(
+            self.members,
+            states,
+            self.levels[-1],
+            n_steps,
+            exog=self.standard_exog(known),
+            clip=tuple(self.limits),
+        )
+        return run._replace(levels=self.scale.restore(run.levels))
+
+    def from_places(self, places: Array, n_steps: int) -> Array:
+        """Return forecasts from beginnings of the data, (n_places, n_steps, n_outputs)."""
+        found = []
+        for place in places.tolist():
+            known = self.known[place : place + n_steps]
+            beyond = np.repeat(known[-1:], n_steps - len(known), axis=0)
+            part = replace(
+                self,
+                levels=self.levels[:place],
+                known=self.known[:place],
+                scale_of_exog=None,
+            )
+            found.append(part.forecast(n_steps, np.concatenate([known, beyond])).levels)
+        return np.stack(found)
+
+
+def limits_of(rows: Array, widths: float) -> Array:
+    """Return the range of rows, widened by so many widths, (2, n_outputs)."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    return np.array([low - widths * (high - low), high + widths * (high - low)])
+
+
+def fit_networks(
+    levels: list[Array],
+    known: list[Array],
+    *,
+    widths: float,
+    plans: Sequence[NetworkPlan] | None,
+    n_members: int,
+    n_steps: int | None,
+    seed: int,
+    n_jobs: int | None,
+    report: Report,
+) -> tuple[DynamicalFit, Choice]:
+    """Find networks that go on as trajectories do; parameters as of `Search`, data with units."""
+    scale = Scale.of(levels)
+    scale_of_exog = Scale.of(known) if known else None
+    data = trajectories(
+        [scale.standardise(level) for level in levels],
+        [scale_of_exog.standardise(rows) for rows in known] if scale_of_exog else [],
+    )
+    limits = limits_of(np.concatenate(data.levels), widths)
+    choice = Search(
+        data,
+        tuple(limits),
+        plans=plans,
+        n_members=n_members,
+        n_steps=n_steps,
+        seed=seed,
+        n_jobs=n_jobs,
+        report=report,
+    ).run()
+    fit = DynamicalFit(
+        choice.members,
+        scale,
+        scale_of_exog,
+        limits,
+        choice.washout,
+        data.levels[-1],
+        data.exog[-1],
+        list(zip(data.levels[:-1], data.exog[:-1], strict=True)),
+    )
+    return fit, choice
+
+
+def first_rows(n_rows: int) -> int:
+    """Return how many rows networks are fitted to where their errors are looked at."""
+    return int(_LEARNED * n_rows)
+
+
+def origins_behind(first: int, n_rows: int, n_steps: int) -> Array:
+    """Return places from which forecasts are compared with what followed, ascending."""
+    last = max(first, n_rows - max(1, n_steps // 4))
+    return np.unique(np.linspace(first, last, _N_ORIGINS).astype(int))

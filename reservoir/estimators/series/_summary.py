@@ -1,0 +1,75 @@
+"""What was found in a series and what was chosen, as text and as HTML."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+import numpy as np
+
+_MODELS = 8  # that are listed for each series
+_SERIES = 5  # of a panel that are listed
+
+
+def summary_of(forecaster: Any) -> str:
+    """Return the summary of a fitted ESNForecaster."""
+    lines = [_head(forecaster)]
+    if forecaster.kind_ == "dynamics":
+        return "\n".join(lines + _networks(forecaster))
+    return "\n".join(lines + _models(forecaster))
+
+
+def html_of(forecaster: Any) -> str:
+    """Return the summary as a block of HTML."""
+    return f"<pre>{escape(summary_of(forecaster))}</pre>"
+
+
+def _head(forecaster: Any) -> str:
+    panel = forecaster._panel
+    rows = ", ".join(str(calendar.n_rows) for calendar in panel.calendars[:_SERIES])
+    more = ", ..." if len(panel.calendars) > _SERIES else ""
+    what = "1 series" if len(panel) == 1 else f"{len(panel)} series"
+    columns = panel.containers[0].n_outputs
+    joint = f" of {columns} variables" if columns > 1 else ""
+    return f"ESNForecaster: {what}{joint}, rows: {rows}{more}"
+
+
+def _networks(forecaster: Any) -> list[str]:
+    results = forecaster.search_results_
+    seen = "a row tells the next" if results["observed"] == "all" else "rows of the past tell"
+    params = ", ".join(f"{key}={value}" for key, value in forecaster.best_params_.items())
+    return [
+        f'kind_ = "dynamics": the rows follow a rule that networks find; {seen}',
+        f"error of one step: {float(results['noise']):.2g} standard deviations",
+        f"tried: {len(results['score'])} pairs of network and penalty, by closed loops",
+        f"chosen: {params}",
+        f"best_score_ = {forecaster.best_score_:.3f}: "
+        f"errors of loops of 10^-{forecaster.best_score_:.2f} standard deviations in the mean",
+    ]
+
+
+def _models(forecaster: Any) -> list[str]:
+    seasons = ", ".join(f"{season:g}" for season in forecaster.seasons_) or "none"
+    lines = [
+        'kind_ = "series": an average of models, by forecasts of rows that were not fitted',
+        f"rows per season: {seasons}",
+        f"mean absolute error of the average: {-forecaster.best_score_:.3f} of the best naive "
+        "forecast's",
+    ]
+    results = forecaster.search_results_
+    for each in forecaster._panel.ids[:_SERIES]:
+        if len(forecaster._panel) > 1:
+            lines.append(f"series {each!r}")
+        lines += _table(results, np.flatnonzero([name == each for name in results["series"]]))
+    return lines
+
+
+def _table(results: dict[str, Any], rows: Any) -> list[str]:
+    lines = [f"  {'model':34s}{'scale':7s}{'error':>8s}{'share':>8s}"]
+    for i in rows[:_MODELS]:
+        error = results["error"][i]
+        lines.append(
+            f"  {results['model'][i]:34s}{results['scale'][i]:7s}{error:8.3f}"
+            f"{100 * results['share'][i]:7.0f}%"
+        )
+    return lines

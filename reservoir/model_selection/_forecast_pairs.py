@@ -1,0 +1,278 @@
+"""Inputs and targets of a forecast, from a series and from what is known in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import check_count
+
+
+def make_forecast_pairs(
+    series: Any, horizon: int | Sequence[int] = 1, *, exog: Any = None
+) -> tuple[Any, Any]:
+    """Turn a series into inputs and the targets `horizon` steps ahead.
+
+    ``X[t] = series[t]`` and ``y[t] = series[t + horizon]``. Horizon 1 gives the pairs that
+    closed-loop forecasting needs; a list of horizons those of a direct forecast, in which each
+    step ahead has an output of its own. Whatever is known in advance of the rows that are forecast
+    (holidays, prices, the hour) goes to `exog`.
+
+    Parameters
+    ----------
+    series : array-like of shape (n_samples,) or (n_samples, n_outputs), or a collection of them
+        A collection is a list of arrays or DataFrames, an object array or a 3-D array; a nested
+        list of numbers is one table.
+    horizon : int or list of int, steps, default=1
+        How far ahead the targets lie.
+    exog : array-like of shape (n_samples,) or (n_samples, n_exog), or a collection, optional
+        One row for each row of `series`, in a collection where that is one. If both are pandas,
+        rows are found by their index, so that `exog` may reach further on both sides. Behind
+        ``series[t]`` X holds ``exog[t + horizon]``, the row of the target; of several horizons
+        those of each target. With horizon 1, `forecast` then takes the rows of `exog` that follow.
+
+    Returns
+    -------
+    X : ndarray or DataFrame of shape (n_samples - max(horizon), n_outputs + n_horizons * n_exog)
+        Always 2-D; for a collection one for each item, in the same container. Columns of `exog`
+        keep their names, with a list of horizons followed by "+1", "+2" and so on.
+    y : ndarray, Series or DataFrame
+        For one number as many dimensions as the series; in pandas each row keeps the index of its
+        own value, `horizon` steps after that of the same row of X. For a list of horizons
+        (n_samples - max(horizon), n_horizons * n_outputs), all outputs of the first horizon first;
+        in pandas with the index of X, from which the horizons count, and with columns such as
+        "sales+1" and "sales+2".
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a horizon is not an integer of at least 1, comes twice, or is not smaller than every
+        series; if a series has neither 1 nor 2 dimensions; if `exog` lacks a row, or a name of its
+        columns is one of the series' as well.
+
+    Notes
+    -----
+    Names must be text throughout, or not at all. An unnamed Series is called "y" where there are
+    several columns, and columns of an array `exog` beside named ones "exog0", "exog1".
+
+    Examples
+    --------
+    >>> from reservoir.model_selection import make_forecast_pairs
+    >>> X, y = make_forecast_pairs([1.0, 2.0, 4.0, 8.0], horizon=2)
+    >>> X.ravel(), y
+    (array([1., 2.]), array([4., 8.]))
+    >>> X, y = make_forecast_pairs([1.0, 2.0, 4.0, 8.0], horizon=[1, 2], exog=[0, 1, 0, 1])
+    >>> X
+    array([[1., 1., 0.],
+           [2., 0., 1.]])
+    >>> y
+    array([[2., 4.],
+           [4., 8.]])
+    """
+    steps = _read_horizons(horizon)
+    if not _is_collection(series):
+        return _pair(_Item(series, exog, "the series"), steps)
+    # pairs of each item, so that none reaches into the next sequence
+    known = _one_each(exog, len(series))
+    pairs = [
+        _pair(_Item(item, rows, f"series {i}"), steps)
+        for i, (item, rows) in enumerate(zip(series, known, strict=True))
+    ]
+    if not isinstance(series, np.ndarray):
+        return [X for X, _ in pairs], [y for _, y in pairs]
+    if series.ndim == 3:
+        return np.stack([X for X, _ in pairs]), np.stack([y for _, y in pairs])
+    packed = np.empty((2, len(pairs)), dtype=object)
+    for i, pair in enumerate(pairs):
+        packed[0, i], packed[1, i] = pair
+    return packed[0], packed[1]
+
+
+@dataclass(frozen=True)
+class _Horizons:
+    """How far ahead targets lie; `several` says that they were given as a list."""
+
+    steps: list[int]
+    several: bool
+
+    @property
+    def longest(self) -> int:
+        return max(self.steps)
+
+    def named(self, name: Any, step: int) -> Any:
+        """Return the name of a column that holds rows some steps ahead."""
+        return f"{name}+{step}" if self.several else name
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A single series with what is known of its rows; `name` is what messages call it."""
+
+    series: Any
+    exog: Any
+    name: str
+
+    @property
+    def name_of_exog(self) -> str:
+        return "exog" if self.name == "the series" else f"exog of {self.name}"
+
+
+def _read_horizons(horizon: Any) -> _Horizons:
+    if np.ndim(horizon) == 0:
+        return _Horizons([check_count("horizon", horizon)], several=False)
+    steps = [check_count(f"horizon[{i}]", step) for i, step in enumerate(horizon)]
+    if not steps or len(set(steps)) < len(steps):
+        raise ValueError(
+            f"horizon={steps} must hold at least one number of steps, and none of them twice. Give "
+            "a number, or a list such as [1, 2, 3]."
+        )
+    return _Horizons(steps, several=True)
+
+
+def _is_collection(series: Any) -> bool:
+    """Whether there are several series; a nested list of numbers is one table."""
+    if isinstance(series, (list, tuple)) and any(hasattr(item, "shape") for item in series):
+        return np.ndim(series[0]) > 0
+    if not isinstance(series, np.ndarray) or not len(series.shape) or not len(series):
+        return False
+    return series.ndim == 3 or (series.dtype == object and np.ndim(series[0]) > 0)
+
+
+def _one_each(exog: Any, n_series: int) -> list[Any]:
+    """Return what is known of each of several series."""
+    if exog is None:
+        return [None] * n_series
+    if not hasattr(exog, "__len__") or hasattr(exog, "iloc") or len(exog) != n_series:
+        held = f"{len(exog)} items" if hasattr(exog, "__len__") else "one value"
+        what = "is one table" if hasattr(exog, "iloc") else f"holds {held}"
+        raise ValueError(
+            f"exog {what}, and there are {n_series} series. Give a list with a table for each."
+        )
+    return list(exog)
+
+
+def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
+    """Return inputs and targets of a single series."""
+    for name, each in ((item.name, item.series), (item.name_of_exog, item.exog)):
+        if getattr(getattr(each, "index", None), "nlevels", 1) > 1:
+            raise ValueError(
+                f"{name} has a MultiIndex, so pairs would reach from one sequence into the next. "
+                "Give a list with a frame per sequence."
+            )
+    values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
+    if values.ndim not in (1, 2):
+        raise ValueError(
+            f"{item.name} has shape {values.shape}; (n_samples,) or (n_samples, n_outputs) is "
+            "required."
+        )
+    if len(values) <= horizons.longest:
+        raise ValueError(
+            f"horizon={horizons.longest} must be smaller than the number of rows; {item.name} has "
+            f"n_samples={len(values)}. Lower it, or give a longer series."
+        )
+    pair = _pair_of_arrays if isinstance(values, np.ndarray) else _pair_of_frames
+    return pair(item, values, horizons)
+
+
+def _pair_of_arrays(item: _Item, values: Array, horizons: _Horizons) -> tuple[Array, Array]:
+    n = len(values) - horizons.longest
+    table = values.reshape(len(values), -1)
+    X = table[:n]
+    if item.exog is not None:
+        known = _known_rows(item, len(values))
+        X = np.hstack([X, *(known[step : step + n] for step in horizons.steps)])
+    if not horizons.several:
+        return X, values[horizons.longest :]
+    return X, np.hstack([table[step : step + n] for step in horizons.steps])
+
+
+def _known_rows(item: _Item, n_samples: int) -> Array:
+    """Return exogenous rows as an array, one for each row of the series."""
+    rows = np.asarray(item.exog)
+    if rows.ndim not in (1, 2) or len(rows) != n_samples:
+        raise ValueError(
+            f"{item.name_of_exog} has shape {rows.shape}; (n_samples,) or (n_samples, n_exog) with "
+            f"n_samples={n_samples} is required, one row for each row of {item.name}."
+        )
+    return rows.reshape(n_samples, -1)
+
+
+def _pair_of_frames(item: _Item, values: Any, horizons: _Horizons) -> tuple[Any, Any]:
+    import pandas as pd
+
+    n = len(values) - horizons.longest
+    frame = values if values.ndim == 2 else values.to_frame()
+    if values.ndim == 1 and values.name is None and (item.exog is not None or horizons.several):
+        frame.columns = ["y"]
+    X = frame.iloc[:n]
+
+    def ahead(table: Any) -> list[Any]:
+        """Return the rows of a table that are ahead of X's, for each horizon."""
+        return [
+            table.iloc[step : step + n]
+            .set_axis(X.index)
+            .set_axis([horizons.named(name, step) for name in table.columns], axis=1)
+            for step in horizons.steps
+        ]
+
+    if item.exog is not None:
+        table = _known_frame(item, frame)
+        numbered = not any(isinstance(name, str) for name in (*frame.columns, *table.columns))
+        known = ahead(table)
+        names = [name for part in known for name in (table if numbered else part).columns]
+        _check_names(item, frame, names[: table.shape[1]] if numbered else names)
+        X = pd.concat([X, *known], axis=1)
+        if numbered and horizons.several:
+            X.columns = range(X.shape[1])
+    if not horizons.several:
+        return X, values.iloc[horizons.longest :]
+    return X, pd.concat(ahead(frame), axis=1)
+
+
+def _known_frame(item: _Item, frame: Any) -> Any:
+    """Return exogenous rows as a frame with the index of the series."""
+    import pandas as pd
+
+    if not hasattr(item.exog, "iloc"):
+        rows = _known_rows(item, len(frame))
+        named = all(isinstance(name, str) for name in frame.columns)
+        first = frame.shape[1]
+        names = [f"exog{i}" if named else first + i for i in range(rows.shape[1])]
+        return pd.DataFrame(rows, index=frame.index, columns=names)
+    known = item.exog if item.exog.ndim == 2 else item.exog.to_frame(item.exog.name or "exog")
+    if known.index.equals(frame.index):
+        return known
+    found = frame.index.isin(known.index)
+    if not found.all():
+        stamp = str(frame.index[int(np.argmin(found))]).removesuffix(" 00:00:00")
+        raise ValueError(
+            f"{item.name_of_exog} has no row for {stamp}, which is in the index of {item.name}. "
+            "Give a row for each, or the index of the series if they are in its order: "
+            "exog.set_axis(series.index)."
+        )
+    if not known.index.is_unique or not frame.index.is_unique:
+        raise ValueError(
+            f"The indexes of {item.name} and {item.name_of_exog} differ, and one of them holds "
+            "entries twice, so rows cannot be told. Give both the same index."
+        )
+    return known.loc[frame.index]
+
+
+def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
+    """Refuse names that come twice, and numbers beside names."""
+    names = [*frame.columns, *known]
+    twice = [name for name in known if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "
+            f"columns {names}. Rename it: exog.rename(columns={{...}})."
+        )
+    if len({isinstance(name, str) for name in names}) > 1:
+        raise ValueError(
+            f"X would have the columns {names}, names and numbers, which scikit-learn refuses. "
+            "Give all columns names, or none."
+        )

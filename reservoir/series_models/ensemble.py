@@ -1,0 +1,127 @@
+"""The average of the models that forecast best: what is learned of one series, or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
+from reservoir.series_models.rolling import RollingForecasts, roll
+from reservoir.series_models.series_data import Bounds, SeriesData
+
+Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
+_LEAST_SHARE = 0.01  # models with less are left out
+_STEPS = (8, 60)  # of a forecast that models are chosen by: at least, at most
+_PART = 5  # of the rows, at most one part in so many
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class Ensemble:
+    """Models with their shares in the average.
+
+    Attributes
+    ----------
+    members : list of Forecasting
+    shares : array of shape (n_members,)
+    bounds : Bounds
+    """
+
+    members: list[Forecasting]
+    shares: Array
+    bounds: Bounds
+
+    def forecast(self, data: SeriesData, places: Array, n_steps: int) -> Array:
+        """Forecast from several places, (n_places, n_steps, n_outputs)."""
+        said = [member.forecast(data, places, n_steps, self.bounds) for member in self.members]
+        return np.tensordot(self.shares, np.stack(said), 1)
+
+
+class Learned(NamedTuple):
+    """What is learned of a series.
+
+    Attributes
+    ----------
+    ensemble : Ensemble
+    candidates : list of Candidate
+        All that were tried.
+    errors : array of shape (n_candidates,)
+        Mean absolute errors of forecasts of rows that were not fitted, relative to the least;
+        infinite for models that need more rows.
+    shares : array of shape (n_candidates,)
+    rolling : RollingForecasts
+    """
+
+    ensemble: Ensemble
+    candidates: list[Candidate]
+    errors: Array
+    shares: Array
+    rolling: RollingForecasts
+
+    @property
+    def relative_error(self) -> float:
+        """The mean absolute error of the average, relative to that of the best naive forecast."""
+        rolling = self.rolling
+        away = np.abs(rolling.combined(self.shares) - rolling.followed)
+        naive = [
+            float(np.nanmean(np.abs(said - rolling.followed)))
+            for one, said, error in zip(self.candidates, rolling.said, self.errors, strict=True)
+            if one.name.startswith("naive") and np.isfinite(error)
+        ]
+        least = min(naive, default=0.0)
+        return float(np.nanmean(away) / least) if least > 0 else 1.0
+
+
+def learn(
+    data: SeriesData, *, n_networks: int, n_steps: int | None, widths: float, seed: int
+) -> Learned:
+    """Try models on a series, and fit those that the average is made of to all of it.
+
+    Parameters
+    ----------
+    data : SeriesData
+    n_networks : int
+        Of which the median is taken.
+    n_steps : int or None
+        Of the forecasts that models are compared by; None for a season, 8 to 60, and at most a
+        fifth of the rows.
+    widths : float
+        Of the range of the series, by which forecasts may leave it.
+    seed : int
+    """
+    bounds = Bounds.of(data.values, data.positive, widths)
+    candidates = candidates_for(data, n_networks)
+    steps = default_steps(data) if n_steps is None else n_steps
+    rolling = roll(candidates, data, steps, bounds, seed)
+    errors, shares = rolling.errors(), rolling.weights()
+    shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
+    shares /= shares.sum()
+    used = np.flatnonzero(shares)
+    members = [candidates[i].fit(data, seed) for i in used]
+    ensemble = Ensemble(members, shares[used], bounds)
+    return Learned(ensemble, candidates, errors, shares, rolling)
+
+
+def default_steps(data: SeriesData) -> int:
+    """Return the steps of forecasts that models are compared by."""
+    low, high = _STEPS
+    longest = max((round(season) for season in data.seasons if season <= high), default=low)
+    return int(max(1, min(max(longest, low), data.n_rows // _PART)))
+
+
+def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
+    """Return a row for each series and model that was tried, best first within a series."""
+    rows: list[tuple[Any, ...]] = []
+    for name, one in zip(ids, learned, strict=True):
+        order = np.argsort(one.errors, kind="stable")
+        for i in order:
+            candidate = one.candidates[i]
+            scale = "log" if candidate.log else "plain"
+            rows.append((name, candidate.name, scale, one.errors[i], one.shares[i]))
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    return dict(zip(("series", "model", "scale", "error", "share"), columns, strict=True))
