@@ -36,12 +36,15 @@ def pytest_xdist_auto_num_workers():
 
 
 def pytest_collection_modifyitems(items):
-    """Skip the doctests of the plots without matplotlib; mark the tests that ask for partners."""
+    """Skip doctests whose libraries are missing; mark the tests that ask for partners."""
     without_plots = importlib.util.find_spec("matplotlib") is None
+    without_frames = importlib.util.find_spec("pandas") is None
     for item in items:
         # in a checkout or where the wheel lies
         if without_plots and item.path.parent.name == "plotting":
             item.add_marker(pytest.mark.skip(reason="needs matplotlib"))
+        if without_frames and item.path.name in ("_backtest.py", "_horizon_errors.py"):
+            item.add_marker(pytest.mark.skip(reason="needs pandas"))
         for name in set(PARTNERS) & set(getattr(item, "fixturenames", ())):
             item.add_marker(name)
 

@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 
 plt = pytest.importorskip("matplotlib.pyplot")
 from matplotlib.colors import to_rgb  # noqa: E402
+from scipy.integrate import trapezoid  # noqa: E402
 from test_stability_plots import DRAWINGS as OF_STABILITY  # noqa: E402
 
 from reservoir import plotting  # noqa: E402
@@ -51,6 +53,21 @@ def searched(params, scores):
     return {"params": params, "mean_test_score": scores, "rank_test_score": order + 1}
 
 
+NOISE = np.random.default_rng(0).normal(size=300)
+
+
+def backtested(n_columns=1, gap=None):
+    """As the result of a backtest: in step k of origin i the error is k (i + 1), or minus that."""
+    errors = {"origin": [], "step": [], "column": [], "error": []}
+    for i, j in np.ndindex(5, n_columns):
+        for k in range(1, 4):
+            row = (i, k, "ab"[j], (-1) ** i * k * (i + 1) * 10**j)
+            for name, value in zip(errors, row, strict=True):
+                errors[name].append(np.nan if (i, k) == gap and name == "error" else value)
+    pd = pytest.importorskip("pandas")
+    return SimpleNamespace(errors=pd.DataFrame(errors))
+
+
 DRAWINGS = {
     "forecast": lambda ax: plotting.forecast(SINE, SINE[60:], ax=ax),
     "forecast of two outputs": lambda ax: plotting.forecast(
@@ -60,6 +77,9 @@ DRAWINGS = {
     "spectrum": lambda ax: plotting.spectrum(np.eye(3), ax=ax),
     "penalty_path": lambda ax: plotting.penalty_path([1e-3, 1.0], [2.0, 1.0], ax=ax),
     "closed_loop_search": lambda ax: plotting.closed_loop_search(TRIED, ax=ax),
+    "horizon_errors": lambda ax: plotting.horizon_errors(backtested(), ax=ax),
+    "residuals": lambda ax: plotting.residuals(NOISE, ax=ax),
+    "residuals by quantiles": lambda ax: plotting.residuals(NOISE, quantiles=True, ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
     "jacobian_norms": lambda ax: plotting.jacobian_norms([[-0.1, -1.0], [-0.2, -2.0]], ax=ax),
 }
@@ -109,6 +129,143 @@ def test_outputs_are_stacked_without_crossing():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["x", "y"]
     first, second = (d.get_ydata() for d in ax.get_lines() if len(d.get_xdata()) == len(Y))
     assert first.min() > second.max()
+
+
+def months(n, start="2000-01"):
+    pd = pytest.importorskip("pandas")
+    return pd.date_range(start, periods=n, freq="MS")
+
+
+def with_intervals(guess):
+    """As forecast(n, coverage=[0.8, 0.95]) returns it."""
+    pd = pytest.importorskip("pandas")
+    parts = {"forecast": guess, "lower 80%": guess - 1, "upper 80%": guess + 1}
+    return pd.DataFrame(parts | {"lower 95%": guess - 2, "upper 95%": guess + 2})
+
+
+def test_pandas_puts_dates_and_names_on_the_axes():
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(SINE, months(100), name="sales")
+    ax = plotting.forecast(y.iloc[:70], y.iloc[70:])
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("time", "sales")
+    assert labels(ax)[0] == "history"
+    np.testing.assert_array_equal(line(ax, "forecast").get_xdata(), y.index[70:].to_numpy())
+    ax.figure.canvas.draw()
+    texts = [text.get_text() for text in ax.get_xticklabels()]
+    assert "2004" in texts
+    assert max(map(len, texts)) <= 4
+    for other in (
+        plotting.forecast(y, y.iloc[70:]),  # beside the truth
+        plotting.forecast(y, SINE[70:]),  # which ends with the forecast
+        plotting.forecast(y.to_period("M"), y.to_period("M").iloc[70:]),
+        plotting.forecast(y.tz_localize("Europe/Berlin"), y.tz_localize("Europe/Berlin")[70:]),
+    ):
+        np.testing.assert_array_equal(line(other, "forecast").get_xdata(), y.index[70:].to_numpy())
+
+
+def test_numbers_in_an_index_say_where_a_forecast_lies():
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(SINE)
+    for truth, guess in ((y, y[60:80]), (y[:60], y[60:80]), (y[40:], y[60:80])):
+        ax = plotting.forecast(truth, guess)
+        assert line(ax, "start of the forecast").get_xdata()[0] == 60
+    of_its_own = plotting.forecast(y, y[60:].reset_index(drop=True))
+    assert line(of_its_own, "start of the forecast").get_xdata()[0] == 60
+
+
+@pytest.mark.parametrize("container", ["frame", "array", "frame of two", "array of two"])
+def test_intervals_are_bands_around_the_forecast_the_widest_below(container):
+    pd = pytest.importorskip("pandas")
+    y = pd.Series(SINE, months(100))
+    guess, options = with_intervals(y[70:]), {}
+    if container.endswith("two"):
+        y = pd.concat({"a": y, "b": 2 * y}, axis=1)
+        guess = pd.concat({"a": guess, "b": 2 * guess}, axis=1)
+    if container.startswith("array"):
+        options = {"coverage": [0.8, 0.95]}
+        guess = guess.to_numpy().reshape(30, *([2] if container.endswith("two") else []), 5)
+    ax = plotting.forecast(y, guess, **options)
+    assert labels(ax)[:2] == ["95 % interval", "80 % interval"]
+    heights = [np.ptp(band.get_paths()[0].vertices[:, 1]) for band in ax.collections]
+    assert len(heights) == (4 if container.endswith("two") else 2)
+    assert heights[0] > heights[1]
+    wide, narrow = (
+        np.dot(c.get_facecolor()[0][:3], (0.299, 0.587, 0.114)) for c in ax.collections[:2]
+    )
+    truth = float(line(ax, "truth").get_color())
+    assert wide - 0.05 > narrow > truth + 0.05  # in black and white as well
+    ax.figure.canvas.draw()
+
+
+def test_one_coverage_needs_no_list():
+    guess = np.c_[SINE, SINE - 1, SINE + 1]
+    assert labels(plotting.forecast(SINE, guess, coverage=0.9))[0] == "90 % interval"
+
+
+def test_horizon_errors_are_medians_and_quartiles_of_absolute_errors():
+    ax = plotting.horizon_errors(backtested())
+    middle = line(ax, "median of 5 origins")
+    np.testing.assert_array_equal(middle.get_xdata(), [1, 2, 3])
+    np.testing.assert_allclose(middle.get_ydata(), [3, 6, 9])
+    (band,) = ax.collections
+    vertices = band.get_paths()[0].vertices
+    np.testing.assert_allclose(sorted(set(vertices[vertices[:, 0] == 2, 1])), [4, 8])
+    gap = plotting.horizon_errors(backtested(gap=(4, 3)))  # an unknown truth is left out
+    np.testing.assert_allclose(line(gap, "median of 5 origins").get_ydata(), [3, 6, 7.5])
+
+
+def test_horizon_errors_of_several_models_differ_without_colour():
+    ax = plotting.horizon_errors({"one": backtested(), "two": backtested()})
+    one, two = line(ax, "one"), line(ax, "two")
+    assert one.get_linestyle() != two.get_linestyle()
+    assert one.get_marker() != two.get_marker()
+
+
+def test_horizon_errors_of_one_column():
+    ax = plotting.horizon_errors(backtested(2), column="b")
+    np.testing.assert_allclose(line(ax, "median of 5 origins").get_ydata(), [30, 60, 90])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_residuals_against_statsmodels(statsmodels, seed):
+    from statsmodels.stats.diagnostic import acorr_ljungbox
+    from statsmodels.tsa.stattools import acf
+
+    rows = np.random.default_rng(seed).normal(3.0, 2.0, size=120)
+    ax = plotting.residuals(rows, n_lags=15)
+    (dots,) = [drawn for drawn in ax.get_lines() if drawn.get_label().startswith("Ljung-Box")]
+    np.testing.assert_allclose(dots.get_ydata(), acf(rows, nlags=15)[1:])
+    p = acorr_ljungbox(rows, lags=[15])["lb_pvalue"].item()
+    assert dots.get_label() == f"Ljung-Box: p = {p:.2f}"
+
+
+def test_residuals_against_a_naive_autocorrelation():
+    rows = NOISE + np.roll(NOISE, 1)
+    ax = plotting.residuals(rows, n_lags=3)
+    dots = line(ax, "Ljung-Box: p < 0.001")
+    mean = rows.mean()
+    square = sum((a - mean) ** 2 for a in rows)
+    expected = [
+        sum((rows[t] - mean) * (rows[t - lag] - mean) for t in range(lag, 300)) / square
+        for lag in (1, 2, 3)
+    ]
+    np.testing.assert_allclose(dots.get_ydata(), expected)
+    assert line(ax, "95 % bounds").get_ydata()[0] == pytest.approx(1.96 / np.sqrt(300), rel=1e-4)
+
+
+def test_residuals_beside_their_distribution():
+    ax = plotting.residuals(NOISE)
+    other = ax.figure.axes[-1]
+    curve = line(other, "normal")
+    assert trapezoid(curve.get_ydata(), curve.get_xdata()) == pytest.approx(1, abs=1e-3)
+    bars = other.patches
+    assert sum(bar.get_height() * bar.get_width() for bar in bars) == pytest.approx(1)
+    tails = plotting.residuals(NOISE, quantiles=True).figure.axes[-1]
+    dots = line(tails, "errors")
+    assert np.corrcoef(dots.get_xdata(), dots.get_ydata())[0, 1] > 0.99
+    narrow = plotting.residuals(NOISE, ax=plt.figure(figsize=(3.5, 5)).subplots())
+    narrow.figure.canvas.draw()
+    assert narrow.figure.axes[-1].get_position().y0 > narrow.get_position().y1
 
 
 def test_a_constant_output_is_drawn():
@@ -208,6 +365,27 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.forecast(SINE, SINE, index=[1, 2]), r"index has shape \(2,\)"),
         (lambda: plotting.forecast(SINE, SINE, labels="xy"), "labels='xy' must be a list of 1"),
         (lambda: plotting.forecast([], SINE), r"y_true has shape \(0,\)"),
+        (
+            lambda: plotting.forecast(SINE, np.ones((9, 2)), coverage=0.9),
+            r"y_pred has shape \(9, 2\); with coverage=0.9 it must be \(n_steps, 3\)",
+        ),
+        (lambda: plotting.forecast(SINE, SINE, coverage=90), "coverage=90 must be finite and in"),
+        (
+            lambda: plotting.forecast(SINE, with_intervals(SINE[:9]).iloc[:, :4]),
+            "columns .* must be 'forecast', and then 'lower 90%'",
+        ),
+        (
+            lambda: plotting.forecast(
+                with_intervals(SINE).set_axis(months(100)).iloc[:, 0], SINE[:9], start=95
+            ),
+            "y_pred ends 4 rows after y_true, and nothing says at what times",
+        ),
+        (lambda: plotting.horizon_errors(backtested(2)), "has the columns 'a', 'b'. Give column="),
+        (lambda: plotting.horizon_errors(backtested(), column="c"), "column='c' is none of 'a'"),
+        (lambda: plotting.horizon_errors({}), "holds 0 backtests; give 1 to 5"),
+        (lambda: plotting.residuals(NOISE, n_lags=300), "n_lags=300 .* there are 300. Lower it"),
+        (lambda: plotting.residuals(np.ones(9)), "All errors are 1: what is constant"),
+        (lambda: plotting.residuals([1.0, np.nan]), "errors is nan at index"),
         (lambda: plotting.states(SINE), r"H has shape \(100,\)"),
         (lambda: plotting.states(np.ones((4, 3)), units=[3]), r"units=\[3\] .* in \[0, 2\]"),
         (lambda: plotting.states(np.ones((4, 3)), units=0), "units=0 must be at least 1"),

@@ -64,7 +64,7 @@ default="uniform_average"
     if isinstance(multioutput, str):
         check_choice("multioutput", multioutput, ("raw_values", "uniform_average"))
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
-    _check_shapes(truth, forecast)
+    refuse_other_shape(truth, forecast)
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
@@ -142,7 +142,7 @@ def valid_time(
     unit = 1.0 if lyapunov_time is None else lyapunov_time
     unit = check_number("lyapunov_time", unit, low=0.0, low_open=True)
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred, finite=False)
-    _check_shapes(truth, forecast)
+    refuse_other_shape(truth, forecast)
     # the unit of the error of each channel
     if scale is None:
         spread = _spread(truth, None, "std")
@@ -161,10 +161,11 @@ def valid_time(
     return steps * dt / unit
 
 
-def _check_shapes(truth: Array, forecast: Array) -> None:
-    if truth.shape != forecast.shape:
+def refuse_other_shape(truth: Array, other: Array, name: str = "y_pred") -> None:
+    """Refuse a table of another shape than that of the targets; `name` is what it is called."""
+    if truth.shape != other.shape:
         raise ValueError(
-            f"y_true has shape {truth.shape}, y_pred {forecast.shape}: they must agree. Cut the "
+            f"y_true has shape {truth.shape}, {name} {other.shape}: they must agree. Cut the "
             "longer one."
         )
 
@@ -183,8 +184,11 @@ def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
     return largest * np.sqrt(np.average(centred**2, axis=0, weights=weights))
 
 
-def as_table(name: str, values: ArrayLike, *, finite: bool = True) -> Array:
-    """Return values of shape (n,) or (n, n_columns) as a float64 array of two dimensions."""
+def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Array:
+    """Return values of shape (n,) or (n, n_columns) as a float64 array of two dimensions.
+
+    `finite` says whether NaN and infinity are refused; with "allow-nan" only infinity is.
+    """
     table = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
     )

@@ -6,12 +6,14 @@ that start each prediction from zeros, `ContextSplit` adds the rows before each 
 and `washout_scorer` leaves them out of the score. For several sequences, `stack_sequences` makes
 one table with an id column, which works with Pipeline, cross-validation, search and every scorer.
 For models that are to run on their own outputs, `ClosedLoopSearchCV` chooses by closed loops, and
-`forecast_scorer` lets scikit-learn's searches do so. Of whole sequences, `channel_importance` says
-which channels decide.
+`forecast_scorer` lets scikit-learn's searches do so. `backtest` says how well a model forecasts,
+from several origins within a series. Of whole sequences, `channel_importance` says which channels
+decide.
 """
 
 from __future__ import annotations
 
+from reservoir.model_selection._backtest import BacktestResult, backtest
 from reservoir.model_selection._channel_importance import ChannelImportance, channel_importance
 from reservoir.model_selection._closed_loop_search import ClosedLoopSearchCV
 from reservoir.model_selection._containers import from_channels_first, stack_sequences
@@ -22,10 +24,12 @@ from reservoir.model_selection._per_step import PerStep
 from reservoir.model_selection._scoring import washout_scorer
 
 __all__ = [
+    "BacktestResult",
     "ChannelImportance",
     "ClosedLoopSearchCV",
     "ContextSplit",
     "PerStep",
+    "backtest",
     "channel_importance",
     "forecast_scorer",
     "from_channels_first",

@@ -10,11 +10,13 @@ from reservoir.plotting._bias_surface import bias_surface
 from reservoir.plotting._bifurcation import bifurcation
 from reservoir.plotting._certificate_box import certificate
 from reservoir.plotting._cobweb import cobweb
+from reservoir.plotting._horizon_errors import horizon_errors
 from reservoir.plotting._jacobian_norms import jacobian_norms
 from reservoir.plotting._memory_profile import memory_profile
 from reservoir.plotting._parameter_map import parameter_map
 from reservoir.plotting._penalty_path import penalty_path
 from reservoir.plotting._phase_portrait import phase_portrait
+from reservoir.plotting._residuals import residuals
 from reservoir.plotting._search_scores import closed_loop_search
 from reservoir.plotting._spectrum import multipliers, spectrum
 from reservoir.plotting._time_series import forecast, states
@@ -27,12 +29,14 @@ __all__ = [
     "closed_loop_search",
     "cobweb",
     "forecast",
+    "horizon_errors",
     "jacobian_norms",
     "memory_profile",
     "multipliers",
     "parameter_map",
     "penalty_path",
     "phase_portrait",
+    "residuals",
     "spectrum",
     "states",
 ]

@@ -37,15 +37,15 @@ def finish(ax: Axes) -> Axes:
     return legend_strip(ax)
 
 
-def legend_strip(ax: Axes) -> Axes:
+def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
     """Put the legend into a strip above the curves, where it hides none of them.
 
     The vertical axis is extended by as much as the legend needs, which has as many columns as fit
-    into the width of the axes.
+    into the width of the axes. `size` is that of the axes in inches where they do not tell it yet.
     """
     # The most columns that fit; matplotlib fills one column after the other.
     names = ax.get_legend_handles_labels()[1]
-    width, height = inches(ax)
+    width, height = size or inches(ax)
     spans = [_HANDLE + _LETTER * len(name) for name in names]
     for n_columns in range(len(names), 0, -1):
         parts = np.array_split(spans, n_columns)
@@ -87,6 +87,15 @@ def label_bands(ax: Axes, names: Sequence[str]) -> None:
     """Label the vertical axis with the names of stacked columns, the first on top."""
     ax.set_yticks(-np.arange(len(names)), labels=list(names))
     ax.set_ylim(-len(names) + 0.4, 0.6)
+
+
+def date_axis(ax: Axes) -> None:
+    """Label a horizontal axis of dates with few, short labels."""
+    from matplotlib import dates
+
+    locator = dates.AutoDateLocator(minticks=3, maxticks=7)
+    ax.xaxis.set_major_locator(locator)
+    ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
 
 
 def cell_edges(centres: Array) -> Array:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reservoir._typing import ArrayLike
-from reservoir.plotting._axes import finish, label_bands, new_axes
+from reservoir._typing import Array, ArrayLike
+from reservoir.plotting._axes import date_axis, finish, label_bands, new_axes
+from reservoir.plotting._forecast_parts import Guess, names_in, place, read_guess
 from reservoir.plotting._plot_arguments import choose_units, columns, names_of, times_of
 from reservoir.plotting._styles import GUESS, LINE, MARK, TRUTH
 
@@ -21,28 +22,38 @@ def forecast(
     y_pred: ArrayLike,
     *,
     start: int | None = None,
+    coverage: float | Sequence[float] | None = None,
     index: ArrayLike | None = None,
     labels: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw a forecast against the truth, and mark where the forecast starts.
+    """Draw a forecast against the truth, or behind the history, and mark where it starts.
 
-    The truth is a broad grey line, the forecast a thin dashed one, its start a dotted vertical one.
-    Several outputs are stacked in bands, each scaled to the range of its truth.
+    The truth is a broad grey line, the forecast a thin dashed one, its start a dotted vertical one;
+    intervals are bands around it, the widest the lightest. Several outputs are stacked, each scaled
+    to the range of its truth. With pandas the horizontal axis shows the dates.
 
     Parameters
     ----------
-    y_true : array of shape (n_samples,) or (n_samples, n_outputs)
-        The truth, with as many rows from before the forecast as should be shown.
-    y_pred : array of shape (n_steps,) or (n_steps, n_outputs)
-        The forecast. It may go on after the truth has ended.
+    y_true : array, Series or DataFrame of shape (n_samples,) or (n_samples, n_outputs)
+        The truth, with as many rows from before the forecast as should be shown. It may end where
+        the forecast starts.
+    y_pred : array, Series or DataFrame of shape (n_steps,) or (n_steps, n_outputs)
+        The forecast. It may go on after the truth has ended. With intervals, what the `forecast` of
+        `reservoir.ESNForecaster` returns: a DataFrame with the columns "forecast", "lower 90%",
+        "upper 90%" (for several outputs under the name of each), or an array as `coverage` says.
     start : int, default=None
-        The row of `y_true` that `y_pred[0]` is a forecast of. By default the forecast ends where
-        the truth ends.
+        The row of `y_true` that `y_pred[0]` is a forecast of. By default the indexes say where the
+        forecast lies if both have one; otherwise it ends where the truth ends.
+    coverage : float in (0, 1), or a list of them, default=None
+        Says that an array `y_pred` holds intervals: it is then of shape (n_steps, 1 + 2 *
+        n_coverages) or (n_steps, n_outputs, 1 + 2 * n_coverages), the forecast first, then a lower
+        and an upper bound for each coverage.
     index : array of shape (max(n_samples, start + n_steps),), default=None
-        The time of each row: numbers or dates. By default the rows' numbers.
+        The time of each row: numbers or dates. By default those of pandas, or the rows' numbers.
     labels : list of n_outputs str, default=None
-        The outputs' names; for one output the label of the vertical axis.
+        The outputs' names; for one output the label of the vertical axis. By default those of
+        pandas.
     ax : matplotlib Axes, default=None
         Where to draw; by default a new figure of 7 x 3 inches.
 
@@ -53,7 +64,9 @@ def forecast(
     Raises
     ------
     ValueError
-        If the numbers of columns differ, or `start`, `index` or `labels` do not fit the rows.
+        If the numbers of columns differ, `start`, `index` or `labels` do not fit the rows, `y_pred`
+        goes on after `y_true` and nothing says at what dates, or its columns are not those of
+        intervals.
 
     Examples
     --------
@@ -63,38 +76,65 @@ def forecast(
     >>> ax = plotting.forecast(y, 0.9 * y[80:])
     >>> ax.get_legend_handles_labels()[1]
     ['truth', 'forecast', 'start of the forecast']
+    >>> guess = 0.9 * y[80:]
+    >>> bounds = np.column_stack([guess, guess - 0.2, guess + 0.2])
+    >>> ax = plotting.forecast(y[:80], bounds, start=80, coverage=0.9)
+    >>> ax.get_legend_handles_labels()[1]
+    ['90 % interval', 'history', 'forecast', 'start of the forecast']
     """
-    truth, guess = columns("y_true", y_true), columns("y_pred", y_pred)
-    if truth.shape[1] != guess.shape[1]:
+    truth, guess = columns("y_true", y_true), read_guess(y_pred, coverage)
+    if truth.shape[1] != guess.values.shape[1]:
         raise ValueError(
-            f"y_pred has {guess.shape[1]} columns and y_true {truth.shape[1]}; they must agree."
+            f"y_pred has {guess.values.shape[1]} columns and y_true {truth.shape[1]}; they must "
+            "agree."
         )
-    first = len(truth) - len(guess) if start is None else start
-    if not 0 <= first <= len(truth):
-        raise ValueError(
-            f"start={start} puts the forecast's first row at row {first} of y_true; it must be in "
-            f"[0, {len(truth)}]. Give start= the row of y_true that y_pred[0] is a forecast of."
-        )
-    # One output has its own scale; several are scaled into bands.
-    times = times_of(index, max(len(truth), first + len(guess)))
-    names = names_of(labels, truth.shape[1])
+    before, ends = place(len(truth), len(guess.values), start, index, (y_true, y_pred))
+    known = labels if labels is not None else names_in(y_true)
+    names = names_of(known, truth.shape[1])
     ax = new_axes(ax)
     if len(names) > 1:
-        low, high = np.nanmin(truth, axis=0), np.nanmax(truth, axis=0)
-        height = np.where(high > low, high - low, 1.0) / 0.8
-        middle, offset = (low + high) / 2, -np.arange(len(names))
-        truth, guess = (truth - middle) / height + offset, (guess - middle) / height + offset
+        truth, guess = _stacked(truth, guess)
         label_bands(ax, names)
-    elif labels is not None:
+    elif known is not None:
         ax.set_ylabel(names[0])
-    # Truth, forecast, and the start.
-    ends = times[first : first + len(guess)]
+    # Intervals, truth, forecast, and the start.
+    past = "truth" if before[-1] >= ends[0] else "history"
     for j in range(len(names)):
-        ax.plot(times[: len(truth)], truth[:, j], label="truth" if j == 0 else None, **TRUTH)
-        ax.plot(ends, guess[:, j], label="forecast" if j == 0 else None, **GUESS)
+        for k, (name, low, high) in enumerate(guess.bounds):
+            label = name if j == 0 else None
+            ax.fill_between(ends, low[:, j], high[:, j], label=label, **_shade(k, guess))
+        ax.plot(before, truth[:, j], label=past if j == 0 else None, **TRUTH)
+        ax.plot(ends, guess.values[:, j], label="forecast" if j == 0 else None, **GUESS)
     ax.axvline(ends[0], label="start of the forecast", **MARK)
-    ax.set_xlabel("time step" if index is None else "time")
+    dated = before.dtype.kind == "M"
+    if dated:
+        date_axis(ax)
+    ax.set_xlabel("time" if dated or index is not None else "time step")
     return finish(ax)
+
+
+def _stacked(truth: Array, guess: Guess) -> tuple[Array, Guess]:
+    """Return outputs scaled into bands of height 1, by the range of the truth and the intervals."""
+    low, high = np.nanmin(truth, axis=0), np.nanmax(truth, axis=0)
+    room = high - low  # bounds may widen a band by this much on either side
+    for _, lower, upper in guess.bounds:
+        low = np.minimum(low, np.maximum(lower.min(axis=0), low - room))
+        high = np.maximum(high, np.minimum(upper.max(axis=0), high + room))
+    height = np.where(high > low, high - low, 1.0) / 0.8
+    middle, offset = (low + high) / 2, -np.arange(truth.shape[1])
+
+    def scaled(rows: Array) -> Array:
+        return (rows - middle) / height + offset
+
+    bounds = [(name, scaled(lower), scaled(upper)) for name, lower, upper in guess.bounds]
+    return scaled(truth), Guess(scaled(guess.values), bounds)
+
+
+def _shade(k: int, guess: Guess) -> dict[str, Any]:
+    """Return the style of the k-th of the intervals, the widest first."""
+    share = (k + 1) / (len(guess.bounds) + 1)
+    light, dark = np.array([0.99, 0.94, 0.93]), np.array([0.91, 0.69, 0.67])
+    return {"facecolor": light + share * (dark - light), "edgecolor": "firebrick", "linewidth": 0.4}
 
 
 def states(

@@ -16,7 +16,7 @@ from reservoir.series_models.series_data import Bounds, SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LEAST_SHARE = 0.01  # models with less are left out
-_STEPS = (8, 24)  # of a forecast that models are chosen by: at least, at most
+_STEPS = (8, 60)  # of a forecast that models are chosen by: at least, at most
 _PART = 5  # of the rows, at most one part in so many
 
 
@@ -88,7 +88,7 @@ def learn(
     n_networks : int
         Of which the median is taken.
     n_steps : int or None
-        Of the forecasts that models are compared by; None for a season, 8 to 24, and at most a
+        Of the forecasts that models are compared by; None for a season, 8 to 60, and at most a
         fifth of the rows.
     widths : float
         Of the range of the series, by which forecasts may leave it.
@@ -109,9 +109,9 @@ def learn(
 
 def default_steps(data: SeriesData) -> int:
     """Return the steps of forecasts that models are compared by."""
-    longest = max((round(season) for season in data.seasons), default=1)
     low, high = _STEPS
-    return int(max(1, min(max(longest, low), data.n_rows // _PART, high)))
+    longest = max((round(season) for season in data.seasons if season <= high), default=low)
+    return int(max(1, min(max(longest, low), data.n_rows // _PART)))
 
 
 def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:

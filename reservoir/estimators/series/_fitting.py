@@ -99,7 +99,8 @@ def fit_statistics(
 def bands_of(learned: Learned, data: SeriesData) -> Bands:
     """Return what errors of the average say of those to come."""
     rolling = learned.rolling
-    return Bands.of(rolling.combined(learned.shares), rolling.followed, data.positive)
+    point = rolling.combined(learned.shares)
+    return Bands.of(point, rolling.followed, rolling.origins, data.positive)
 
 
 def chosen_way(data: SeriesData, settings: Settings) -> str:
@@ -146,7 +147,8 @@ def bands_of_networks(fit: DynamicalFit, settings: Settings, n_steps: int) -> Ba
     said = earlier.after(levels, known).from_places(origins, n_steps)
     followed = levels[np.add.outer(origins, np.arange(n_steps))]
     restore = fit.scale.restore
-    return Bands.of(restore(said), restore(followed), np.zeros(levels.shape[1], bool))
+    unsigned = np.zeros(levels.shape[1], bool)
+    return Bands.of(restore(said), restore(followed), origins, unsigned)
 
 
 def seasons_of_user(season: Any) -> tuple[float, ...]:

@@ -100,7 +100,7 @@ class ForecasterParameters:
         "auto",
         'int or "auto"',
         """Steps of the forecasts that models are chosen by. "auto" is, for "dynamics", a fifth of
-        the series, at most 100, from 1500 rows on 150; for "series" a season, 8 to 24, and at most
+        the series, at most 100, from 1500 rows on 150; for "series" a season, 8 to 60, and at most
         a fifth of the rows.""",
         _check_horizon,
     )

@@ -1,0 +1,392 @@
+"""Backtests: forecasts from several origins within a series, compared with what followed."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from reservoir._typing import Array
+from reservoir._validation import caller_level, check_count, check_n_jobs, check_switch, index_of
+from reservoir._validation.index import is_time, kind_of, show
+from reservoir.model_selection._backtest_models import OwnForecasts, Runner, runner_for
+from reservoir.model_selection._backtest_plan import Plan, check_scales, plan_of, read_rows
+from reservoir.model_selection._backtest_scores import (
+    SCALED,
+    Case,
+    Metric,
+    read_coverages,
+    read_metrics,
+    score,
+    season_of,
+)
+
+_LOGGER = logging.getLogger("reservoir")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BacktestResult:
+    """What `backtest` returns: forecasts beside the truth, their errors and their scores.
+
+    Rows are told apart by their origin: the last row that the model knew, by its date if the
+    series has dates, else by its number.
+
+    Attributes
+    ----------
+    scores : DataFrame
+        A row for each origin, and for each column of a series of several; a column for each
+        metric. With intervals "coverage 0.9" is the share of truths inside, and "width 0.9" their
+        mean width.
+    errors : DataFrame
+        A row for each origin, step and column: "origin", "step" (1 for the row behind the origin),
+        "time", "column" and "error", the truth less the forecast.
+    forecasts : DataFrame
+        The same rows, with "truth", "forecast" and, if intervals were asked for, "lower 90%" and
+        "upper 90%" in the place of "error".
+    season : int
+        The season of the scaled errors, in rows.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from reservoir.datasets import load_el_nino
+    >>> from reservoir.model_selection import backtest
+    >>> result = backtest(
+    ...     LinearRegression(), load_el_nino(as_frame=True), horizon=12, n_lags=12, n_origins=3
+    ... )
+    >>> result.scores.shape, result.errors.shape, result.season
+    ((3, 2), (36, 5), 12)
+    >>> list(result.summary().columns)
+    ['mean', 'median', 'min', 'max']
+    """
+
+    errors: Any
+    scores: Any
+    forecasts: Any
+    season: int
+
+    def summary(self) -> Any:
+        """Return mean, median and range of each metric over the origins, as a DataFrame."""
+        figures = ["mean", "median", "min", "max"]
+        if self.scores.index.nlevels == 1:
+            return self.scores.agg(figures).T
+        parts = {
+            column: part.agg(figures).T
+            for column, part in self.scores.groupby(level="column", sort=False)
+        }
+        return _pandas().concat(parts, names=["column"])
+
+    def __repr__(self) -> str:
+        n_origins = self.scores.index.get_level_values("origin").nunique()
+        return (
+            f"BacktestResult of {n_origins} origins, horizon {self.errors['step'].max()}, "
+            f"season {self.season}\n{self.summary()}"
+        )
+
+
+def backtest(
+    model: Any,
+    y: Any,
+    *,
+    horizon: int,
+    n_origins: int = 5,
+    step: int | None = None,
+    window: int | None = None,
+    refit: bool = True,
+    exog: Any = None,
+    coverage: float | Sequence[float] | None = None,
+    metrics: Any = ("mase", "rmse"),
+    season: int | None = None,
+    n_lags: int | None = None,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> BacktestResult:
+    """Forecast a series from several origins within it, and compare with what followed.
+
+    This is cross-validation for forecasts: at each origin the model knows the rows before it alone,
+    and what it says of the next `horizon` rows is scored. Origins are `step` rows apart, and the
+    last forecast ends with the series [1]_.
+
+    Parameters
+    ----------
+    model : estimator
+        One of three kinds; clones of it are fitted. A forecaster has ``fit(y, exog)`` and
+        ``forecast(n_steps, exog)``: `reservoir.ESNForecaster`, or a class of your own with these
+        methods. A network is `reservoir.ESNRegressor`, `reservoir.RNNRegressor`,
+        `reservoir.NVARRegressor`, or a pipeline or search that ends in one; it learns to predict
+        the next row, and runs on its own outputs. Any other regressor, of scikit-learn for
+        instance, needs `n_lags`.
+    y : Series, DataFrame or array of shape (n_samples,) or (n_samples, n_outputs)
+        Rows at equal steps of time. Where the truth is NaN nothing is scored.
+    horizon : int, rows
+        How far each forecast goes.
+    n_origins : int, default=5
+    step : int, rows, optional
+        From one origin to the next. By default `horizon`, so that no row is forecast twice.
+    window : int, rows, optional
+        Learn from the last `window` rows before each origin. By default from all of them.
+    refit : bool, default=True
+        Whether a clone is fitted at each origin. Otherwise one is fitted at the first origin, and
+        sees the further rows without learning from them: forecasters by ``update(y_new, exog)``,
+        networks as the context of a forecast, regressors as lags.
+    exog : DataFrame or array of shape (n_samples,) or (n_samples, n_exog), optional
+        What is known beforehand of each row of y. A forecast gets the rows of its horizon.
+    coverage : float in (0, 1), or a list of them, optional
+        Ask for intervals that hold this share of the truths; the forecaster's `forecast` must take
+        ``coverage``. It returns the forecast, then a lower and an upper bound for each coverage:
+        DataFrames with these columns, or arrays of shape (n_steps, 1 + 2 * n_coverages) or
+        (n_steps, n_outputs, 1 + 2 * n_coverages).
+    metrics : str, callable, or a list of them, default=("mase", "rmse")
+        "mase", "rmsse", "smape" (`reservoir.metrics`), "mae", "rmse", or functions
+        ``f(y_true, y_pred)`` that return a number; each column of y is scored by itself. With
+        `coverage` also "pinball", the mean over all bounds. Scales are those of the rows that the
+        model has learned from; with ``refit=False`` of those it has seen.
+    season : int, rows, optional
+        The season of "mase" and "rmsse". By default a year of months, quarters or weeks, a week of
+        days, a day of hours, an hour of minutes, by the frequency of y's index; 1 if it says
+        nothing.
+    n_lags : int, rows, optional
+        For regressors without a memory: predict each row from so many rows before it, the newest
+        first, and from its row of `exog`; predictions are lags of the next rows.
+    n_jobs : int, optional
+        Origins fitted at the same time, with ``refit=True``, as in scikit-learn.
+    verbose : int, default=0
+        If not 0, a line for each origin to the logger "reservoir".
+
+    Returns
+    -------
+    BacktestResult
+
+    Raises
+    ------
+    ImportError
+        If pandas is not installed.
+    ValueError
+        If there are too few rows for the origins, a metric is not known or has no scale, the model
+        cannot do what is asked for, or a forecast has another shape or other dates than the rows
+        that it is to forecast.
+
+    Warns
+    -----
+    RuntimeWarning
+        If a forecast is not finite. It is scored as if it were 1e30.
+
+    See Also
+    --------
+    reservoir.plotting.horizon_errors : Draws the errors by step.
+    ClosedLoopSearchCV : Chooses among networks by closed loops within the data.
+
+    References
+    ----------
+    .. [1] Tashman (2000), "Out-of-sample tests of forecasting accuracy: an analysis and review",
+       International Journal of Forecasting 16, 437-450.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.model_selection import backtest
+    >>> class SeasonalNaive:
+    ...     def fit(self, y):
+    ...         self.last_year = np.asarray(y)[-12:]
+    ...     def forecast(self, n_steps):
+    ...         return np.resize(self.last_year, n_steps)
+    >>> y = np.arange(96) % 12 + np.repeat(np.arange(8), 12)  # one more each year
+    >>> result = backtest(SeasonalNaive(), y, horizon=24, n_origins=2, season=12, metrics="mase")
+    >>> result.scores
+            mase
+    origin
+    47       1.5
+    71       1.5
+    >>> result.errors.groupby("step")["error"].mean().loc[[12, 13]].tolist()
+    [1.0, 2.0]
+    """
+    pd = _pandas()
+    rows = read_rows(y, exog)
+    levels = read_coverages(coverage)
+    measures = read_metrics(metrics, levels)
+    season = season_of(rows.y) if season is None else check_count("season", season)
+    check_switch("refit", refit)
+    check_n_jobs(n_jobs)
+    n_lags = None if n_lags is None else check_count("n_lags", n_lags)
+    runner = runner_for(model, rows, n_lags=n_lags, coverages=levels, given=coverage)
+    _check_update(runner, refit, n_origins)
+    scaled = any(name in measures for name in SCALED)
+    plan = plan_of(rows, horizon, n_origins, step, window, levels, season * scaled, n_lags)
+    if scaled:
+        check_scales(plan, season)
+    # forecasts as they come
+    parts: list[dict[str, Any]] = []
+    scores: list[dict[str, Any]] = []
+    columns = _columns(rows.y)
+    for i, (origin, table) in enumerate(_run(plan, runner, refit, n_jobs)):
+        _warn_if_lost(plan, origin, table)
+        parts += _told(plan, origin, table, columns)
+        found = _score(plan, origin, table, measures, season, columns)
+        if verbose:
+            means = ", ".join(f"{m} {np.mean([s[m] for s in found]):.3g}" for m in measures)
+            number = f"{i + 1} of {len(plan.origins)}"
+            _LOGGER.warning("backtest: origin %s (%s): %s", number, plan.name(origin), means)
+        scores += found
+    forecasts = pd.concat([pd.DataFrame(part) for part in parts], ignore_index=True)
+    errors = forecasts[["origin", "step", "time", "column"]].copy()
+    errors["error"] = forecasts["truth"] - forecasts["forecast"]
+    keys = ["origin", "column"] if np.ndim(rows.y) == 2 else ["origin"]
+    return BacktestResult(
+        errors, pd.DataFrame(scores).set_index(keys)[list(measures)], forecasts, season
+    )
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            "backtest returns DataFrames and needs pandas: pip install pandas"
+        ) from error
+    return pd
+
+
+def _check_update(runner: Runner, refit: bool, n_origins: int) -> None:
+    if refit or n_origins == 1 or not isinstance(runner, OwnForecasts):
+        return
+    if not hasattr(runner.model, "update"):
+        raise ValueError(
+            f"refit=False goes on by update(y_new), and {type(runner.model).__name__} has none. "
+            "Use refit=True."
+        )
+
+
+def _run(
+    plan: Plan, runner: Runner, refit: bool, n_jobs: int | None
+) -> Iterator[tuple[int, Array]]:
+    """Yield each origin, and what was forecast there."""
+    if refit:
+        found = Parallel(n_jobs=n_jobs, return_as="generator")(
+            delayed(_fit_and_forecast)(plan, runner, origin) for origin in plan.origins
+        )
+        yield from zip(plan.origins, found, strict=True)
+        return
+    seen = plan.origins[0]
+    runner.fit(plan.start(seen), seen)
+    for origin in plan.origins:
+        if origin > seen:
+            runner.go_on(seen, origin)
+            seen = origin
+        yield origin, _read_forecast(plan, origin, runner.forecast(origin, plan.horizon))
+
+
+def _fit_and_forecast(plan: Plan, runner: Runner, origin: int) -> Array:
+    runner = copy.copy(runner)  # threads share the one they are given
+    runner.fit(plan.start(origin), origin)
+    return _read_forecast(plan, origin, runner.forecast(origin, plan.horizon))
+
+
+def _read_forecast(plan: Plan, origin: int, table: Any) -> Array:
+    """Return a forecast as an array of shape (horizon, n_outputs, 1 + 2 * n_coverages)."""
+    values = np.asarray(table, dtype=np.float64)
+    n_outputs, n_bounds = plan.rows.values().shape[1], 2 * len(plan.coverages)
+    wanted = (plan.horizon, n_outputs, 1 + n_bounds)
+    if len(values) != plan.horizon or values.size != np.prod(wanted):
+        raise ValueError(
+            f"The forecast at the origin {plan.name(origin)} has shape {values.shape}; "
+            f"horizon={plan.horizon} and {n_outputs} columns of y make {plan.horizon * n_outputs} "
+            f"values, each with {n_bounds} bounds of intervals."
+        )
+    _check_names(plan, origin, table)
+    _check_dates(plan, origin, table)
+    return values.reshape(wanted)
+
+
+def _check_names(plan: Plan, origin: int, table: Any) -> None:
+    """Refuse columns of y, or bounds, in another order; other names are taken as they come."""
+    if not hasattr(table, "columns"):
+        return
+    found = [name[-1] if isinstance(name, tuple) else name for name in table.columns]
+    wanted = _columns(plan.rows.y)
+    if plan.coverages:
+        bounds = [f"{side} {100 * c:.10g}%" for c in plan.coverages for side in ("lower", "upper")]
+        wanted = ["forecast", *bounds] * len(wanted)
+    if found != wanted and set(found) & set(wanted):
+        raise ValueError(
+            f"The forecast at the origin {plan.name(origin)} has the columns {found}; they must be "
+            f"{wanted}, in this order."
+        )
+
+
+def _check_dates(plan: Plan, origin: int, table: Any) -> None:
+    own, other = index_of(plan.rows.y), index_of(table)
+    kind = None if own is None else kind_of(own)
+    if kind is None or other is None or kind != kind_of(other) or not is_time(kind):
+        return
+    followed = own[origin : origin + plan.horizon]
+    if not followed.equals(other):
+        row = int(np.argmax(np.asarray(followed != other)))
+        raise ValueError(
+            f"The forecast at the origin {plan.name(origin)} has the date {show(other[row])} in "
+            f"step {row + 1}, and y has {show(followed[row])}. Make the dates of y regular "
+            "(asfreq), with NaN where there is no value."
+        )
+
+
+def _warn_if_lost(plan: Plan, origin: int, table: Array) -> None:
+    lost = np.flatnonzero(~np.isfinite(table[:, :, 0]).all(axis=1))
+    if lost.size:
+        warnings.warn(
+            f"The forecast at the origin {plan.name(origin)} is not finite from step {lost[0] + 1} "
+            "on. It is scored as if it were 1e30; do not trust means over the origins.",
+            RuntimeWarning,
+            stacklevel=caller_level(),
+        )
+
+
+def _columns(y: Any) -> list[Any]:
+    """Return what the columns of y are called."""
+    if hasattr(y, "columns"):
+        return list(y.columns)
+    name = getattr(y, "name", None)
+    return [0 if name is None else name] if y.ndim == 1 else list(range(y.shape[1]))
+
+
+def _told(plan: Plan, origin: int, table: Array, columns: list[Any]) -> list[dict[str, Any]]:
+    """Return forecasts beside the truth, column by column, as the columns of a DataFrame."""
+    truth = plan.rows.values()[origin : origin + plan.horizon]
+    steps = np.arange(plan.horizon)
+    times = [plan.label(origin + int(k)) for k in steps]
+    parts = []
+    for j, column in enumerate(columns):
+        part: dict[str, Any] = {"origin": plan.label(origin - 1), "step": steps + 1, "time": times}
+        part |= {"column": column, "truth": truth[:, j], "forecast": table[:, j, 0]}
+        for k, level in enumerate(plan.coverages):
+            part[f"lower {100 * level:.10g}%"] = table[:, j, 1 + 2 * k]
+            part[f"upper {100 * level:.10g}%"] = table[:, j, 2 + 2 * k]
+        parts.append(part)
+    return parts
+
+
+def _score(
+    plan: Plan,
+    origin: int,
+    table: Array,
+    metrics: dict[str, Metric],
+    season: int,
+    columns: list[Any],
+) -> list[dict[str, Any]]:
+    """Return the scores of one origin, a dict for each column."""
+    values = plan.rows.values()
+    found = []
+    for j, column in enumerate(columns):
+        bounds = {
+            level: (table[:, j, 1 + 2 * k], table[:, j, 2 + 2 * k])
+            for k, level in enumerate(plan.coverages)
+        }
+        train = values[plan.start(origin) : origin, j]
+        truth = values[origin : origin + plan.horizon, j]
+        case = Case(truth, table[:, j, 0], bounds, train, season)
+        found.append({"origin": plan.label(origin - 1), "column": column, **score(metrics, case)})
+    return found

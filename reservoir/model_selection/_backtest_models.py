@@ -1,0 +1,271 @@
+"""What a backtest runs: forecasters, networks on their own outputs, regressors on lagged values."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from reservoir._typing import Array
+from reservoir.estimators.forecasting import forecast
+
+
+class Rows(NamedTuple):
+    """A series, and what is known beforehand of each of its rows, in the user's containers."""
+
+    y: Any
+    exog: Any = None
+
+    def part(self, start: int, stop: int) -> Rows:
+        """Return some of the rows."""
+        return Rows(_cut(self.y, start, stop), _cut(self.exog, start, stop))
+
+    def values(self) -> Array:
+        """Return y as an array of shape (n_samples, n_outputs)."""
+        return _as_floats(self.y)
+
+    def known(self) -> Array:
+        """Return exog as an array of shape (n_samples, n_exog)."""
+        if self.exog is None:
+            return np.zeros((len(self.y), 0))
+        return _as_floats(self.exog)
+
+
+def _as_floats(table: Any) -> Array:
+    """Return a table as floats of two dimensions; what pandas has as missing is NaN."""
+    if hasattr(table, "iloc"):
+        values = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    else:
+        values = np.asarray(table, dtype=np.float64)
+    return values.reshape(len(values), -1)
+
+
+def _cut(table: Any, start: int, stop: int) -> Any:
+    if table is None:
+        return None
+    return table.iloc[start:stop] if hasattr(table, "iloc") else table[start:stop]
+
+
+class Runner(ABC):
+    """A model that learns from rows before an origin, and forecasts those behind it."""
+
+    def __init__(self, model: Any, rows: Rows) -> None:
+        self.model, self.rows = model, rows
+        self.fitted: Any = None
+
+    @abstractmethod
+    def fit(self, start: int, stop: int) -> None:
+        """Fit a clone of the model on the rows from `start` to `stop`."""
+
+    @abstractmethod
+    def go_on(self, start: int, stop: int) -> None:
+        """Show the fitted model further rows, without learning anew."""
+
+    @abstractmethod
+    def forecast(self, origin: int, horizon: int) -> Any:
+        """Forecast rows from `origin` on: what the model knows of the series ends before it."""
+
+
+class OwnForecasts(Runner):
+    """A model with ``fit(y, exog)`` and ``forecast(n_steps, exog, coverage)``."""
+
+    def __init__(self, model: Any, rows: Rows, coverages: Sequence[float], given: Any) -> None:
+        super().__init__(model, rows)
+        self.options = {"coverage": given} if coverages else {}
+
+    def fit(self, start: int, stop: int) -> None:
+        part = self.rows.part(start, stop)
+        self.fitted = clone(self.model, safe=False)
+        self.fitted.fit(part.y, **_given(part.exog))
+
+    def go_on(self, start: int, stop: int) -> None:
+        part = self.rows.part(start, stop)
+        self.fitted.update(part.y, **_given(part.exog))
+
+    def forecast(self, origin: int, horizon: int) -> Any:
+        known = _given(self.rows.part(origin, origin + horizon).exog)
+        return self.fitted.forecast(horizon, **known, **self.options)
+
+
+def _given(exog: Any) -> dict[str, Any]:
+    return {} if exog is None else {"exog": exog}
+
+
+class Loops(Runner):
+    """A network, or what holds one, whose outputs are its next inputs.
+
+    A row of X is the series at that row, and what is known beforehand of the next one.
+    """
+
+    def __init__(self, model: Any, rows: Rows) -> None:
+        super().__init__(model, rows)
+        self.names = _names_of(rows)
+        self.first = self.seen = 0
+
+    def fit(self, start: int, stop: int) -> None:
+        # pandas' y takes the index of X, so that the two align row by row
+        X, y = self.inputs(start, stop - 1), _cut(self.rows.y, start + 1, stop)
+        if hasattr(y, "iloc"):
+            y = y.set_axis(X.index)
+        self.fitted = clone(self.model).fit(X, y)
+        self.first, self.seen = start, stop
+
+    def go_on(self, start: int, stop: int) -> None:
+        """Do nothing: the rows since the fit are the context of the next forecast."""
+
+    def forecast(self, origin: int, horizon: int) -> Any:
+        known = self.rows.known()[origin : origin + horizon] if self.rows.exog is not None else None
+        if origin == self.seen:
+            return forecast(self.fitted, horizon, exog=self._named(known))
+        # rows since the fit if the network goes on from there, else all rows again
+        goes_on = getattr(innermost(self.fitted), "initial_state", None) == "last"
+        context = self.inputs(self.seen - 1 if goes_on else self.first, origin)
+        rest = self._named(None if known is None else known[1:])
+        return forecast(self.fitted, horizon, context=context, exog=rest)
+
+    def inputs(self, start: int, stop: int) -> Any:
+        """Return the rows of X from `start` to `stop`."""
+        table = self.rows.values()[start:stop]
+        table = np.hstack([table, self.rows.known()[start + 1 : stop + 1]])
+        if self.names is None:
+            return table
+        import pandas as pd
+
+        return pd.DataFrame(table, columns=self.names, index=self.rows.y.index[start:stop])
+
+    def _named(self, known: Array | None) -> Any:
+        if known is None or self.names is None:
+            return known
+        import pandas as pd
+
+        return pd.DataFrame(known, columns=self.names[-known.shape[1] :])
+
+
+def _names_of(rows: Rows) -> list[Any] | None:
+    """Return names of the columns of X if y is pandas': those of y alone, or text for all."""
+    if not hasattr(rows.y, "iloc"):
+        return None
+    own = list(rows.y.columns if hasattr(rows.y, "columns") else rows.y.to_frame().columns)
+    if rows.exog is None:
+        return own
+    if hasattr(rows.exog, "columns"):
+        known = list(rows.exog.columns)
+    else:
+        known = [f"exog {j}" for j in range(rows.known().shape[1])]
+    names = [str(name) for name in own + known]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"Two columns of y and exog are named {twice!r}. Rename one of them.")
+    return names
+
+
+class Lags(Runner):
+    """A regressor on the last `n_lags` rows of the series, and what is known of the next one."""
+
+    def __init__(self, model: Any, rows: Rows, n_lags: int) -> None:
+        super().__init__(model, rows)
+        self.n_lags = n_lags
+
+    def fit(self, start: int, stop: int) -> None:
+        part = self.rows.part(start, stop)
+        values, targets = part.values(), part.values()[self.n_lags :]
+        rows = range(self.n_lags, stop - start)
+        X = [self._inputs(values[:row], known) for row, known in _behind(part, rows)]
+        y = targets[:, 0] if targets.shape[1] == 1 else targets
+        self.fitted = clone(self.model).fit(np.array(X), y)
+
+    def go_on(self, start: int, stop: int) -> None:
+        """Do nothing: the lags of the next forecast are read off the series."""
+
+    def forecast(self, origin: int, horizon: int) -> Any:
+        past = list(self.rows.values()[origin - self.n_lags : origin])
+        for _, known in _behind(self.rows, range(origin, origin + horizon)):
+            X = self._inputs(np.array(past), known)[None]
+            past.append(np.reshape(np.asarray(self.fitted.predict(X), dtype=np.float64), -1))
+        return np.array(past[self.n_lags :])
+
+    def _inputs(self, past: Array, known: Array) -> Array:
+        """Return a row of X: the last rows, the newest first, and what is known of the next."""
+        return np.concatenate([past[: -self.n_lags - 1 : -1].ravel(), known])
+
+
+def _behind(rows: Rows, places: range) -> Any:
+    return zip(places, rows.known()[places.start : places.stop], strict=True)
+
+
+def runner_for(
+    model: Any, rows: Rows, *, n_lags: int | None, coverages: Sequence[float], given: Any
+) -> Runner:
+    """Return what runs a model; refuse what cannot forecast.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted or not.
+    rows : Rows
+    n_lags : int or None
+        Whether the model is a regressor on lags, and on how many.
+    coverages : sequence of float
+        Of the intervals that are asked for.
+    given : float or sequence of float, or None
+        The same as the user gave it.
+    """
+    name, inner = type(model).__name__, innermost(model)
+    if not hasattr(model, "fit"):
+        raise TypeError(
+            f"model={model!r} has no fit. Give an estimator, not a class or a function."
+        )
+    own = hasattr(model, "forecast") and not _takes_inputs(model)
+    if own:
+        if n_lags is not None:
+            raise ValueError(
+                f"n_lags={n_lags} is for regressors, and {name} forecasts by itself. Leave it out."
+            )
+        if coverages and "coverage" not in inspect.signature(model.forecast).parameters:
+            raise ValueError(
+                f"coverage={given!r}, and {name}.forecast takes no coverage. Leave it out, or give "
+                "a forecaster with intervals."
+            )
+        return OwnForecasts(model, rows, coverages, given)
+    if coverages:
+        raise ValueError(
+            f"coverage={given!r} needs a model whose forecast has intervals, as that of "
+            f"ESNForecaster; {name} has none. Leave it out."
+        )
+    if hasattr(inner, "forecast"):
+        if n_lags is not None:
+            raise ValueError(
+                f"n_lags={n_lags} is for regressors without a memory, and {type(inner).__name__} "
+                "runs on its own outputs. Leave it out."
+            )
+        if getattr(inner, "feedback", False):
+            raise ValueError(
+                "feedback=True: a backtest runs networks whose outputs are their next inputs. Use "
+                "feedback=False."
+            )
+        return Loops(model, rows)
+    if n_lags is None:
+        raise ValueError(
+            f"{name} has no forecast: say from how many rows of the past it predicts the next one, "
+            "n_lags=12 for instance."
+        )
+    return Lags(model, rows, n_lags)
+
+
+def _takes_inputs(model: Any) -> bool:
+    """Whether fit takes inputs X first, and not the series itself."""
+    return next(iter(inspect.signature(model.fit).parameters), "") == "X"
+
+
+def innermost(model: Any) -> Any:
+    """Return the estimator inside pipelines, searches and the like, fitted or not."""
+    for name in ("best_estimator_", "regressor_", "estimator", "regressor"):
+        if hasattr(model, name) and hasattr(getattr(model, name), "fit"):
+            return innermost(getattr(model, name))
+    if hasattr(model, "steps"):
+        return innermost(model.steps[-1][1])
+    return model

@@ -1,0 +1,140 @@
+"""Where a backtest fits and forecasts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._validation import check_count, index_of
+from reservoir._validation.index import kind_of, show
+from reservoir.metrics import mase
+from reservoir.model_selection._backtest_models import Rows
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where a backtest fits and forecasts.
+
+    Attributes
+    ----------
+    rows : Rows
+    origins : list of int
+        The first row of each forecast.
+    horizon : int
+    window : int or None
+        Rows to learn from; None for all before the origin.
+    coverages : list of float
+    """
+
+    rows: Rows
+    origins: list[int]
+    horizon: int
+    window: int | None
+    coverages: list[float]
+
+    def start(self, origin: int) -> int:
+        """Return the first row that a model learns from."""
+        return 0 if self.window is None else origin - self.window
+
+    def label(self, row: int) -> Any:
+        """Return the date of a row, or its number."""
+        return self.rows.y.index[row] if hasattr(self.rows.y, "iloc") else row
+
+    def name(self, origin: int) -> str:
+        """Return what messages call an origin."""
+        return show(self.label(origin - 1))
+
+
+def read_rows(y: Any, exog: Any) -> Rows:
+    """Return y and exog as pandas tables or arrays, of one length and one index."""
+    rows = Rows(_read_table("y", y), None if exog is None else _read_table("exog", exog))
+    try:
+        infinite = np.isinf(rows.values()).any(axis=1)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y must hold numbers: {error}") from error
+    if infinite.any():
+        raise ValueError(
+            f"y is infinite in row {np.argmax(infinite)}. Replace it, by NaN if it is not known."
+        )
+    if exog is not None and len(rows.exog) != len(rows.y):
+        raise ValueError(
+            f"exog has {len(rows.exog)} rows and y {len(rows.y)}; give one row of exog for each of "
+            "y."
+        )
+    own, other = index_of(rows.y), index_of(rows.exog)
+    comparable = own is not None and other is not None and kind_of(own) == kind_of(other)
+    if comparable and not own.equals(other):
+        row = int(np.argmax(np.asarray(own != other)))
+        raise ValueError(
+            f"The index of exog is {show(other[row])} in row {row}, and that of y "
+            f"{show(own[row])}. Align them: exog = exog.loc[y.index]."
+        )
+    return rows
+
+
+def _read_table(name: str, given: Any) -> Any:
+    """Return one series as a pandas table or an array."""
+    items = given if isinstance(given, (list, tuple)) else []
+    collection = any(np.ndim(item) > 0 and hasattr(item, "shape") for item in items)
+    table = given if hasattr(given, "iloc") or collection else np.asarray(given)
+    if collection or table.ndim not in (1, 2) or len(table) == 0:
+        said = "is a list of arrays" if collection else f"has shape {table.shape}"
+        raise ValueError(
+            f"{name} {said}; it must be one series, (n_samples,) or (n_samples, n_columns). "
+            "Backtest several series one by one."
+        )
+    if getattr(getattr(table, "index", None), "nlevels", 1) > 1:
+        raise ValueError(
+            f"The index of {name} has several levels, so {name} holds several series. Backtest "
+            "them one by one, with an index of time alone."
+        )
+    return table
+
+
+def plan_of(
+    rows: Rows,
+    horizon: int,
+    n_origins: int,
+    step: int | None,
+    window: int | None,
+    coverages: list[float],
+    season: int,
+    n_lags: int | None,
+) -> Plan:
+    """Return where to fit and to forecast; refuse what leaves too few rows to learn from."""
+    horizon = check_count("horizon", horizon)
+    n_origins = check_count("n_origins", n_origins)
+    step = horizon if step is None else check_count("step", step)
+    wanted = {"a model": 2, f"season={season}": season + 1 if season else 0}
+    wanted |= {} if n_lags is None else {f"n_lags={n_lags}": n_lags + 1}
+    what, fewest = max(wanted.items(), key=lambda item: item[1])
+    if window is not None and check_count("window", window) < fewest:
+        raise ValueError(
+            f"window={window} is too small: {what} needs at least {fewest} rows. Raise it."
+        )
+    what, fewest = (what, fewest) if window is None else (f"window={window}", window)
+    last = len(rows.y) - horizon
+    first = last - (n_origins - 1) * step
+    if first < fewest:
+        raise ValueError(
+            f"n_origins={n_origins}, step={step} and horizon={horizon} take {len(rows.y) - first} "
+            f"rows, y has {len(rows.y)}, and {what} needs at least {fewest} before the first "
+            "origin. Lower one of these, or give a longer series."
+        )
+    return Plan(rows, list(range(first, last + 1, step)), horizon, window, coverages)
+
+
+def check_scales(plan: Plan, season: int) -> None:
+    """Refuse training parts without a scale before any model is fitted."""
+    values = plan.rows.values()
+    for origin in plan.origins:
+        zero = np.zeros((1, values.shape[1]))
+        try:
+            mase(zero, zero, y_train=values[plan.start(origin) : origin], season=season)
+        except ValueError as error:
+            raise ValueError(
+                f"The rows up to the origin {plan.name(origin)} give mase and rmsse no scale: "
+                f"{error} Or leave these metrics out."
+            ) from error

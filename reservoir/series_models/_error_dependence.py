@@ -1,0 +1,116 @@
+"""How errors of a forecast depend on each other, over horizons and columns; drawing such."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array
+
+_CLOSEST = 0.999  # correlation of neighbouring horizons, at most
+_OWN = 0.5  # share of the correlations as they were seen; the rest is that of a Markov chain
+
+
+def between_horizons(relative: Array) -> Array:
+    """Return the correlations of errors between horizons, (n_steps, n_steps).
+
+    Parameters
+    ----------
+    relative : array of shape (n_origins, n_steps, n_outputs)
+        Errors divided by their scale; NaN where unknown.
+
+    Returns
+    -------
+    array of shape (n_steps, n_steps)
+        The mean of what the errors of whole trajectories show, and of the correlations of a Markov
+        chain with the same correlations between neighbours: few trajectories say little of
+        horizons that lie apart.
+    """
+    known = np.isfinite(relative)
+    filled = np.where(known, relative, 0.0)
+    both = known[:, 1:] & known[:, :-1]
+    left, right = np.where(both, filled[:, :-1], 0.0), np.where(both, filled[:, 1:], 0.0)
+    norms = np.sqrt(np.square(left).sum((0, 2)) * np.square(right).sum((0, 2)))
+    products = (left * right).sum((0, 2))
+    steps = np.where(norms > 0, products / np.where(norms > 0, norms, 1.0), 0.0)
+    steps = np.clip(steps, -_CLOSEST, _CLOSEST)
+    chain = _chain(steps)
+    whole = known.all(axis=(1, 2))
+    trajectories = np.swapaxes(relative[whole], 1, 2).reshape(-1, relative.shape[1])
+    norms = np.sqrt(np.square(trajectories).sum(axis=0))
+    if len(trajectories) < 2 or not np.all(norms > 0):
+        return chain
+    unit = trajectories / norms
+    return _OWN * unit.T @ unit + (1 - _OWN) * chain
+
+
+def _chain(steps: Array) -> Array:
+    """Correlations of a Markov chain: products of those between neighbours."""
+    size = len(steps) + 1
+    found = np.eye(size)
+    for k in range(1, size):
+        found[k, :k] = found[:k, k] = found[k - 1, :k] * steps[k - 1]
+    return found
+
+
+def between_outputs(relative: Array) -> Array:
+    """Return the correlations of errors between columns, (n_outputs, n_outputs)."""
+    n_outputs = relative.shape[-1]
+    rows = relative.reshape(-1, n_outputs)
+    rows = rows[np.isfinite(rows).all(axis=1)]
+    norms = np.sqrt(np.square(rows).sum(axis=0))
+    unit = rows / np.where(norms > 0, norms, 1.0)
+    found = _CLOSEST * unit.T @ unit
+    np.fill_diagonal(found, 1.0)
+    return found
+
+
+def dependent_normals(
+    generator: np.random.Generator,
+    shape: tuple[int, int, int],
+    along: Array,
+    across: Array,
+    *,
+    growth: float,
+    common: float,
+) -> Array:
+    """Draw standard normals that depend on each other over steps and columns.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+    shape : tuple of int
+        (n_paths, n_steps, n_outputs)
+    along : array of shape (n_validated, n_validated)
+        Correlations between horizons. Behind them comes a Markov chain.
+    across : array of shape (n_outputs, n_outputs)
+        Correlations between columns.
+    growth : float
+        Exponent by which errors grow with the horizon. Neighbours come the closer the more they
+        grow: for a random walk (.5), 1 minus their correlation falls as one over the horizon.
+    common : float in [0, 1)
+        Part of the variance that all steps of a path have in common.
+
+    Returns
+    -------
+    array of shape (n_paths, n_steps, n_outputs)
+    """
+    n_steps, n_known = shape[1], len(along)
+    mixed = generator.standard_normal(shape) @ _root(across).T
+    whole = generator.standard_normal((shape[0], 1, shape[2])) @ _root(across).T
+    found = np.empty_like(mixed)
+    first = min(n_steps, n_known)
+    found[:, :first] = np.einsum("hk,pkj->phj", _root(along[:first, :first]), mixed[:, :first])
+    gaps = 1 - np.diag(along, 1)
+    latest = np.arange(len(gaps) * 3 // 4, len(gaps))
+    rate = (gaps[latest] * (latest + 1.0) ** (2 * growth)).mean() if len(latest) else 1.0
+    for h in range(n_known, n_steps):
+        step = float(np.clip(1 - rate / h ** (2 * growth), -_CLOSEST, _CLOSEST))
+        found[:, h] = step * found[:, h - 1] + np.sqrt(1 - step**2) * mixed[:, h]
+    return np.sqrt(1 - common) * found + np.sqrt(common) * whole
+
+
+def _root(correlations: Array) -> Array:
+    """Return a square root R of a correlation matrix C = R R', also of a singular one."""
+    values, vectors = np.linalg.eigh(correlations)
+    root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
