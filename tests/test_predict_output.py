@@ -191,7 +191,7 @@ INDEXES = {
 def test_forecasts_continue_the_index(kind):
     index = INDEXES[kind]
     whole = series(index)
-    X, y = whole.to_frame()[: N - 1], whole[1:N]
+    X, y = whole.to_frame().iloc[: N - 1], whole.iloc[1:N]
     model = asked(NUMBERS[1]).fit(X, y)
     expected = clone(model).set_output(predict="default").fit(X, y).forecast(LATER)
     rows = model.forecast(LATER)

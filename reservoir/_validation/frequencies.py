@@ -147,10 +147,13 @@ def offset_of(text: Any) -> Any:
     if found := _CUSTOM.fullmatch(text):
         holidays = found[3].split(",") if found[3] else []
         return pd.offsets.CustomBusinessDay(int(found[1]), weekmask=found[2], holidays=holidays)
+    names = [text, _renamed(text)]  # one of them may be from another version of pandas
+    if _parts(text)[1] in _RENAMED:  # which some versions read with a warning
+        names.reverse()
     try:
-        return pd.tseries.frequencies.to_offset(text)
-    except ValueError:  # a name from another version of pandas
-        return pd.tseries.frequencies.to_offset(_renamed(text))
+        return pd.tseries.frequencies.to_offset(names[0])
+    except ValueError:
+        return pd.tseries.frequencies.to_offset(names[1])
 
 
 def one_date(number: int, unit: str, zone: str | None) -> Any:
