@@ -346,7 +346,7 @@ def test_places_with_too_few_rows_before_them_are_refused(name):
     for n_rows in range(20):
         try:
             said = fitted.forecast(history.until(n_rows + 1), np.array([n_rows]), 3)
-        except ValueError as error:
+        except ValueError as error:  # noqa: PERF203
             least = int(re.search(r"first (\d+) rows: this model needs (\d+)", str(error))[2])
             assert n_rows < least <= MODELS[name].fewest
         else:
