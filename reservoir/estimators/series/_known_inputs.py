@@ -50,19 +50,21 @@ class KnownInputs:
         check_lengths(tables, lengths, "the forecast" if following else "y")
         return fill_known(tables, how)
 
-    def read_trajectories(self, exog: Any, lengths: list[int], how: str) -> list[Array]:
+    def read_trajectories(
+        self, exog: Any, lengths: list[int], how: str, partner: str = "y"
+    ) -> list[Array]:
         """Return known inputs of several trajectories, or of a context with what follows it."""
         if self._absent(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]
         if not is_collection(exog) or len(exog) != len(lengths):
             n_tables = len(exog) if is_collection(exog) else 1
             raise ValueError(
-                f"exog holds {n_tables} tables, and there are {len(lengths)} trajectories. Give "
+                f"exog holds {n_tables} table{'s' * (n_tables != 1)}, and there are {len(lengths)} trajectories. Give "
                 "one for each."
             )
         self._check_columns(exog)
         tables = [read_values("exog", table) for table in exog]
-        check_lengths(tables, lengths, "y, or of the context and the forecast behind it")
+        check_lengths(tables, lengths, partner)
         return fill_known(tables, how)
 
     def _absent(self, exog: Any, lengths: list[int]) -> bool:

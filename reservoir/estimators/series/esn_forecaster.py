@@ -42,6 +42,7 @@ from reservoir.estimators.series._own_networks import plans_of_users
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel, read_panel
 from reservoir.estimators.series._series_tables import (
+    dtype_of,
     is_collection,
     read_tables,
     refuse_constants,
@@ -188,7 +189,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
             self._fit_trajectories(y, exog, settings)
             return
         if self.panel is None:
-            calendar, values = Calendar.of("y", y), read_values("y", y)
+            values, calendar = read_values("y", y), Calendar.of("y", y)
             container = SeriesContainer.of(y)
             self._panel = Panel("one", (0,), (container,), (calendar,), container)
             rows = [values]
@@ -258,6 +259,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         refuse_constants("y", levels)
         last = y[-1] if is_collection(y) else y
         container, calendar = SeriesContainer.of(last), Calendar.of("y", last)
+        container = replace(container, dtype=np.dtype(dtype_of(y)).name)
         self._panel = Panel("one", (0,), (container,), (calendar,), container)
         lengths = [len(level) for level in levels]
         self._known = KnownInputs.of(exog)
@@ -443,7 +445,10 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         (fit,) = self._fits
         check_context(fit, rows)
         (every,) = self._known.read_trajectories(
-            None if exog is None else [exog], [len(rows) + n_steps], self.missing_values
+            None if exog is None else [exog],
+            [len(rows) + n_steps],
+            self.missing_values,
+            "the context and the forecast behind it",
         )
         return panel, [fit.after(rows, every[: len(rows)])], [every[len(rows) :]]
 
