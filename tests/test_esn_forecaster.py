@@ -457,7 +457,7 @@ def test_bad_exogenous_columns_are_refused(fitted):
             lambda: small().fit(y, with_entry(np.nan)),
             r"Row 5 of exog has no value in column 1 \(NaN\).*interpolate",
         ),
-        (lambda: model.forecast(5), "exog is missing.*1 columns of it. Give it with 5 rows"),
+        (lambda: model.forecast(5), "exog is missing.*1 column of it. Give it with 5 rows"),
         (lambda: model.forecast(5, exog=exog[:4]), "exog has 4 rows, and 5 are needed"),
         (lambda: model.forecast(5, exog=ORBIT[:5]), "exog has 3 columns, and in fit it had 1"),
         (lambda: model.forecast(5, exog[:5], y[:100]), "exog has 5 rows, and 105 are needed"),

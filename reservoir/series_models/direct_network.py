@@ -12,10 +12,11 @@ from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, NothingObserved, SeriesModel
 from reservoir.series_models.own_loops import Drive, features_of, network_sources
 
 _PART_AHEAD = 3  # horizons are learned up to one part in so many of the rows
+_FEWEST = 4  # rows without a gap in what follows, from which a horizon is learned
 
 
 @dataclass(frozen=True)
@@ -53,11 +54,14 @@ class FittedDirect(FittedModel):
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Say the growth over each horizon.
 
-        Beyond a third of the rows nothing can be learned; the last season of growths then goes on.
+        Beyond a third of the rows nothing can be learned, nor beyond the longest stretches without
+        a gap; the last season of growths then goes on.
         """
         learned = self.learned
         most = max(1, (learned.n_rows - 1 - self.washout) // _PART_AHEAD)
         n_said = min(n_steps, most)
+        while n_said > 1 and self._told(n_said).sum() < _FEWEST:
+            n_said //= 2
         coef, intercept = self._readout(n_said)
         drive = Drive.of(history, self.differences, self.learned.most_terms)
         features = np.concatenate([each for _, each in features_of(self.source, drive.inputs)])
@@ -72,20 +76,28 @@ class FittedDirect(FittedModel):
         growth = said * self.differences.spread + steps * self.differences.mean
         return history.levels[places - 1][:, None] + growth
 
+    def _told(self, n_steps: int) -> Array:
+        """Return, for each row of the inputs, whether its growth over all horizons is known."""
+        observed: Array = np.all(self.learned.observed, axis=1)
+        last = self.learned.n_rows - 1 - n_steps
+        ends = np.add.outer(np.arange(1, last + 1), np.arange(n_steps + 1))
+        told: Array = np.zeros(self.learned.n_rows - 1, bool)
+        told[:last] = observed[ends].all(axis=1)
+        told[: self.washout] = False
+        return told
+
     def _readout(self, n_steps: int) -> tuple[Array, Array]:
         """Return the ridge from features to growths, without units and less their mean."""
         learned = self.learned
         drive = Drive.of(learned, self.differences, learned.most_terms)
         # of the level at row i + 1, less its mean growth
         sums = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
-        observed: Array = np.all(learned.observed, axis=1)
-        last = learned.n_rows - 1 - n_steps
+        told = self._told(n_steps)
+        if not told.any():
+            raise NothingObserved
         gram = GramAccumulator(self.source.width, n_steps * learned.n_outputs)
         for start, features in features_of(self.source, drive.inputs):
-            rows = np.arange(start, start + len(features))
-            rows = rows[(rows >= self.washout) & (rows < last)]
-            ends = np.add.outer(rows + 1, np.arange(n_steps + 1))
-            rows = rows[observed[ends].all(axis=1)]
+            rows = start + np.flatnonzero(told[start : start + len(features)])
             ends = np.add.outer(rows + 1, np.arange(1, n_steps + 1))
             growth = sums[ends] - sums[rows + 1][:, None]
             if len(rows):

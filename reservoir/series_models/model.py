@@ -30,6 +30,10 @@ class FittedModel(ABC):
         """
 
 
+class NothingObserved(ValueError):
+    """A series has gaps everywhere that a model would have to learn from."""
+
+
 class SeriesModel(ABC):
     """A way to learn from a series.
 
@@ -43,7 +47,7 @@ class SeriesModel(ABC):
 
     @abstractmethod
     def fit(self, history: History, seed: int) -> FittedModel:
-        """Learn from all rows of a history.
+        """Learn from all rows of a history; raise `NothingObserved` if gaps leave nothing.
 
         Parameters
         ----------

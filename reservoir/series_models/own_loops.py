@@ -22,7 +22,7 @@ from reservoir.readouts import GramAccumulator
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
 from reservoir.series_models.lag_source import LagSource
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, NothingObserved, SeriesModel
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
@@ -61,6 +61,8 @@ class OwnLoop(SeriesModel):
         drive = Drive.of(history, differences, history.most_terms)
         members = []
         for source, washout in self.sources(history, drive.inputs.shape[1], seed):
+            if not drive.told[washout + 1 :].any():
+                raise NothingObserved
             sums = GramAccumulator(source.width, history.n_outputs)
             for start, features in features_of(source, drive.inputs[:-1]):
                 rows = np.arange(start, start + len(features))

@@ -9,10 +9,12 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate
+from reservoir.series_models.model import NothingObserved
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 _N_FITS = 6  # times that each model is fitted
 _FIRST = 0.55  # part of the rows that the first fit has seen
+_FEWEST = 3  # rows, of the first fit
 _PER_HORIZON = 4  # origins in each horizon's length, behind a fit
 _SHARPNESS = 4  # the weight of a model is its error to minus this power
 
@@ -26,7 +28,7 @@ class RollingForecasts:
     origins : array of int of shape (n_origins,)
         How many rows were known.
     said : array of shape (n_models, n_origins, n_steps, n_outputs)
-        NaN for a model that could not be fitted to so few rows.
+        NaN for a model that could not be fitted to so few rows, or to rows with so many gaps.
     followed : array of shape (n_origins, n_steps, n_outputs)
         NaN behind the last row, and where a value was not observed.
     """
@@ -70,8 +72,9 @@ def roll(
     """Fit models to beginnings of a series, and forecast from these and from rows behind them."""
     n_rows = data.n_rows
     data = data.with_room(n_rows + n_steps)
-    last = max(n_rows - n_steps, int(_FIRST * n_rows), 3)
-    cuts = np.unique(np.linspace(min(int(_FIRST * n_rows), last), last, _N_FITS).astype(int))
+    first = max(int(_FIRST * n_rows), _FEWEST)
+    last = max(n_rows - n_steps, first)
+    cuts = np.unique(np.linspace(first, last, _N_FITS).astype(int))
     stride = max(1, n_steps // _PER_HORIZON)
     ends = [*cuts[1:].tolist(), n_rows]
     groups = [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
@@ -81,10 +84,15 @@ def roll(
         begin = 0
         for group in groups:
             part = data.until(int(group[0]))
-            if part.n_rows >= candidate.model.fewest:
-                fitted = candidate.fit(part, seed)
-                said[m, begin : begin + len(group)] = fitted.forecast(data, group, n_steps, bounds)
+            places = slice(begin, begin + len(group))
             begin += len(group)
+            if part.n_rows < candidate.model.fewest:
+                continue
+            try:
+                fitted = candidate.fit(part, seed)
+                said[m, places] = fitted.forecast(data, group, n_steps, bounds)
+            except NothingObserved:
+                continue
     return RollingForecasts(origins, said, _followed(data, origins, n_steps))
 
 

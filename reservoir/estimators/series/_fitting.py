@@ -25,6 +25,8 @@ from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.rule import look_for_rule, mean_error
 from reservoir.series_models.series_data import SeriesData
 
+_HUGE = 300  # binary digits before the point, or behind it: squares would overflow or vanish
+
 
 class Settings(NamedTuple):
     """Parameters of a fit, read.
@@ -70,22 +72,34 @@ def fit_dynamics(
 
 def series_data(
     values: Array, known: Array | None, seasons: tuple[float, ...], seed: int
-) -> tuple[SeriesData, Scale | None]:
-    """Return a series with its gaps filled, and the scale of what is known beforehand.
+) -> tuple[SeriesData, Scale | None, Array]:
+    """Return a series with its gaps filled, the scale of what is known beforehand, and the unit.
 
-    Rows before the first value are left out.
+    Rows before the first value and after the last are left out, those after it not of what is
+    known beforehand. The unit (n_outputs,) is that of `StatisticalFit`.
     """
     scale = None if known is None else Scale.of([known])
     standard = np.zeros((len(values), 0)) if known is None else scale.standardise(known)  # type: ignore[union-attr]
-    begin = int(np.argmax(np.isfinite(values).any(axis=1)))
-    data = fill_gaps(values[begin:], standard[begin:], seasons, first=begin, seed=seed)
-    return data, scale
+    seen = np.flatnonzero(np.isfinite(values).any(axis=1))
+    begin, end = int(seen[0]), int(seen[-1]) + 1
+    unit = _unit(values)
+    rows = values[begin:end] / unit
+    return fill_gaps(rows, standard[begin:], seasons, first=begin, seed=seed), scale, unit
+
+
+def _unit(values: Array) -> Array:
+    """Return a power of two for each column, 1 unless its values are huge or tiny."""
+    exponents = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
+    return np.asarray(2.0 ** np.where(np.abs(exponents) > _HUGE, exponents.clip(-1000, 1000), 0))
 
 
 def fit_statistics(
-    data: SeriesData, scale: Scale | None, settings: Settings
+    data: SeriesData, scale: Scale | None, unit: Array, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
-    """Find the models that forecast a series best."""
+    """Find the models that forecast a series best.
+
+    Behind its last value are the rows that only `known` has; they are filled with forecasts.
+    """
     learned = learn(
         data,
         n_networks=settings.n_networks,
@@ -93,7 +107,10 @@ def fit_statistics(
         widths=settings.widths,
         seed=settings.seed,
     )
-    return StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data)), learned
+    fit = StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data), unit)
+    behind = data.known[data.n_rows :]
+    empty = np.full((len(behind), data.values.shape[1]), np.nan)
+    return fit.after(empty, behind), learned
 
 
 def bands_of(learned: Learned, data: SeriesData) -> Bands:
@@ -104,7 +121,9 @@ def bands_of(learned: Learned, data: SeriesData) -> Bands:
 
 
 def chosen_way(data: SeriesData, settings: Settings) -> str:
-    """Return "dynamics" or "series": whichever suits the data."""
+    """Return "dynamics" or "series": whichever suits the data; the latter if values are missing."""
+    if data.first or len(data.known) > data.n_rows:
+        return "series"
     rule = look_for_rule(data, settings.seed)
     if rule.followed != "open":
         return "dynamics" if rule.followed == "yes" else "series"

@@ -59,8 +59,8 @@ class KnownInputs:
         if not is_collection(exog) or len(exog) != len(lengths):
             n_tables = len(exog) if is_collection(exog) else 1
             raise ValueError(
-                f"exog holds {n_tables} table{'s' * (n_tables != 1)}, and there are {len(lengths)} trajectories. Give "
-                "one for each."
+                f"exog holds {n_tables} table{'s' * (n_tables != 1)}, and there are "
+                f"{len(lengths)} trajectories. Give one for each."
             )
         self._check_columns(exog)
         tables = [read_values("exog", table) for table in exog]
@@ -71,8 +71,8 @@ class KnownInputs:
         """Whether there are none; refuse those that are missing, or were not there in fit."""
         if exog is None and self.container is not None:
             raise ValueError(
-                f"exog is missing: the series was fitted with {self.container.n_outputs} columns "
-                f"of it. Give it with {lengths[0]} rows."
+                f"exog is missing: the series was fitted with {self.container.n_outputs} column"
+                f"{'s' * (self.container.n_outputs != 1)} of it. Give it with {lengths[0]} rows."
             )
         if exog is not None and self.container is None:
             raise ValueError("exog was given, and the series was fitted without. Leave it out.")
