@@ -18,20 +18,32 @@ class FittedModel(ABC):
         Parameters
         ----------
         history : History
-            That which was learned from, or a longer one of the same series.
+            That which was learned from, or another one of the same series: it may go on longer, and
+            begin later, as its `first` says.
         places : array of int of shape (n_places,)
-            How many rows are known at each place; ascending.
+            How many rows are known at each place, ascending; at least as many as `fewest` of the
+            model says.
         n_steps : int
             The history knows the inputs of so many rows behind each place.
 
         Returns
         -------
         array of shape (n_places, n_steps, n_outputs)
+
+        Raises
+        ------
+        ValueError
+            If fewer rows are known at a place than the forecast begins with.
         """
 
 
-class NothingObserved(ValueError):
-    """A series has gaps everywhere that a model would have to learn from."""
+def refuse_early(places: Array, fewest: int) -> None:
+    """Refuse to forecast from places before which too few rows are known."""
+    if len(places) and places[0] < fewest:
+        raise ValueError(
+            f"A forecast from the first {places[0]} rows: this model needs {fewest} before it. "
+            "Give more rows."
+        )
 
 
 class SeriesModel(ABC):
@@ -47,7 +59,7 @@ class SeriesModel(ABC):
 
     @abstractmethod
     def fit(self, history: History, seed: int) -> FittedModel:
-        """Learn from all rows of a history; raise `NothingObserved` if gaps leave nothing.
+        """Learn from all rows of a history.
 
         Parameters
         ----------

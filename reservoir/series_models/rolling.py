@@ -9,13 +9,12 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate
-from reservoir.series_models.model import NothingObserved
 from reservoir.series_models.series_data import Bounds, SeriesData
 
+_FEWEST = 4  # rows
 _N_FITS = 6  # times that each model is fitted
-_FIRST = 0.55  # part of the rows that the first fit has seen
-_FEWEST = 3  # rows, of the first fit
 _PER_HORIZON = 4  # origins in each horizon's length, behind a fit
+_EXACT, _WORST = 1e-12, 1e100  # errors relative to the values that are none; to the best, at most
 _SHARPNESS = 4  # the weight of a model is its error to minus this power
 
 
@@ -28,7 +27,7 @@ class RollingForecasts:
     origins : array of int of shape (n_origins,)
         How many rows were known.
     said : array of shape (n_models, n_origins, n_steps, n_outputs)
-        NaN for a model that could not be fitted to so few rows, or to rows with so many gaps.
+        NaN for a model that could not be fitted to so few rows.
     followed : array of shape (n_origins, n_steps, n_outputs)
         NaN behind the last row, and where a value was not observed.
     """
@@ -45,17 +44,32 @@ class RollingForecasts:
         """
         away = np.abs(self.said - self.followed)
         fitted: Array = np.all(np.isfinite(self.said), axis=(1, 2, 3))
-        counts = np.isfinite(self.followed).sum(axis=(0, 1))
-        each = np.where(fitted[:, None], np.nansum(away, axis=(1, 2)), np.inf)
-        each = each / np.maximum(counts, 1)
-        size = each.min(axis=0)
-        exact = size <= 0
-        relative = np.where(exact, 1.0 + (each > 0), each / np.where(exact, 1.0, size))
-        return relative.mean(axis=1)
+        counts = np.maximum(np.isfinite(self.followed).sum(axis=(0, 1)), 1)
+        each = np.where(fitted[:, None], np.nansum(away, axis=(1, 2)), np.inf) / counts
+        # errors of rounding are none
+        size = np.nansum(np.abs(self.followed), axis=(0, 1)) / counts
+        none = np.maximum(_EXACT * size, np.finfo(float).tiny)
+        least = np.maximum(each.min(axis=0), none)
+        relative = np.full(len(fitted), np.inf)
+        with np.errstate(over="ignore"):
+            by_best = np.maximum(each[fitted], none) / least
+        relative[fitted] = np.minimum(by_best, _WORST).mean(axis=1)
+        return relative
 
     def weights(self) -> Array:
-        """Return the share that each model has in the average, (n_models,)."""
+        """Return the share that each model has in the average, (n_models,).
+
+        Raises
+        ------
+        ValueError
+            If no model could be fitted.
+        """
         errors = self.errors()
+        if not np.isfinite(errors).any():
+            raise ValueError(
+                f"No model could be fitted to the first {self.origins[0]} rows: each needs more. "
+                "Give a longer series."
+            )
         with np.errstate(under="ignore"):
             shares = (errors / errors.min()) ** -float(_SHARPNESS)
         return shares / shares.sum()
@@ -69,12 +83,24 @@ class RollingForecasts:
 def roll(
     candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
 ) -> RollingForecasts:
-    """Fit models to beginnings of a series, and forecast from these and from rows behind them."""
+    """Fit models to beginnings of a series, and forecast from these and from rows behind them.
+
+    Whatever is said at an origin follows from the rows before it, and from `bounds`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 rows.
+    """
+    if data.n_rows < _FEWEST:
+        raise ValueError(
+            f"Models are compared by forecasts of rows that they have not seen: y needs {_FEWEST} "
+            f"rows or more, got {data.n_rows}. Give a longer series."
+        )
     n_rows = data.n_rows
     data = data.with_room(n_rows + n_steps)
-    first = max(int(_FIRST * n_rows), _FEWEST)
-    last = max(n_rows - n_steps, first)
-    cuts = np.unique(np.linspace(first, last, _N_FITS).astype(int))
+    first = data.first_cut
+    cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
     stride = max(1, n_steps // _PER_HORIZON)
     ends = [*cuts[1:].tolist(), n_rows]
     groups = [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
@@ -84,15 +110,10 @@ def roll(
         begin = 0
         for group in groups:
             part = data.until(int(group[0]))
-            places = slice(begin, begin + len(group))
-            begin += len(group)
-            if part.n_rows < candidate.model.fewest:
-                continue
-            try:
+            if part.n_rows >= candidate.model.fewest:
                 fitted = candidate.fit(part, seed)
-                said[m, places] = fitted.forecast(data, group, n_steps, bounds)
-            except NothingObserved:
-                continue
+                said[m, begin : begin + len(group)] = fitted.forecast(data, group, n_steps, bounds)
+            begin += len(group)
     return RollingForecasts(origins, said, _followed(data, origins, n_steps))
 
 

@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 
 _SMOOTHING = (0.02, 1.0)
 _ONE_SIDED_90 = 1.645  # deviations of an autocorrelation beyond which there is a season
@@ -38,30 +38,36 @@ class Theta(SeriesModel):
         """Learn season, slope and smoothing of each column."""
         parts = [self._fit_column(column) for column in history.levels.T]
         profiles, slopes, smoothings = (np.array(part) for part in zip(*parts, strict=True))
-        return FittedTheta(profiles.T, slopes, smoothings)
+        profiles = np.roll(profiles.T, history.first % self.period, axis=0)
+        return FittedTheta(profiles, slopes, smoothings)
 
     def _fit_column(self, levels: Array) -> tuple[Array, float, float]:
         n_rows = len(levels)
+        # squares of sizes that a float holds may be more than it holds
+        size = max(np.abs(levels).max(), np.finfo(float).tiny)
+        levels = levels / size
         profile = np.zeros(self.period)
         if has_season(levels, self.period):
             profile = season_of(levels, self.period)
         rest = levels - profile[np.arange(n_rows) % self.period]
         slope = np.polyfit(np.arange(n_rows), rest, 1)[0]
-        size = max(np.ptp(rest), np.finfo(float).tiny)
-        unit = (rest - rest[0]) / size
+        unit = (rest - rest[0]) / max(np.ptp(rest), np.finfo(float).tiny)
 
         def squares(smoothing: float) -> float:
             smooth = smoothed(unit, smoothing)
             return float(np.square(unit[1:] - smooth[:-1]).sum())
 
         found = minimize_scalar(squares, bounds=_SMOOTHING, method="bounded")
-        return profile, float(slope), float(found.x)
+        return profile * size, float(slope * size), float(found.x)
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedTheta(FittedModel):
-    """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,)."""
+    """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,).
+
+    A profile begins with the phase of the row that has the number 0.
+    """
 
     profiles: Array
     slopes: Array
@@ -69,8 +75,9 @@ class FittedTheta(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Go on from the smoothed level with half the slope."""
+        refuse_early(places, 1)
         period, levels = len(self.profiles), history.levels
-        seasonal = self.profiles[np.arange(history.n_rows) % period]
+        seasonal = self.profiles[(history.first + np.arange(history.n_rows)) % period]
         rest = levels - seasonal
         smooth = np.column_stack(
             [smoothed(*column) for column in zip(rest.T, self.smoothings, strict=True)]
@@ -79,7 +86,7 @@ class FittedTheta(FittedModel):
         # the drift of a smoothed line lags behind at its beginning
         forgotten = 1 - (1 - self.smoothings) ** places[:, None]
         drifts = self.slopes / 2 * (steps[:, None] + (forgotten / self.smoothings)[:, None])
-        ahead = self.profiles[np.add.outer(places, steps) % period]
+        ahead = self.profiles[np.add.outer(history.first + places, steps) % period]
         return smooth[places - 1][:, None] + drifts + ahead
 
 

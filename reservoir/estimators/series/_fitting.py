@@ -25,8 +25,6 @@ from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.rule import look_for_rule, mean_error
 from reservoir.series_models.series_data import SeriesData
 
-_HUGE = 300  # binary digits before the point, or behind it: squares would overflow or vanish
-
 
 class Settings(NamedTuple):
     """Parameters of a fit, read.
@@ -72,29 +70,22 @@ def fit_dynamics(
 
 def series_data(
     values: Array, known: Array | None, seasons: tuple[float, ...], seed: int
-) -> tuple[SeriesData, Scale | None, Array]:
-    """Return a series with its gaps filled, the scale of what is known beforehand, and the unit.
+) -> tuple[SeriesData, Scale | None]:
+    """Return a series with its gaps filled, and the scale of what is known beforehand.
 
     Rows before the first value and after the last are left out, those after it not of what is
-    known beforehand. The unit (n_outputs,) is that of `StatisticalFit`.
+    known beforehand.
     """
     scale = None if known is None else Scale.of([known])
     standard = np.zeros((len(values), 0)) if known is None else scale.standardise(known)  # type: ignore[union-attr]
     seen = np.flatnonzero(np.isfinite(values).any(axis=1))
     begin, end = int(seen[0]), int(seen[-1]) + 1
-    unit = _unit(values)
-    rows = values[begin:end] / unit
-    return fill_gaps(rows, standard[begin:], seasons, first=begin, seed=seed), scale, unit
-
-
-def _unit(values: Array) -> Array:
-    """Return a power of two for each column, 1 unless its values are huge or tiny."""
-    exponents = np.frexp(np.nanmax(np.abs(values), axis=0))[1]
-    return np.asarray(2.0 ** np.where(np.abs(exponents) > _HUGE, exponents.clip(-1000, 1000), 0))
+    data = fill_gaps(values[begin:end], standard[begin:], seasons, first=begin, seed=seed)
+    return data, scale
 
 
 def fit_statistics(
-    data: SeriesData, scale: Scale | None, unit: Array, settings: Settings
+    data: SeriesData, scale: Scale | None, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
     """Find the models that forecast a series best.
 
@@ -107,7 +98,7 @@ def fit_statistics(
         widths=settings.widths,
         seed=settings.seed,
     )
-    fit = StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data), unit)
+    fit = StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data))
     behind = data.known[data.n_rows :]
     empty = np.full((len(behind), data.values.shape[1]), np.nan)
     return fit.after(empty, behind), learned

@@ -120,7 +120,7 @@ def warn_of_bounds(n_free: Sequence[int], n_steps: int, panel: Panel) -> None:
 def warn_of_constants(fits: list[StatisticalFit], panel: Panel) -> None:
     """Say so where all values of a series are equal."""
     for fit, each in zip(fits, panel.ids, strict=True):
-        values = np.where(fit.data.observed, fit.data.values * fit.unit, np.nan)
+        values = np.where(fit.data.observed, fit.data.values, np.nan)
         if (np.nanmax(values, axis=0) > np.nanmin(values, axis=0)).any():
             continue
         which = "y" if len(fits) == 1 else f"series {each!r} of y"

@@ -20,22 +20,18 @@ from reservoir.series_models.series_data import SeriesData
 class StatisticalFit:
     """An average of models, and the rows behind which it forecasts.
 
-    These are in units, powers of two, that are 1 unless values are huge or tiny.
-
     Attributes
     ----------
     ensemble : Ensemble
     data : SeriesData
     scale_of_exog : Scale or None
     bands : Bands
-    unit : array of shape (n_outputs,)
     """
 
     ensemble: Ensemble
     data: SeriesData
     scale_of_exog: Scale | None
     bands: Bands
-    unit: Array
 
     def standard_exog(self, known: Array) -> Array:
         """Return exogenous rows without units."""
@@ -46,8 +42,7 @@ class StatisticalFit:
 
         The number that comes with them is that of the steps before they are held at their bounds.
         """
-        said, n_free = self.ensemble.run(self._with_known(self.standard_exog(known)), n_steps)
-        return said * self.unit, n_free
+        return self.ensemble.run(self._with_known(self.standard_exog(known)), n_steps)
 
     @property
     def uses_logarithms(self) -> bool:
@@ -59,10 +54,10 @@ class StatisticalFit:
 
         What is missing among them is filled with what is forecast for it.
         """
-        return self.after(values / self.unit, self.standard_exog(known))
+        return self.after(values, self.standard_exog(known))
 
     def after(self, values: Array, known: Array) -> StatisticalFit:
-        """Return the fit behind further rows, all without units."""
+        """Return the fit behind further rows, with known inputs without units."""
         data = self._with_known(known)
 
         def forecast(before: Array, n_steps: int) -> Array:

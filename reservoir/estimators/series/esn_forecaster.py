@@ -469,10 +469,10 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         """Return what is known of the errors of forecasts of one series."""
         if isinstance(fit, StatisticalFit):
             bounds = fit.ensemble.bounds
-            return Spread(fit.bands, bounds.low, bounds.high, fit.unit)
+            return Spread(fit.bands, bounds.low, bounds.high)
         settings = self._settings(int(as_generator(self.random_state).integers(2**31)))
         low, high = fit.scale.restore(fit.limits)
-        return Spread(bands_of_networks(fit, settings, n_steps), low, high, np.ones_like(low))
+        return Spread(bands_of_networks(fit, settings, n_steps), low, high)
 
     def _read_known(self, exog: Any, lengths: list[int], *, following: bool) -> list[Array]:
         """Return known inputs for each series, of its rows or of those behind it."""
