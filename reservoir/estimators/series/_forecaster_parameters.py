@@ -75,7 +75,7 @@ class ForecasterParameters:
         """None: columns are variables of one system. Else they are series that are forecast one by
         one, as are those of a list, of a MultiIndex, or of a column of ids: "each" finds models
         for each alone, "shared" fits networks and autoregressions to all of them together, each in
-        units of its own, and compares models by the forecasts of all.""",
+        units of its own, and compares models by the forecasts of all. Both are "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(
@@ -93,7 +93,7 @@ class ForecasterParameters:
         "auto",
         '"auto" or float',
         """Widths of the range of the training data that a forecast may leave it by; "auto" is
-        1. Forecasts of data that were never negative are not, either.""",
+        1. For "series" forecasts of data that were never negative are not, either.""",
         _check_clip,
     )
     horizon: Any = parameter(
