@@ -41,8 +41,8 @@ def refuse_early(places: Array, fewest: int) -> None:
     """Refuse to forecast from places before which too few rows are known."""
     if len(places) and places[0] < fewest:
         raise ValueError(
-            f"A forecast from the first {places[0]} rows: this model needs {fewest} before it. Give "
-            "more rows."
+            f"A forecast from the first {places[0]} rows: this model needs {fewest} before it. "
+            "Give more rows."
         )
 
 
