@@ -1,4 +1,4 @@
-"""What readouts, sources of features, rules, targets and forecasters must be: toys, put to use.
+"""What readouts, sources, rules, targets, forecasters and so on must be: toys, put to use.
 
 The toys stand in `tests/toys`, one file each, as CONTRIBUTING.md says how; here they are registered
 as the package registers its own.
@@ -20,6 +20,7 @@ from toys.akaike_selection import Akaike
 from toys.drift import Drift
 from toys.lag_regressor import LagRegressor
 from toys.lagged_inputs import lagged_inputs
+from toys.mean_level import MeanLevel
 from toys.nearest_readout import NearestReadout
 from toys.ordered_labels import OrderedRegressor
 from toys.travel import Travel
@@ -33,6 +34,11 @@ from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.ridge import RidgeReadout
 from reservoir.readouts.selection import SELECTIONS
 from reservoir.readouts.stored import StoredReadout
+from reservoir.series_models.candidates import Candidate
+from reservoir.series_models.gaps import fill_gaps
+from reservoir.series_models.rolling import roll
+from reservoir.series_models.seasonal_naive import SeasonalNaive
+from reservoir.series_models.series_data import Bounds
 
 pytestmark = pytest.mark.one_engine
 X, Y = narma(600, random_state=0)
@@ -262,3 +268,30 @@ def test_a_toy_pool_is_a_value_of_the_parameter(tmp_path):
         states = run(features.reservoir_, each)
         way = abs(np.diff(states, axis=0, prepend=np.zeros((1, 10)))).mean(axis=0)
         np.testing.assert_allclose(row, [*states.max(axis=0), *way], rtol=0, atol=1e-13)
+
+
+# --- models of series
+
+
+def test_a_toy_model_of_series_is_compared_and_averaged():
+    values = 5 + 0.1 * np.random.default_rng(0).normal(size=(60, 2))
+    data = fill_gaps(values, np.zeros((60, 0)), ())
+    bounds = Bounds.of(values, data.positive, 1.0)
+    candidates = [
+        Candidate("mean", False, MeanLevel(20)),
+        Candidate("mean of logarithms", True, MeanLevel(20)),
+        Candidate("last value", False, SeasonalNaive(1)),
+        Candidate("too long", False, MeanLevel(40)),
+    ]
+    found = roll(candidates, data, 3, bounds, seed=0)
+    for origin, rows in zip(found.origins, found.said[0], strict=True):
+        expected = values[origin - 20 : origin].mean(axis=0)
+        np.testing.assert_allclose(rows, [expected] * 3, rtol=1e-12)
+    weights = found.weights()
+    assert weights[0] > 2 * weights[2]
+    assert weights[1] == pytest.approx(weights[0], rel=0.05)
+    assert weights[3] == 0
+    fitted = candidates[1].fit(data, seed=0)
+    said = fitted.forecast(data, np.array([40, 60]), 2, bounds)
+    expected = np.exp(np.log(values[40:]).mean(axis=0))
+    np.testing.assert_allclose(said[1], [expected] * 2, rtol=1e-12)

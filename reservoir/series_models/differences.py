@@ -30,12 +30,19 @@ class Differences:
     spread: Array
 
     @classmethod
-    def of(cls, levels: Array, lag: int) -> Differences:
-        """Return the differences that suit levels, (n_rows, n_outputs) with n_rows > lag."""
+    def of(cls, levels: Array, lag: int, told: Array | None = None) -> Differences:
+        """Return the differences that suit levels, (n_rows, n_outputs) with n_rows > lag.
+
+        Those that are not `told`, an array of bool of shape (n_rows - lag, n_outputs), do not count,
+        unless none of a column is.
+        """
         rows = levels[lag:] - levels[: len(levels) - lag] if lag else levels
-        spread = rows.std(axis=0)
+        counts = np.ones(rows.shape, bool) if told is None else told | ~told.any(axis=0)
+        # squares of sizes that a float holds may be more than it holds
         size = np.maximum(np.abs(levels).max(axis=0), np.finfo(float).tiny)
-        return cls(lag, rows.mean(axis=0), np.where(spread > _LEAST * size, spread, 1.0))
+        mean = (rows / size).mean(axis=0, where=counts)
+        spread = (rows / size).std(axis=0, where=counts)
+        return cls(lag, mean * size, np.where(spread > _LEAST, spread * size, size))
 
     def take(self, levels: Array) -> Array:
         """Return the differences, (n_rows - lag, n_outputs)."""

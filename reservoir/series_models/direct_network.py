@@ -9,13 +9,20 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.readouts import GramAccumulator
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
+from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel
-from reservoir.series_models.own_loops import Drive, features_of, network_sources
+from reservoir.series_models.own_loops import (
+    Drive,
+    features_at,
+    features_of,
+    network_sources,
+    told_of,
+)
 
 _PART_AHEAD = 3  # horizons are learned up to one part in so many of the rows
+_ENOUGH = 0.5  # part of the rows in which all horizons are observed: the others are left out
 
 
 @dataclass(frozen=True)
@@ -33,7 +40,7 @@ class DirectNetwork(SeriesModel):
 
     def fit(self, history: History, seed: int) -> FittedModel:
         """Build the network; readouts are solved for when it is known how many steps are asked."""
-        differences = Differences.of(history.levels, 1)
+        differences = Differences.of(history.levels, 1, told_of(history, 1))
         n_inputs = Drive.of(history, differences, history.most_terms).inputs.shape[1]
         ((source, washout),) = network_sources(history, n_inputs, [seed])
         return FittedDirect(history, differences, source, washout, self.alpha)
@@ -60,8 +67,8 @@ class FittedDirect(FittedModel):
         n_said = min(n_steps, most)
         coef, intercept = self._readout(n_said)
         drive = Drive.of(history, self.differences, self.learned.most_terms)
-        features = np.concatenate([each for _, each in features_of(self.source, drive.inputs)])
-        said = (features[places - 2] @ coef.T + intercept).reshape(len(places), n_said, -1)
+        features = features_at(self.source, drive.inputs, places - 2)
+        said = (features @ coef.T + intercept).reshape(len(places), n_said, -1)
         # differences less their mean were learned
         steps = np.arange(1, n_steps + 1)[:, None]
         period = round(max(learned.seasons, default=1.0))
@@ -78,17 +85,18 @@ class FittedDirect(FittedModel):
         drive = Drive.of(learned, self.differences, learned.most_terms)
         # of the level at row i + 1, less its mean growth
         sums = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
-        observed: Array = np.all(learned.observed, axis=1)
-        last = learned.n_rows - 1 - n_steps
-        gram = GramAccumulator(self.source.width, n_steps * learned.n_outputs)
-        for start, features in features_of(self.source, drive.inputs):
-            rows = np.arange(start, start + len(features))
-            rows = rows[(rows >= self.washout) & (rows < last)]
-            ends = np.add.outer(rows + 1, np.arange(n_steps + 1))
-            rows = rows[observed[ends].all(axis=1)]
-            ends = np.add.outer(rows + 1, np.arange(1, n_steps + 1))
-            growth = sums[ends] - sums[rows + 1][:, None]
-            if len(rows):
-                gram.update(features[rows - start], growth.reshape(len(rows), -1))
-        coef, intercept = gram.solve(self.alpha)[:2]
-        return np.atleast_2d(coef), np.atleast_1d(intercept)
+        rows = np.arange(learned.n_rows - 1 - n_steps)
+        ends = np.add.outer(rows + 1, np.arange(1, n_steps + 1))
+        told = learned.observed[ends] & learned.observed[rows + 1][:, None]
+        told = told.reshape(len(rows), -1)
+        told[: self.washout] = False
+        # one set of sums where that costs few rows, or else one for each horizon
+        complete: Array = np.all(told, axis=1)
+        if complete.sum() >= _ENOUGH * told.any(axis=1).sum():
+            told = np.tile(complete[:, None], told.shape[1])
+        gram = MaskedSums(self.source.width, told)
+        for start, features in features_of(self.source, drive.inputs[: len(rows)]):
+            ahead = ends[start : start + len(features)]
+            growth = sums[ahead] - sums[ahead[:, 0] - 1][:, None]
+            gram.update(features, growth.reshape(len(features), -1), start)
+        return gram.solve(self.alpha)

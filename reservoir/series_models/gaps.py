@@ -1,22 +1,176 @@
-"""Missing values of a series, filled for the models; these do not learn them."""
+"""Series with missing values: gaps are filled by forecasts from the rows before them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.history import History
+from reservoir.series_models.own_loops import Autoregression, FittedLoops, terms_of, told_of
+from reservoir.series_models.series_data import SeriesData, first_cut
+
+_FEWEST, _PART = 3, 20  # values of a column, and one in so many rows
+_LATER_STAGES = 4
+_SIZES = (1e-300, 1e300)  # of what is filled in positive columns: a float holds no more
+_ROUNDS = 2  # of fits to what the fit before has filled
+_MODEL = Autoregression()
+_TOLD = 8  # differences of two observed values that the model needs
+_VALUES_PER_TERM = 4  # of the harmonics of a plain fill
 
 
 def fill_gaps(
-    values: Array, known: Array, seasons: tuple[float, ...], *, first: int = 0, seed: int = 0
+    values: Array,
+    known: Array,
+    seasons: tuple[float, ...],
+    *,
+    first: int = 0,
+    seed: int = 0,
 ) -> SeriesData:
-    """Return a series whose gaps are filled on a straight line."""
-    observed, rows = np.isfinite(values), np.arange(len(values))
-    columns = [
-        np.interp(rows, rows[there], column[there])
-        for column, there in zip(values.T, observed.T, strict=True)
-    ]
-    filled = np.column_stack(columns)
-    positive: Array = np.all(filled > 0, axis=0)
-    return SeriesData(filled, observed, known, seasons, positive, first)
+    """Return a series whose missing values are forecast from the rows before them.
+
+    The first part of the rows is filled by a straight line and harmonics of the seasons, to which
+    a linear autoregression of the differences is fitted; it runs through the rows, on its own
+    forecasts where a value is missing. Then it is fitted once more to what it has filled. The rows
+    behind are filled in the same way, by models fitted to all rows before. So what stands in a gap
+    behind the first part, which is what `roll` fits its first models to, depends on the past
+    alone, and rolling origins do not look ahead. Before the first value of a column its earliest
+    level is held.
+
+    Parameters
+    ----------
+    values : array of shape (n_rows, n_outputs)
+        NaN where a value is missing. Rows before the first value of all are to be left out, and
+        counted in `first`.
+    known : array of shape (n_rows_ahead, n_known)
+        As in `SeriesData`.
+    seasons : tuple of float
+        Rows per period, ascending.
+    first : int, default=0
+        The number of the first row, from which the phase of seasons is counted.
+    seed : int, default=0
+        Of the model.
+
+    Returns
+    -------
+    SeriesData
+        Columns whose values are all above 0 are positive.
+
+    Raises
+    ------
+    ValueError
+        If a column has fewer than 3 values, or fewer than one in 20 rows.
+    """
+    observed = ~np.isnan(values)
+    positive: Array = np.all((values > 0) | ~observed, axis=0)
+    data = SeriesData(np.array(values), observed, known, seasons, positive, first)
+    if observed.all():
+        return data
+    _refuse_too_few(observed)
+    with np.errstate(invalid="ignore"):
+        history = data.with_room(len(values) + 1).history(log=True)
+    filling = _Filling(history, seed)
+    begin = first_cut(len(values))
+    filling.fill_first(begin)
+    edges = np.unique(np.linspace(begin, len(values), _LATER_STAGES + 1).astype(int))
+    for start, end in zip(edges[:-1], edges[1:], strict=True):
+        filling.fill(int(start), int(end))
+    filled = data.in_units(filling.levels, log=True)
+    filled = np.where(positive, np.clip(filled, *_SIZES), filled)
+    return replace(data, values=np.where(observed, values, filled))
+
+
+def _refuse_too_few(observed: Array) -> None:
+    n_rows = len(observed)
+    fewest = max(_FEWEST, -(-n_rows // _PART))
+    counts = observed.sum(axis=0)
+    if (counts >= fewest).all():
+        return
+    worst = int(np.argmin(counts))
+    column = f"Column {worst} of y" if len(counts) > 1 else "y"
+    raise ValueError(
+        f"{column} has {counts[worst]} values in {n_rows} rows, the others are missing: at least "
+        f"{fewest} are needed. Leave out {'the column, or ' if len(counts) > 1 else ''}rows that "
+        "have no values, or resample to a lower frequency."
+    )
+
+
+class _Filling:
+    """Levels whose gaps are filled, row by row from the first on."""
+
+    def __init__(self, history: History, seed: int) -> None:
+        self.history, self.seed = history, seed
+        self.levels = np.array(history.levels)
+        begins = np.argmax(history.observed, axis=0)
+        before = np.arange(history.n_rows)[:, None] < begins
+        # nothing says what was before a column begins
+        self.levels = np.where(before, self.levels[begins, np.arange(len(begins))], self.levels)
+        self.fixed = history.observed | before
+
+    def fill_first(self, end: int) -> None:
+        """Fill the first rows."""
+        self._fill_plainly(end, 0, end)
+        for _ in range(_ROUNDS):
+            self._run(self._fitted(end), 0, end)
+
+    def fill(self, start: int, end: int) -> None:
+        """Fill the next rows from all before them."""
+        if self.fixed[start:end].all():
+            return
+        fitted = self._fitted(start)
+        if fitted is None:
+            self._fill_plainly(start, start, end)
+        self._run(fitted, start, end)
+
+    def _fitted(self, n_rows: int) -> FittedLoops | None:
+        """Fit the model to the first rows; None where these are too few."""
+        part = replace(self.history, levels=self.levels).until(n_rows)
+        if n_rows < _MODEL.fewest or told_of(part, 1).sum(axis=0).max() < _TOLD:
+            return None
+        return _MODEL.fit(part, self.seed)
+
+    def _run(self, fitted: FittedLoops | None, start: int, end: int) -> None:
+        """Go through the rows, and fill what is missing by what the model says of the next."""
+        missing = ~self.fixed[:end]
+        rows = np.flatnonzero(missing.any(axis=1))
+        rows = rows[(rows >= start) & (rows > 1)]
+        if fitted is None or not len(rows):
+            return
+        levels, differences = self.levels, fitted.differences
+        terms = terms_of(self.history, 1, fitted.most_terms)
+        ((source, coef, intercept),) = fitted.members
+        low, high = _range(levels[: start or end])
+        state, at = None, 1
+        for row in rows:
+            inputs = np.hstack([differences.take(levels[at - 1 : row]), terms[at + 1 : row + 1]])
+            state = source.fresh_state(inputs[0]) if state is None else state
+            *_, (_, features, state) = source.iter_features(inputs, state)
+            at = row
+            said = np.clip(coef @ features[-1] + intercept, fitted.low, fitted.high)
+            level = levels[row - 1] + said * differences.spread + differences.mean
+            levels[row] = np.where(missing[row], np.clip(level, low, high), levels[row])
+
+    def _fill_plainly(self, n_rows: int, start: int, end: int) -> None:
+        """Fill gaps by a straight line and harmonics, fitted to the first rows.
+
+        Outside of the rows that have values the line goes on level.
+        """
+        for k, observed in enumerate(self.history.observed[:n_rows].T):
+            rows = np.flatnonzero(observed)
+            gaps = start + np.flatnonzero(~self.history.observed[start:end, k])
+            if not len(rows) or not len(gaps):
+                continue
+            harmonics = self.history.calendar(end, len(rows) // _VALUES_PER_TERM)
+            line = np.clip(np.arange(end), rows[0], rows[-1]) / n_rows
+            design = np.column_stack([np.ones(end), line, harmonics])
+            levels = self.levels[rows, k]
+            size = max(np.abs(levels).max(), np.finfo(float).tiny)
+            coef = np.linalg.lstsq(design[rows], levels / size)[0] * size
+            self.levels[gaps, k] = np.clip(design[gaps] @ coef, *_range(levels))
+
+
+def _range(levels: Array) -> tuple[Array, Array]:
+    """Return the range of levels, three times as wide."""
+    low, high = levels.min(axis=0), levels.max(axis=0)
+    return low - (high - low), high + (high - low)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,17 +19,17 @@ from reservoir.building import build_reservoir
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.loops.path_loops import run_path_loops
-from reservoir.readouts import GramAccumulator
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
 from reservoir.series_models.lag_source import LagSource
+from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
 _WASHOUT, _MOST_WASHED = 20, 5  # rows, and one part in so many of a short series
 _LAGS = (4, 24)  # of an autoregression: at least, at most
-_PART_SEEN = 5  # lags are at most one part in so many of the rows
+_PART_SEEN = 5  # lags are at most one part in so many of the rows learned from
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,16 @@ class OwnLoop(SeriesModel):
 
     def fit(self, history: History, seed: int) -> FittedModel:
         """Solve for one readout per source."""
-        differences = Differences.of(history.levels, self.lag)
+        differences = Differences.of(history.levels, self.lag, told_of(history, self.lag))
         drive = Drive.of(history, differences, history.most_terms)
         members = []
         for source, washout in self.sources(history, drive.inputs.shape[1], seed):
-            sums = GramAccumulator(source.width, history.n_outputs)
+            told = drive.told[1:].copy()
+            told[:washout] = False
+            sums = MaskedSums(source.width, told)
             for start, features in features_of(source, drive.inputs[:-1]):
-                rows = np.arange(start, start + len(features))
-                wanted = (rows >= washout) & drive.told[rows + 1]
-                if wanted.any():
-                    sums.update(features[wanted], drive.rows[rows[wanted] + 1])
-            coef, intercept = sums.solve(self.alpha)[:2]
-            members.append((source, np.atleast_2d(coef), np.atleast_1d(intercept)))
+                sums.update(features, drive.rows[1 + start :][: len(features)], start)
+            members.append((source, *sums.solve(self.alpha)))
         low, high = drive.rows.min(axis=0), drive.rows.max(axis=0)
         low, high = low - (high - low), high + (high - low)
         return FittedLoops(differences, history.most_terms, members, low, high)
@@ -89,14 +88,16 @@ class LoopNetwork(OwnLoop):
 class Autoregression(OwnLoop):
     """Linear autoregression: the last differences and the calendar, without units.
 
-    It sees two seasons back, 4 to 24 rows, and at most a fifth of the series.
+    It sees two seasons back, 4 to 24 rows, and at most a fifth of those that it learns from.
     """
 
     def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
         """Return the lagged differences."""
         longest = round(max(history.seasons, default=1.0))
         n_lags = int(np.clip(2 * longest, *_LAGS))
-        n_lags = max(1, min(n_lags, (history.n_rows - self.lag) // _PART_SEEN))
+        n_lags = max(
+            1, min(n_lags, int(told_of(history, self.lag).sum(axis=0).max()) // _PART_SEEN)
+        )
         source = LagSource(n_lags, history.n_outputs, n_inputs - history.n_outputs)
         return [(source, n_lags - 1)]
 
@@ -141,7 +142,7 @@ class Drive:
     ----------
     rows : array of shape (n_rows - lag, n_outputs)
         Differences without units.
-    told : array of bool of shape (n_rows - lag,)
+    told : array of bool of shape (n_rows - lag, n_outputs)
         Whether all values that a difference is made of have been observed.
     terms : array of shape (n_rows_ahead, n_terms)
         What is known of each row of the history, and of those behind it.
@@ -157,39 +158,49 @@ class Drive:
     def of(cls, history: History, differences: Differences, most_terms: int) -> Drive:
         """Return what drives a source through a history; of the calendar at most so many terms."""
         lag, n_rows = differences.lag, history.n_rows
-        rows, known = differences.take(history.levels), history.known
-        n_ahead = max(len(known), n_rows + 1)
-        # differences over a season know of no season
-        calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
-        known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
-        parts = [calendar, known]
-        if lag:
-            parts.append(known - np.concatenate([known[:1].repeat(lag, axis=0), known])[:n_ahead])
-        terms = np.hstack(parts)
-        observed: Array = np.all(history.observed, axis=1)
-        told = observed[lag:] & observed[: n_rows - lag] if lag else observed
-        return cls(rows, told, terms, np.hstack([rows, terms[lag + 1 : n_rows + 1]]))
+        rows, terms = differences.take(history.levels), terms_of(history, lag, most_terms)
+        inputs = np.hstack([rows, terms[lag + 1 : n_rows + 1]])
+        return cls(rows, told_of(history, lag), terms, inputs)
+
+
+def terms_of(history: History, lag: int, most_terms: int) -> Array:
+    """Return what is known of each row of a history and behind it, (n_rows_ahead, n_terms)."""
+    known = history.known
+    n_ahead = max(len(known), history.n_rows + 1)
+    # differences over a season know of no season
+    calendar = history.calendar(n_ahead, most_terms) if lag <= 1 else np.zeros((n_ahead, 0))
+    known = np.concatenate([known, known[-1:].repeat(n_ahead - len(known), axis=0)])
+    parts = [calendar, known]
+    if lag:
+        parts.append(known - np.concatenate([known[:1].repeat(lag, axis=0), known])[:n_ahead])
+    return np.hstack(parts)
+
+
+def told_of(history: History, lag: int) -> Array:
+    """Return whether both ends of a difference are observed, (n_rows - lag, n_outputs)."""
+    observed = history.observed
+    return observed[lag:] & observed[: history.n_rows - lag]
 
 
 def network_sources(history: History, n_inputs: int, seeds: Any) -> list[tuple[Any, int]]:
     """Return a reservoir for each seed, with the inputs beside its states, and its washout."""
-    n_terms = n_inputs - history.n_outputs
-    of_terms = _SCALING * np.sqrt(_FEW_TERMS / max(n_terms, _FEW_TERMS))
-    scaling = np.repeat([_SCALING, of_terms], [history.n_outputs, n_terms])
     washout = min(_WASHOUT, history.n_rows // _MOST_WASHED)
-    found = []
-    for seed in seeds:
-        reservoir = build_reservoir(
-            _UNITS,
-            n_inputs,
-            spectral_radius=_RADIUS,
-            leak_rate=_LEAK_RATE,
-            input_scaling=scaling,
-            bias_scaling=_SCALING,
-            random_state=seed,
-        )
-        found.append((DrivenReservoir(reservoir, include_input=True), washout))
-    return found
+    return [(_network(history.n_outputs, n_inputs - history.n_outputs, s), washout) for s in seeds]
+
+
+@lru_cache(maxsize=32)
+def _network(n_outputs: int, n_terms: int, seed: int) -> DrivenReservoir:
+    of_terms = _SCALING * np.sqrt(_FEW_TERMS / max(n_terms, _FEW_TERMS))
+    reservoir = build_reservoir(
+        _UNITS,
+        n_outputs + n_terms,
+        spectral_radius=_RADIUS,
+        leak_rate=_LEAK_RATE,
+        input_scaling=np.repeat([_SCALING, of_terms], [n_outputs, n_terms]),
+        bias_scaling=_SCALING,
+        random_state=seed,
+    )
+    return DrivenReservoir(reservoir, include_input=True)
 
 
 def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:
@@ -199,11 +210,21 @@ def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Arr
 
 
 def states_before(source: FeatureSource, inputs: Array, places: Array) -> Array:
-    """Return the states before the inputs at places, which are ascending."""
-    states, state, at = [], source.fresh_state(inputs[0]), 0
-    for place in places.tolist():
-        if place > at:
-            *_, (_, _, state) = source.iter_features(inputs[at:place], state)
-            at = place
-        states.append(state)
-    return np.stack(states)
+    """Return the states before the inputs at places, which are ascending.
+
+    Features of these sources begin with the state that they lead to.
+    """
+    states = np.tile(source.fresh_state(inputs[0]), (len(places), 1))
+    behind = places > 0
+    if behind.any():
+        states[behind] = features_at(source, inputs, places[behind] - 1)[:, : source.state_size]
+    return states
+
+
+def features_at(source: FeatureSource, inputs: Array, rows: Array) -> Array:
+    """Return the features of some rows of inputs, which are ascending."""
+    found = np.empty((len(rows), source.width))
+    for start, features in features_of(source, inputs[: rows[-1] + 1]):
+        here = (rows >= start) & (rows < start + len(features))
+        found[here] = features[rows[here] - start]
+    return found

@@ -11,9 +11,10 @@ from reservoir._typing import Array
 from reservoir.series_models.candidates import Candidate
 from reservoir.series_models.series_data import Bounds, SeriesData
 
+_FEWEST = 4  # rows
 _N_FITS = 6  # times that each model is fitted
-_FIRST = 0.55  # part of the rows that the first fit has seen
 _PER_HORIZON = 4  # origins in each horizon's length, behind a fit
+_EXACT, _WORST = 1e-12, 1e100  # errors relative to the values that are none; to the best, at most
 _SHARPNESS = 4  # the weight of a model is its error to minus this power
 
 
@@ -43,17 +44,29 @@ class RollingForecasts:
         """
         away = np.abs(self.said - self.followed)
         fitted: Array = np.all(np.isfinite(self.said), axis=(1, 2, 3))
-        counts = np.isfinite(self.followed).sum(axis=(0, 1))
-        each = np.where(fitted[:, None], np.nansum(away, axis=(1, 2)), np.inf)
-        each = each / np.maximum(counts, 1)
-        size = each.min(axis=0)
-        exact = size <= 0
-        relative = np.where(exact, 1.0 + (each > 0), each / np.where(exact, 1.0, size))
-        return relative.mean(axis=1)
+        counts = np.maximum(np.isfinite(self.followed).sum(axis=(0, 1)), 1)
+        each = np.where(fitted[:, None], np.nansum(away, axis=(1, 2)), np.inf) / counts
+        # errors of rounding are none
+        size = np.nansum(np.abs(self.followed), axis=(0, 1)) / counts
+        none = np.maximum(_EXACT * size, np.finfo(float).tiny)
+        least = np.maximum(each.min(axis=0), none)
+        relative = np.maximum(each, none) / least
+        return np.where(fitted, np.minimum(relative, _WORST).mean(axis=1), np.inf)
 
     def weights(self) -> Array:
-        """Return the share that each model has in the average, (n_models,)."""
+        """Return the share that each model has in the average, (n_models,).
+
+        Raises
+        ------
+        ValueError
+            If no model could be fitted.
+        """
         errors = self.errors()
+        if not np.isfinite(errors).any():
+            raise ValueError(
+                f"No model could be fitted to the first {self.origins[0]} rows: each needs more. "
+                "Give a longer series."
+            )
         with np.errstate(under="ignore"):
             shares = (errors / errors.min()) ** -float(_SHARPNESS)
         return shares / shares.sum()
@@ -67,11 +80,24 @@ class RollingForecasts:
 def roll(
     candidates: Sequence[Candidate], data: SeriesData, n_steps: int, bounds: Bounds, seed: int
 ) -> RollingForecasts:
-    """Fit models to beginnings of a series, and forecast from these and from rows behind them."""
+    """Fit models to beginnings of a series, and forecast from these and from rows behind them.
+
+    Whatever is said at an origin follows from the rows before it, and from `bounds`.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 rows.
+    """
+    if data.n_rows < _FEWEST:
+        raise ValueError(
+            f"Models are compared by forecasts of rows that they have not seen: y needs {_FEWEST} "
+            f"rows or more, got {data.n_rows}. Give a longer series."
+        )
     n_rows = data.n_rows
     data = data.with_room(n_rows + n_steps)
-    last = max(n_rows - n_steps, int(_FIRST * n_rows), 3)
-    cuts = np.unique(np.linspace(min(int(_FIRST * n_rows), last), last, _N_FITS).astype(int))
+    first = data.first_cut
+    cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
     stride = max(1, n_steps // _PER_HORIZON)
     ends = [*cuts[1:].tolist(), n_rows]
     groups = [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]

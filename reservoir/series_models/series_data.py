@@ -10,6 +10,14 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
 
+_FIRST = 0.55  # part of the rows that the first of the fits that are compared has seen
+_LEAST_FIRST = 3
+
+
+def first_cut(n_rows: int) -> int:
+    """Return how many of the rows of a series models are first fitted to to be compared."""
+    return max(int(_FIRST * n_rows), _LEAST_FIRST)
+
 
 @saved
 @dataclass(frozen=True, eq=False)
@@ -43,6 +51,11 @@ class SeriesData:
     def n_rows(self) -> int:
         """Rows."""
         return len(self.values)
+
+    @property
+    def first_cut(self) -> int:
+        """Rows that models are first fitted to where they are compared."""
+        return first_cut(self.n_rows)
 
     def until(self, n_rows: int) -> SeriesData:
         """Return the first rows; known inputs are kept whole."""

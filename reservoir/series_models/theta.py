@@ -42,20 +42,22 @@ class Theta(SeriesModel):
 
     def _fit_column(self, levels: Array) -> tuple[Array, float, float]:
         n_rows = len(levels)
+        # squares of sizes that a float holds may be more than it holds
+        size = max(np.abs(levels).max(), np.finfo(float).tiny)
+        levels = levels / size
         profile = np.zeros(self.period)
         if has_season(levels, self.period):
             profile = season_of(levels, self.period)
         rest = levels - profile[np.arange(n_rows) % self.period]
         slope = np.polyfit(np.arange(n_rows), rest, 1)[0]
-        size = max(np.ptp(rest), np.finfo(float).tiny)
-        unit = (rest - rest[0]) / size
+        unit = (rest - rest[0]) / max(np.ptp(rest), np.finfo(float).tiny)
 
         def squares(smoothing: float) -> float:
             smooth = smoothed(unit, smoothing)
             return float(np.square(unit[1:] - smooth[:-1]).sum())
 
         found = minimize_scalar(squares, bounds=_SMOOTHING, method="bounded")
-        return profile, float(slope), float(found.x)
+        return profile * size, float(slope * size), float(found.x)
 
 
 @saved
