@@ -17,7 +17,7 @@ if __name__ == "__main__":
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -25,14 +25,17 @@ from reservoir import (
     ESNClassifier,
     ESNForecaster,
     ESNRegressor,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
     NVARRegressor,
+    ReservoirFeatures,
     ReservoirTransformer,
     RNNClassifier,
     RNNRegressor,
     _kernels,
     forecast,
 )
-from reservoir.datasets import lorenz, mackey_glass, narma
+from reservoir.datasets import gestures, lorenz, mackey_glass, narma
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
 
 ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
@@ -44,7 +47,7 @@ def numbers(model, X, n_steps=20, **options):
     for name in ("states", "predict_proba", "decision_function"):
         if hasattr(model, name):
             found[name] = getattr(model, name)(X)
-    for name in ("coef_", "alpha_", "state_", "certificate_"):
+    for name in ("coef_", "alpha_", "state_", "temperature_", "certificate_"):
         value = getattr(model, name, None)
         if value is not None:
             found[name] = value.rate if name == "certificate_" else value
@@ -101,6 +104,35 @@ def of_esn(engine, dtype):
     yield "scalers", {"forecast": forecast(both.fit(X[:700], y[:700]), 20)}
 
 
+def of_sequences(engine, dtype):
+    """Whole sequences: containers, gaps, both directions, readouts, how the penalty is chosen."""
+    Xs, y = gestures(60, n_classes=3, random_state=0)
+    per_row = [np.full(len(x), label) for x, label in zip(Xs, y, strict=True)]
+    table, labels, _ = stack_sequences(Xs, per_row)
+    rows = np.stack([x[:50, 0] for x in Xs])
+    gaps = [np.where(np.arange(len(x))[:, None] % 7 == 3, np.nan, x) for x in Xs]
+    sizes = np.array([[np.ptp(x), len(x)] for x in Xs], float)
+    base = {"n_units": 60, "dtype": dtype, "random_state": 0}
+    ReservoirFeatures._engine_for = lambda features, n_steps: engine
+
+    pools = ("mean", "std", "max", "min", "last", "quantiles")
+    features = ReservoirFeatures(pool=pools, bidirectional=True, **base)
+    yield "features", {"features": features.fit(Xs[:40]).transform(Xs)}
+    clf = ESNSequenceClassifier(**base)
+    yield "series", numbers(clf.fit(Xs[:40], y[:40]), Xs)
+    yield "series by ids", numbers(clf.set_params(sequence_column=0).fit(table, labels), table)
+    clf = ESNSequenceClassifier(bidirectional=True, relevance_weights=False, **base)
+    yield "leave-one-out", numbers(clf.fit(Xs[:40], y[:40]), Xs)
+    clf = ESNSequenceClassifier(differences=False, input_scaling=(0.1, 1.0), **base)
+    yield "series as rows", numbers(clf.fit(rows[:40], y[:40] == y[0]), rows)
+    clf = ESNSequenceClassifier(readout=LogisticRegression(), **base)
+    yield "logistic", numbers(clf.fit(Xs[:40], y[:40]), Xs)
+    esn = ESNSequenceRegressor(missing_values="interpolate", add_indicator=True, **base)
+    yield "sizes", numbers(esn.fit(gaps[:40], sizes[:40]), gaps)
+    esn = ESNSequenceRegressor(readout=Ridge(), leak_rate=0.5, scaling=None, **base)
+    yield "size by ridge", numbers(esn.fit(Xs[:40], sizes[:40, 0]), Xs)
+
+
 def of_others(dtype):
     """Transformers and trained networks."""
     X, y = make_forecast_pairs(mackey_glass(500, random_state=0))
@@ -126,7 +158,8 @@ def collected():
     """Return name -> array of all configurations."""
     arrays, n_configurations = {}, 0
     for dtype in ("float64", "float32"):
-        runs = [(engine, of_esn(engine, dtype)) for engine in ENGINES] + [("", of_others(dtype))]
+        runs = [(engine, of(engine, dtype)) for of in (of_esn, of_sequences) for engine in ENGINES]
+        runs.append(("", of_others(dtype)))
         for engine, configurations in runs:
             for name, found in configurations:
                 n_configurations += 1

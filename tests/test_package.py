@@ -168,7 +168,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ReservoirTransformer(10).fit(X),
         reservoir.NVARRegressor().fit(X, y),
         reservoir.ReservoirFeatures(10).fit([X, X]),
-        reservoir.ESNSequenceClassifier(10).fit([X, -X], [0, 1]),
+        reservoir.ESNSequenceClassifier(10).fit([X, -X, 2 * X, -2 * X], [0, 1, 0, 1]),
         reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),
     ):
         asked.update(sio.get_untrusted_types(data=sio.dumps(model)))

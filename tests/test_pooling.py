@@ -1,5 +1,6 @@
 """Pooling while states are made equals pooling the array of all states."""
 
+import pickle
 import tracemalloc
 
 import naive
@@ -9,8 +10,8 @@ import scipy.sparse as sp
 
 from reservoir import _kernels
 from reservoir.building import build_reservoir
-from reservoir.dynamics import Pooling, Reservoir, join_reservoirs, pool_many, run
-from reservoir.dynamics.pooling import POOLS, state_quantiles
+from reservoir.dynamics import Pooling, Reservoir, join_reservoirs, pool_many, run, run_many
+from reservoir.dynamics.pooling import POOLS, pool_into, state_quantiles
 
 ENGINES = [
     "numpy",
@@ -167,3 +168,28 @@ def test_joined_reservoirs_run_as_each_alone():
     ):
         with pytest.raises(ValueError, match=match):
             join_reservoirs(wrong)
+
+
+def test_messages_call_series_by_their_names():
+    res = Reservoir(2 * np.eye(1), [[1.0]], [0.0], activation="identity")
+    given = {"engine": "numpy", "name_of": ["anna", "bert"].__getitem__}
+    place = np.empty((2, 1)), np.arange(2)
+    for length, match in [(700, "states of bert overflow"), (2000, "In bert: The states are not")]:
+        X = [np.ones((3, 1)), np.ones((length, 1))]
+        with pytest.raises(ValueError, match=match):
+            pool_into(*place, res, X, Pooling(("std",)), **given)
+    with pytest.raises(ValueError, match="bert has 0 steps"):
+        pool_into(*place, res, [X[0], X[0][:0]], Pooling(("std",)), **given)
+
+
+@on_every_engine
+def test_steps_are_counted_from_the_first_where_a_series_goes_on_alone(engine):
+    res = Reservoir(2 * np.eye(1), [[1.0]], [0.0], activation="identity")
+    lengths = [*[100] * 7, 2000]
+    with pytest.raises(ValueError, match=r"^The states are not finite") as alone:
+        run(res, np.ones((2000, 1)), engine=engine)
+    with pytest.raises(ValueError, match=r"^The states are not finite") as beside:
+        run_many(res, [np.ones((n, 1)) for n in lengths], engine=engine)
+    assert str(beside.value) == str(alone.value)
+    again = pickle.loads(pickle.dumps(beside.value))
+    assert str(again) == str(alone.value)

@@ -6,7 +6,8 @@ from sklearn.feature_selection import f_classif, f_regression
 from sklearn.linear_model import Ridge
 from sklearn.metrics import log_loss
 
-from reservoir.readouts import leave_one_out_ridge
+from reservoir.readouts import leave_one_out_ridge, relevance
+from reservoir.readouts.dual import ridge_at
 from reservoir.readouts.relevance import folds_for, relevance_ridge, relevance_weights
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
@@ -151,3 +152,31 @@ def test_a_weight_of_zero_leaves_a_column_out():
     np.testing.assert_allclose(some.left_out, rest.left_out, rtol=1e-9)
     np.testing.assert_allclose(some.coef[:, 1::2], rest.coef, rtol=1e-9)
     assert not some.coef[:, ::2].any()
+
+
+@pytest.mark.parametrize("shape", [(30, 80), (80, 30)])
+def test_one_penalty_needs_no_eigendecomposition(shape):
+    """Of large matrices, that is; repeated rows and no penalty leave Cholesky without factors."""
+    rng = np.random.default_rng(0)
+    H, Y = rng.normal(size=shape) @ rng.normal(size=(shape[1], shape[1])), rng.normal(size=shape)
+    weights, columns = rng.uniform(0.5, 2, shape[0]), rng.uniform(0, 2, shape[1])
+    H[:, 3] = 1.0
+    for alpha in (0.01, 10.0):
+        coef, intercept = ridge_at(H, Y[:, :3], alpha, weights, columns)
+        same = leave_one_out_ridge(H, Y[:, :3], alpha, weights, column_weights=columns)
+        np.testing.assert_allclose(coef, same.coef, rtol=0, atol=1e-9 * abs(same.coef).max())
+        np.testing.assert_allclose(intercept, same.intercept, rtol=0, atol=1e-9)
+    H[1::2] = H[::2]
+    coef, _ = ridge_at(H, Y[:, :3], 0.0, weights, columns)
+    same = leave_one_out_ridge(H, Y[:, :3], 0.0, weights, column_weights=columns)
+    np.testing.assert_allclose(H @ coef.T, H @ same.coef.T, rtol=0, atol=1e-6)
+
+
+def test_large_tables_are_fitted_as_small_ones_are(monkeypatch):
+    rng = np.random.default_rng(1)
+    H, Y = rng.normal(size=(40, 60)), np.repeat([[-1.0], [1.0]], 20, axis=0)
+    given = H, Y, np.logspace(-2, 2, 5), np.ones(40), folds_for(Y)
+    expected = relevance_ridge(*given)
+    monkeypatch.setattr(relevance, "_LARGE", 10)
+    for one, other in zip(relevance_ridge(*given), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)

@@ -253,7 +253,7 @@ def test_what_is_missing_is_filled():
     # a further input says where
     told = small(missing_values="hold", add_indicator=True, differences=True).fit(gaps)
     assert told.reservoir_.n_features == 6
-    inputs = told._inputs(gaps[0])
+    inputs = told._inputs(gaps)[0]
     assert np.flatnonzero(inputs[:, 4]).tolist() == []
     assert np.flatnonzero(inputs[:, 5]).tolist() == [0, 3, 4, 29]
     assert abs(told.transform(gaps) - told.transform(filled["hold"])).max() > 1e-3
@@ -318,8 +318,8 @@ def test_single_precision_is_as_good():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_memory_does_not_grow_with_the_series(dtype):
-    """Beside the result, of 80 numbers for a series of 1000."""
-    X = np.zeros((400, 1000, 1), dtype)
+    """Beside the result, of 80 numbers for a series of 2000."""
+    X = np.zeros((400, 2000, 1), dtype)
     X[:, 1] = 1
     features = small(pool=("mean", "std", "max", "min")).fit(X[:10])
     features.transform(X)  # what kernels take when they are loaded is not counted
@@ -394,7 +394,7 @@ def test_values_that_overflow_once_scaled_are_refused(bidirectional):
     far = EQUAL.copy()
     far[3, 5, 1] = 1e60
     with pytest.raises(
-        ValueError, match=r"has 1e\+60 in channel 1, step 5, which overflows float32"
+        ValueError, match=r"1e\+60 in channel 1, step 5 of sequence 3 of X, overflows float32"
     ):
         features.transform(far)
     assert np.isfinite(small().fit(EQUAL).transform(far)).all()  # saturated, in double precision

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from reservoir import (
@@ -131,3 +132,108 @@ def test_arrays_of_another_number_of_units_are_named(name):
     features = ReservoirFeatures(40, **{name: np.zeros(shape)})
     with pytest.raises(ValueError, match=f"{name} has 39 rows, .* n_units=40"):
         features.fit(Xs)
+
+
+# --- messages name the sequence as the user knows it ---------------------------------------------
+
+LINEAR = {"activation": "identity", "scaling": None, "differences": False, "spectral_radius": 1.0}
+MANY = [np.ones((n, 1)) for n in np.random.default_rng(0).permutation(np.arange(40, 80))]
+TOO_MUCH = [
+    ("float64", 1e200, "The pooled states of {} overflow float64"),
+    ("float64", 1.7e308, r"In {}: The states are not finite from step \d+ on"),
+    ("float32", 1e60, r"1e\+60 in channel 0, step 0 of {}, overflows float32"),
+]
+
+
+def as_table(Xs):
+    """Return sequences as a table whose first column holds the ids s00, s01 and so on."""
+    ids = np.concatenate([np.full((len(x), 1), f"s{k:02d}", object) for k, x in enumerate(Xs)])
+    return np.hstack([ids, np.concatenate(Xs).astype(object)])
+
+
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize(("dtype", "value", "match"), TOO_MUCH)
+def test_what_overflows_is_named_by_number_or_id(dtype, value, match, bidirectional):
+    options = LINEAR | {"dtype": dtype, "pool": "std", "bidirectional": bidirectional}
+    features = small(ReservoirFeatures, **options).fit(MANY)
+    by_id = small(ReservoirFeatures, sequence_column=0, **options).fit(as_table(MANY))
+    for i in (3, 38):
+        bad = [np.full_like(x, value) if k == i else x for k, x in enumerate(MANY)]
+        with pytest.raises(ValueError, match=match.format(f"sequence {i} of X")):
+            features.transform(bad)
+        with pytest.raises(ValueError, match=match.format(f"sequence 's{i:02d}' of X")):
+            by_id.transform(as_table(bad))
+
+
+@pytest.mark.parametrize("pool", ["std", ("std", "quantiles")])
+@pytest.mark.parametrize(("dtype", "value", "match"), TOO_MUCH)
+def test_fit_names_it_as_well_however_it_orders_sequences(dtype, value, match, pool):
+    rng, y = np.random.default_rng(1), np.arange(len(MANY)) % 2
+    Xs = [x + rng.normal(size=x.shape) for x in MANY]
+    options = LINEAR | {"dtype": dtype, "pool": pool}
+    for i, cls in ((3, ESNSequenceClassifier), (38, ESNSequenceRegressor)):
+        bad = [np.full_like(x, value) if k == i else x for k, x in enumerate(Xs)]
+        with pytest.raises(ValueError, match=match.format(f"sequence {i} of X")):
+            small(cls, **options).fit(bad, y)
+        with pytest.raises(ValueError, match=match.format(f"sequence 's{i:02d}' of X")):
+            small(cls, sequence_column=0, **options).fit(as_table(bad), y)
+
+
+def test_steps_are_counted_from_the_first_of_the_sequence():
+    x = np.ones((1999, 1))
+    x[999] = 1e60  # in every part of a thousand steps
+    for seed in range(5):
+        features = small(ReservoirFeatures, random_state=seed, dtype="float32", **LINEAR)
+        with pytest.raises(ValueError, match=r"1e\+60 .* step 999 of sequence 1 of X, overflows"):
+            features.fit([np.ones((9, 1)), x])
+
+
+def test_outputs_that_overflow_are_named_by_id():
+    Xs, y = series(n_channels=1)
+    options = LINEAR | {"dtype": "float64", "pool": "mean", "sequence_column": 0}
+    model = small(ESNSequenceRegressor, **options).fit(as_table(Xs), y * 1e6)
+    with pytest.raises(ValueError, match="The output for sequence 's01' of X overflows"):
+        model.predict(as_table([Xs[0], Xs[1] * 1e305]))
+
+
+def test_values_too_far_from_their_mean_are_refused():
+    x = np.full((20, 2), -1.7e308)
+    x[:, 0], x[5:8, 1] = np.arange(20), 1.7e308
+    with pytest.raises(ValueError, match="differences of channel 1 of X overflow: scale X down"):
+        small(ReservoirFeatures).fit([x, x])
+    with pytest.raises(ValueError, match=r"1.7e\+308 in channel 1, step 5 of sequence \d of X, ov"):
+        small(ReservoirFeatures, differences=False).fit([x, x])
+
+
+# --- gaps between the largest values -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["interpolate", "hold"])
+def test_gaps_between_the_largest_values_are_filled(how):
+    """A power of two as the unit of X changes no bit of the features."""
+    Xs = [0.3 * x / np.abs(x).max() for x in series()[0]]
+    for x in Xs:
+        x[2, 0], x[3:6, 0], x[6, 0] = -0.9, np.nan, 0.9
+    huge = [2 * (x * 2.0**1023) for x in Xs]
+    one, other = (small(ReservoirFeatures, missing_values=how).fit(X) for X in (Xs, huge))
+    np.testing.assert_array_equal(one.transform(Xs), other.transform(huge))
+
+
+# --- classes of one member -----------------------------------------------------------------------
+
+
+def test_a_class_of_one_sequence_is_warned_of():
+    Xs, y = series()
+    y = np.array(["a", "b"], object)[y]
+    y[3] = "rare"
+    with pytest.warns(UserWarning, match=r"Class 'rare' has 1 sequence in fit: .*2 sequences"):
+        clf = small().fit(Xs, y)
+    assert np.isfinite(clf.predict_proba(Xs)).all()
+    small(readout=LogisticRegression()).fit(Xs, y)  # no temperature
+    y[4] = "rarer"
+    with pytest.warns(UserWarning, match=r"'rare' has 1 sequence in fit \(one of 2 such classes\)"):
+        small().fit(Xs, y)
+    with pytest.warns(UserWarning, match="Class True has 1 sequence"):
+        small().fit(Xs, np.arange(len(Xs)) == 0)
+    y[5:7] = "rare", "rarer"
+    small().fit(Xs, y)

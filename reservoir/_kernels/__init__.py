@@ -21,6 +21,7 @@ from reservoir._kernels._layout import (
     LANES,
     Dense,
     LaneSums,
+    LaneWork,
     Rows,
     Sell,
     aligned,
@@ -42,6 +43,7 @@ __all__ = [
     "CODES",
     "LANES",
     "LaneSums",
+    "LaneWork",
     "Leaks",
     "Dense",
     "Rows",
@@ -49,6 +51,7 @@ __all__ = [
     "activate",
     "advance",
     "advance_lanes",
+    "begin_lanes",
     "closed_loop",
     "disabled",
     "gru_backward",
@@ -56,6 +59,7 @@ __all__ = [
     "installed",
     "keeps_code",
     "lane_sums",
+    "lane_work",
     "load",
     "lstm_backward",
     "lstm_forward",
@@ -271,9 +275,38 @@ def lane_sums(
     size = n_units * LANES
     mean, squares = (aligned((size * moments,), np.float64) for _ in range(2))
     high, low, keep = (aligned((size * wanted,), dtype) for wanted in (ends, ends, last))
-    high[:], low[:] = -np.inf, np.inf
     counts = aligned((size * (-(-n_thresholds // 4) * 4),), np.float64)
     return LaneSums(mean, squares, high, low, keep, counts)
+
+
+def lane_work(n_units: int, n_inputs: int, n_steps: int, dtype: Any) -> LaneWork:
+    """Return memory for `pool_lanes`, for up to `n_steps` steps at a time."""
+    x, y = (aligned(((n_units + n_inputs) * LANES,), dtype) for _ in range(2))
+    chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), dtype)
+    # an odd number of cache lines from step to step: the states of a unit share no set of the cache
+    item = np.dtype(dtype).itemsize
+    line = CACHE_LINE // item
+    stride = (-(-n_units * LANES // line) | 1) * line
+    rows = min(max(_POOLED // (stride * item), 8), _POOLED_STEPS, n_steps)
+    block, sums = aligned((rows * stride,), dtype), aligned((4 * LANES,), dtype)
+    return LaneWork(x, y, chunk, block, stride, sums, np.zeros((5, LANES)))
+
+
+def begin_lanes(sums: LaneSums, work: LaneWork, states: Array) -> None:
+    """Make sums and memory ready for the next sequences.
+
+    Parameters
+    ----------
+    sums : LaneSums
+    work : LaneWork
+    states : array of shape (n_sequences, n_units)
+        Those before the first step, of up to eight sequences; lanes without one begin with zeros.
+    """
+    for each in (sums.mean, sums.squares, sums.counts):
+        each[:] = 0.0
+    sums.high[:], sums.low[:] = -np.inf, np.inf
+    lanes = work.x[: states.shape[1] * LANES].reshape(-1, LANES)
+    lanes[:, : len(states)], lanes[:, len(states) :] = states.T, 0.0
 
 
 def pool_lanes(
@@ -281,7 +314,7 @@ def pool_lanes(
     thresholds: Array,
     done: Array,
     lengths: Array,
-    state: Array,
+    work: LaneWork,
     inputs: Array,
     W: Rows,
     code: int,
@@ -292,34 +325,24 @@ def pool_lanes(
     Parameters
     ----------
     sums : LaneSums
-        From `lane_sums`; what is pooled is added.
+        From `lane_sums`, by way of `begin_lanes`; what is pooled is added.
     thresholds : array of shape (n_units, n_thresholds)
         Their number a multiple of four; infinity where there are fewer.
     done : array of shape (8,), float64
         How many steps of each sequence have been pooled; added to.
     lengths : array of shape (8,), int64
         How many of these steps each sequence has; may be negative, or more than there are.
-    state : array of shape (n_units, 8)
-        The states before the first step; becomes those behind the last one, if their number is
-        even.
+    work : LaneWork
+        From `lane_work`, by way of `begin_lanes`. A call that goes on from the last one needs an
+        even number of steps in that.
     inputs, W, code, leaks
         As in `advance_lanes`.
     """
-    n_units, dtype = state.shape[0], state.dtype
-    x, y = (aligned(((n_units + inputs.shape[1]) * LANES,), dtype) for _ in range(2))
-    x[: state.size] = state.ravel()
-    chunk = aligned((min(_CHUNK, _padded(n_units)) * LANES,), dtype)
-    # an odd number of cache lines from step to step: the states of a unit share no set of the cache
-    line = CACHE_LINE // dtype.itemsize
-    stride = (-(-n_units * LANES // line) | 1) * line
-    rows = min(max(_POOLED // (stride * dtype.itemsize), 8), _POOLED_STEPS, len(inputs))
-    block = aligned((rows * stride,), dtype)
-    work, shares = aligned((4 * LANES,), dtype), np.zeros((5, LANES))
     call(
-        compiled("_pooling").pool_lanes, sums, thresholds.ravel(), done, lengths, block, stride,
-        work, shares, n_units, x, y, chunk, inputs, W, code, slope_below(dtype), *leaks,
+        compiled("_pooling").pool_lanes, sums, thresholds.ravel(), done, lengths, work.block,
+        work.stride, work.sums, work.shares, len(thresholds), work.x, work.y, work.chunk, inputs,
+        W, code, slope_below(work.x.dtype), *leaks,
     )  # fmt: skip
-    state[:] = x[: state.size].reshape(state.shape)
 
 
 def closed_loop(

@@ -78,6 +78,32 @@ class LaneSums(NamedTuple):
     counts: Array
 
 
+class LaneWork(NamedTuple):
+    """Memory that pooling eight sequences takes, used again for the next eight.
+
+    Attributes
+    ----------
+    x, y : arrays of shape (8 n_units + 8 n_inputs,)
+        The old and the new state, which take turns, with room for the inputs behind them.
+    chunk : array
+        The sums that some of the units receive.
+    block : array
+        The states of some steps, `stride` numbers for each.
+    stride : int
+    sums : array of shape (32,)
+        Four vectors.
+    shares : array of shape (5, 8), float64
+    """
+
+    x: Array
+    y: Array
+    chunk: Array
+    block: Array
+    stride: int
+    sums: Array
+    shares: Array
+
+
 def aligned(shape: tuple[int, ...], dtype: Any) -> Array:
     """Return zeros whose memory begins at a cache line, so that no vector of eight crosses one."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
+
+_ROWS = 2**16  # rows of short arrays that are looked at together
 
 
 def read_arrays(name: str, values: Any, dtype: Any, *, ndim: int = 2) -> list[Array]:
@@ -71,3 +74,22 @@ def read_array_weights(
     if any((part < 0).any() or not np.isfinite(part).all() for part in parts):
         raise ValueError("sample_weight must be finite and at least 0 in every row.")
     return parts
+
+
+def together(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """Yield all arrays, in order, short ones together: at most some 65,000 rows more than one."""
+    waiting: list[Array] = []
+    n_rows = 0
+    for rows in arrays:
+        waiting.append(rows)
+        n_rows += len(rows)
+        if n_rows >= _ROWS:
+            yield waiting
+            waiting, n_rows = [], 0
+    if waiting:
+        yield waiting
+
+
+def joined(arrays: Sequence[Array]) -> Array:
+    """Return the rows of all arrays as one; a single array as it is."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

@@ -30,6 +30,8 @@ class Sequences:
         What X was: one 2-D table, a list, an object array, or a 3-D array.
     ids : tuple or None
         The id of each sequence, from the id column or the MultiIndex of a table; else None.
+    numbers : tuple of int or None
+        The number of each sequence in X, where these are some of X; None for all, in their order.
     times : Times
         The indexes of X and y, for pandas tables that have one.
     """
@@ -38,6 +40,7 @@ class Sequences:
     container: str
     ids: tuple[Any, ...] | None = None
     times: Times = UNTOLD
+    numbers: tuple[int, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -46,6 +49,24 @@ class Sequences:
     def lengths(self) -> list[int]:
         """Number of rows of each sequence."""
         return [len(array) for array in self.arrays]
+
+    def name(self, i: int) -> str:
+        """Return what messages call a sequence: by its id, else by its number in X."""
+        if self.ids is None:
+            return f"sequence {i if self.numbers is None else self.numbers[i]} of X"
+        value = self.ids[i]
+        return f"sequence {value.item() if isinstance(value, np.generic) else value!r} of X"
+
+    def place(self, i: int, step: int) -> str:
+        """Return what messages call a step of a sequence."""
+        return f"step {step} of {self.name(i)}"
+
+    def some(self, which: Sequence[int]) -> Sequences:
+        """Return some of the sequences, in the order of their numbers; `name` knows them still."""
+        arrays = tuple(self.arrays[i] for i in which)
+        ids = None if self.ids is None else tuple(self.ids[i] for i in which)
+        numbers = tuple(i if self.numbers is None else self.numbers[i] for i in which)
+        return replace(self, arrays=arrays, ids=ids, numbers=numbers)
 
     def split(self, rows: Array) -> list[Array]:
         """Split an array with a row per row of all sequences into one array per sequence."""

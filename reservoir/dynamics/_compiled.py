@@ -86,51 +86,61 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
     )
 
 
-def pool_lanes(
-    reservoir: Reservoir,
-    states: Array,
-    series: Sequence[Array],
-    thresholds: Array,
-    sums: _kernels.LaneSums,
-) -> None:
-    """Run up to eight sequences side by side and pool their states.
+class PooledLanes:
+    """Runs up to eight sequences side by side and pools their states, again and again.
 
     Parameters
     ----------
     reservoir : Reservoir
         With a sparse W and an activation that the kernels know.
-    states : array of shape (n_sequences, n_units)
-        The states before the first step.
-    series : sequence of arrays of shape (n_steps_i, n_features)
-        The lengths may differ.
     thresholds : array of shape (n_thresholds, n_units)
-    sums : LaneSums
-        From `_kernels.lane_sums`; written.
+    longest : int
+        Steps of the longest sequence that is to come.
+    wanted : bool
+        `moments`, `ends`, `last`, as in `_kernels.lane_sums`.
     """
-    lanes, n_units, dtype = _kernels.LANES, reservoir.n_units, reservoir.dtype
-    n_features = reservoir.n_features
-    state = np.zeros((n_units, lanes), dtype)
-    state[:, : len(series)] = states.T
-    levels = np.full((n_units, -(-len(thresholds) // 4) * 4), np.inf, dtype)
-    levels[:, : len(thresholds)] = thresholds.T
-    # lanes that hold no sequence run along, over zeros
-    longest = max(map(len, series))
-    lengths = np.full(lanes, longest, np.int64)
-    lengths[: len(series)] = [len(X) for X in series]
-    done, code = np.zeros(lanes), code_of(reservoir)
-    assert code is not None
-    # some steps at a time, with the lanes last and a constant 1 for the bias behind the inputs
-    for begin in range(0, longest, _LANE_STEPS):
-        n_steps = min(longest - begin, _LANE_STEPS)
-        received = np.zeros((n_steps, n_features + 1, lanes), dtype)
-        received[:, n_features] = 1.0
-        for lane, X in enumerate(series):
-            part = X[begin : begin + n_steps]
-            received[: len(part), :n_features, lane] = part
-        _kernels.pool_lanes(
-            sums, levels, done, lengths - begin, state, received,
-            reservoir._packed_rows, code, reservoir._lane_leaks,
-        )  # fmt: skip
+
+    def __init__(
+        self, reservoir: Reservoir, thresholds: Array, longest: int, **wanted: bool
+    ) -> None:
+        n_units, n_inputs, dtype = reservoir.n_units, reservoir.n_features + 1, reservoir.dtype
+        self.reservoir = reservoir
+        self.levels = np.full((n_units, -(-len(thresholds) // 4) * 4), np.inf, dtype)
+        self.levels[:, : len(thresholds)] = thresholds.T
+        n_steps = min(longest, _LANE_STEPS)
+        self.sums = _kernels.lane_sums(n_units, len(thresholds), dtype, **wanted)
+        self.work = _kernels.lane_work(n_units, n_inputs, n_steps, dtype)
+        self.received = np.empty((n_steps, n_inputs, _kernels.LANES), dtype)
+
+    def __call__(self, states: Array, series: Sequence[Array]) -> _kernels.LaneSums:
+        """Return the sums for sequences of any lengths; the next call overwrites them.
+
+        Parameters
+        ----------
+        states : array of shape (n_sequences, n_units)
+            The states before the first step.
+        series : sequence of arrays of shape (n_steps_i, n_features)
+        """
+        reservoir, code = self.reservoir, code_of(self.reservoir)
+        assert code is not None
+        _kernels.begin_lanes(self.sums, self.work, states)
+        # lanes that hold no sequence run along, over zeros
+        longest = max(map(len, series))
+        lengths = np.full(_kernels.LANES, longest, np.int64)
+        lengths[: len(series)] = [len(X) for X in series]
+        done = np.zeros(_kernels.LANES)
+        # some steps at a time, with the lanes last and a constant 1 for the bias behind the inputs
+        for begin in range(0, longest, _LANE_STEPS):
+            received = self.received[: longest - begin]
+            received[:, :-1], received[:, -1] = 0.0, 1.0
+            for lane, X in enumerate(series):
+                part = X[begin : begin + len(received)]
+                received[: len(part), :-1, lane] = part
+            _kernels.pool_lanes(
+                self.sums, self.levels, done, lengths - begin, self.work, received,
+                reservoir._packed_rows, code, reservoir._lane_leaks,
+            )  # fmt: skip
+        return self.sums
 
 
 def recurrence(reservoir: Reservoir) -> Callable[[Array, Array], None]:

@@ -18,6 +18,28 @@ if TYPE_CHECKING:
     from reservoir.dynamics.reservoir import Reservoir
 
 
+class StatesError(ValueError):
+    """States that are not finite.
+
+    Attributes
+    ----------
+    step : int
+        The first of them.
+    reason : str
+        Why, and what to do: the end of the message.
+    series : str or None
+        What the message calls the series, if it is one of several.
+    """
+
+    def __init__(self, step: int, reason: str, series: str | None = None) -> None:
+        super().__init__(step, reason, series)
+        self.step, self.reason, self.series = step, reason, series
+
+    def __str__(self) -> str:
+        where = "" if self.series is None else f"In {self.series}: "
+        return f"{where}The states are not finite from step {self.step} on {self.reason}"
+
+
 def may_overflow(
     reservoir: Reservoir, X: Array, feedback: Array | None, state: Array, noise: float
 ) -> bool:
@@ -27,11 +49,19 @@ def may_overflow(
     deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1] and
     overflow even where the answer is False.
     """
-    largest = 50 * noise + 1.0  # no normal deviate is 50 standard deviations out
-    for array in (X, state, feedback):
-        if array is not None:
-            largest = max(largest, float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
-    return not largest * reservoir._largest_row_sum < room(reservoir)
+    given = [array for array in (X, state, feedback) if array is not None]
+    # no normal deviate is 50 standard deviations out
+    return exceeds_room(reservoir, max(50 * noise + 1.0, *map(largest_of, given)))
+
+
+def largest_of(array: Array) -> float:
+    """Return the largest modulus of numbers, 0 if there are none; not finite if one of them is."""
+    return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
+
+
+def exceeds_room(reservoir: Reservoir, largest: float) -> bool:
+    """Whether sums might overflow of states within [-1, 1] and inputs of moduli up to `largest`."""
+    return not max(largest, 1.0) * reservoir._largest_row_sum < room(reservoir)
 
 
 def room(reservoir: Reservoir) -> float:
@@ -83,15 +113,13 @@ def _check_finite(reservoir: Reservoir, block: Array, start: int) -> None:
         raise _not_finite(reservoir, start + int(np.argmin(finite)))
 
 
-def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> ValueError:
+def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> StatesError:
     activation = get_activation(reservoir.activation)
     remedy = "Scale the inputs down"
     if not activation.bounded:
         remedy += ", lower the spectral radius, or use a bounded activation such as 'tanh'"
-    return ValueError(
-        f"The states are not finite from step {step} on (activation={activation.name!r}, "
-        f"dtype={reservoir.dtype}){why}. {remedy}."
-    )
+    reason = f"(activation={activation.name!r}, dtype={reservoir.dtype}){why}. {remedy}."
+    return StatesError(step, reason)
 
 
 def _cancels(unit: int) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,9 @@ from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
-from reservoir.dynamics._extremes import check_states, may_overflow
+from reservoir.dynamics._extremes import StatesError, check_states, exceeds_room, largest_of
 from reservoir.dynamics.engines import code_of, uses_kernels
-from reservoir.dynamics.open_loop import as_feedback, as_series, iter_states
+from reservoir.dynamics.open_loop import as_feedback, as_many_series, iter_states
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
@@ -148,6 +149,8 @@ class Plan(NamedTuple):
         Whether states may become infinite and must be checked.
     groups : list of lists of int
         Which series run side by side, longest first; empty series are in none.
+    name_of : function of int, or None
+        What messages call a series; None: they do not say of which one states are not finite.
     """
 
     reservoir: Reservoir
@@ -159,16 +162,21 @@ class Plan(NamedTuple):
     size: int
     check: bool
     groups: list[list[int]]
+    name_of: Callable[[int], str] | None
 
 
 def make_plan(
-    reservoir: Reservoir, series: Sequence[Any], initial_states: Any, feedback: Any, engine: str
+    reservoir: Reservoir,
+    series: Sequence[Any],
+    initial_states: Any,
+    feedback: Any,
+    engine: str,
+    name_of: Callable[[int], str] | None = None,
 ) -> Plan:
     """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
-    inputs = [
-        as_series(f"series[{i}]", X, reservoir.n_features, dtype) for i, X in enumerate(series)
-    ]
+    called = by_number if name_of is None else name_of
+    inputs, largest = as_many_series(called, series, reservoir.n_features, dtype)
     received = _each_feedback(reservoir, feedback, inputs)
     starts = np.zeros((len(inputs), n_units), dtype)
     if initial_states is not None:
@@ -179,10 +187,8 @@ def make_plan(
             starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
     # one engine for all series: sums that may overflow are left to the NumPy reference
     bounded = get_activation(reservoir.activation).bounded
-    extreme = any(
-        may_overflow(reservoir, X, F, x, 0.0)
-        for X, F, x in zip(inputs, received, starts, strict=True)
-    )
+    others = [starts, *(F for F in received if F is not None)]
+    extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
     n_steps = sum(len(X) for X in inputs)
     kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
@@ -192,7 +198,12 @@ def make_plan(
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
     check = extreme or not bounded
-    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups)
+    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups, name_of)
+
+
+def by_number(i: int) -> str:
+    """Return what messages call a series that its owner has no name for."""
+    return f"series[{i}]"
 
 
 def _each_feedback(
@@ -233,7 +244,8 @@ def lockstep(
         for i, state, block in zip(group, before, place, strict=False):
             if plan.check:
                 received = None if feedback[i] is None else feedback[i][now:stop]  # type: ignore[index]
-                check_states(reservoir, state, inputs[i][now:stop], received, block, now)
+                with _naming(plan, i):
+                    check_states(reservoir, state, inputs[i][now:stop], received, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
     # too few are left to share a product: each goes on alone
@@ -241,10 +253,21 @@ def lockstep(
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
         out = None if whole is None else whole[k, now : len(inputs[i])]
         X = inputs[i][now:]
-        for start, block in iter_states(
-            reservoir, X, initial_state=state, feedback=rest, out=out, engine=plan.engine
-        ):
-            yield i, now + start, block
+        with _naming(plan, i, now):
+            for start, block in iter_states(
+                reservoir, X, initial_state=state, feedback=rest, out=out, engine=plan.engine
+            ):
+                yield i, now + start, block
+
+
+@contextlib.contextmanager
+def _naming(plan: Plan, i: int, before: int = 0) -> Iterator[None]:
+    """Say which series is meant where states are not finite, and count its steps from the first."""
+    try:
+        yield
+    except StatesError as error:
+        name = None if plan.name_of is None else plan.name_of(i)
+        raise StatesError(before + error.step, error.reason, name) from None
 
 
 def _part(feedback: Array | None, start: int, stop: int) -> list[Array]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_number
+from reservoir._validation.arrays import joined, together
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
-from reservoir.dynamics._extremes import check_states, may_overflow
+from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
 from reservoir.dynamics.engines import uses_kernels
 from reservoir.dynamics.reservoir import Reservoir, as_vector, refuse_complex
 
@@ -200,17 +201,37 @@ def block_rows(n_units: int, n_samples: int) -> int:
 
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     """Return a series as an array of shape (n_samples, n_columns) and of `dtype`, after checks."""
+    X = _as_rows(name, X, n_columns, dtype)
+    _refuse_infinite(name, X)
+    return X
+
+
+def as_many_series(
+    name_of: Callable[[int], str], series: Sequence[Any], n_columns: int, dtype: Any
+) -> tuple[list[Array], float]:
+    """Return several series as arrays, after the same checks, and the largest modulus in them."""
+    inputs = [_as_rows(name_of(i), X, n_columns, dtype) for i, X in enumerate(series)]
+    sizes = [largest_of(joined(some)) for some in together(inputs)]
+    if not np.isfinite(sizes).all():
+        for i, X in enumerate(inputs):
+            _refuse_infinite(name_of(i), X)
+    return inputs, max(sizes, default=0.0)
+
+
+def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     refuse_complex(name, X)
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
         raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.")
+    return X
+
+
+def _refuse_infinite(name: str, X: Array) -> None:
+    """Refuse NaN and infinity."""
     if not np.isfinite(X).all():
         row = int(np.argmin(np.isfinite(X).all(axis=1)))
-        raise ValueError(
-            f"{name} holds NaN or infinity as {np.dtype(dtype).name}, first in row {row}."
-        )
-    return X
+        raise ValueError(f"{name} holds NaN or infinity as {X.dtype.name}, first in row {row}.")
 
 
 def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:

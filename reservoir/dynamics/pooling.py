@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
-from reservoir._kernels import LANES, LaneSums, lane_sums
+from reservoir._kernels import LANES, LaneSums
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_n_jobs
 from reservoir.dynamics import _compiled
-from reservoir.dynamics._many import Plan, lockstep, make_plan
+from reservoir.dynamics._many import Plan, by_number, lockstep, make_plan
 from reservoir.dynamics.reservoir import Reservoir
 
 
@@ -311,11 +311,49 @@ def pool_many(
     array([[2., 1., 3.],
            [5., 0., 5.]])
     """
+    pooled = np.empty((len(series), pooling.n_columns(reservoir.n_units)), reservoir.dtype)
+    pool_into(
+        pooled,
+        np.arange(len(series)),
+        reservoir,
+        series,
+        pooling,
+        initial_states=initial_states,
+        engine=engine,
+        n_jobs=n_jobs,
+    )
+    return pooled
+
+
+def pool_into(
+    table: Array,
+    rows: Array,
+    reservoir: Reservoir,
+    series: Sequence[Any],
+    pooling: Pooling,
+    *,
+    initial_states: ArrayLike | None = None,
+    engine: str = "auto",
+    n_jobs: int | None = None,
+    name_of: Callable[[int], str] = by_number,
+) -> None:
+    """Write what `pool_many` returns into rows of a table, one for each series.
+
+    Parameters
+    ----------
+    table : array of shape (n_rows, n_columns)
+        Written.
+    rows : array of int of shape (n_series,)
+    reservoir, series, pooling, initial_states, engine, n_jobs
+        As in `pool_many`.
+    name_of : function of int
+        What messages call a series of that number.
+    """
     check_n_jobs(n_jobs)
-    plan = make_plan(reservoir, series, initial_states, None, engine)
+    plan = make_plan(reservoir, series, initial_states, None, engine, name_of)
     for i, X in enumerate(plan.inputs):
         if len(X) == 0:
-            raise ValueError(f"series[{i}] has 0 steps; at least 1 is required. Leave it out.")
+            raise ValueError(f"{name_of(i)} has 0 steps; at least 1 is required. Leave it out.")
     n_units, thresholds = reservoir.n_units, pooling.thresholds
     if thresholds is not None and (thresholds.ndim != 2 or thresholds.shape[1] != n_units):
         raise ValueError(
@@ -323,67 +361,94 @@ def pool_many(
         )
     known = all(POOLS[name] in _FROM_LANES for name in pooling.names)
     pool = _pool_lanes if plan.lanes and known and not plan.check else _pool_blocks
-    pooled = np.empty((len(plan.inputs), pooling.n_columns(n_units)), reservoir.dtype)
-    Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(pool)(plan, group, pooling, pooled) for group in plan.groups
+
+    def fill(groups: list[list[int]]) -> list[int]:
+        """Return which of the series overflow."""
+        bad = []
+        for group, pooled in pool(plan, groups, pooling):
+            table[rows[group]] = pooled
+            finite = np.isfinite(pooled).all(axis=1)
+            bad += [group[k] for k in np.flatnonzero(~finite)]
+        return bad
+
+    n_shares = max(min(effective_n_jobs(n_jobs), len(plan.groups)), 1)
+    found = Parallel(n_jobs=n_jobs, require="sharedmem")(
+        delayed(fill)(plan.groups[k::n_shares]) for k in range(n_shares)
     )
-    if not np.isfinite(pooled).all():
-        i = int(np.argmin(np.isfinite(pooled).all(axis=1)))
+    bad = [i for each in found for i in each]
+    if bad:
         raise ValueError(
-            f"The pooled states of series[{i}] overflow {reservoir.dtype}. Scale the inputs down, "
-            'or use a bounded activation such as "tanh".'
+            f"The pooled states of {name_of(min(bad))} overflow {reservoir.dtype}. Scale the "
+            'inputs down, or use a bounded activation such as "tanh".'
         )
-    return pooled
 
 
 #: How sums that kernels make of eight series become what a pool would have returned, for all
-#: series at once: ``f(sums, n_steps)``, with arrays of shape (n_series, n_labels, n_units).
+#: series at once: ``f(sums, n_steps)``, with arrays of shape (n_units, n_labels, 8) and (8,).
 _FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
     Mean: lambda sums, n_steps: sums.mean,
     Std: lambda sums, n_steps: np.sqrt(np.maximum(sums.squares, 0.0) / n_steps),
     Max: lambda sums, n_steps: sums.high,
     Min: lambda sums, n_steps: sums.low,
     Last: lambda sums, n_steps: sums.last,
-    Quantiles: lambda sums, n_steps: sums.counts / n_steps,
+    Quantiles: lambda sums, n_steps: _shares(sums.counts, n_steps),
 }
 
 
-def _pool_lanes(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) -> None:
-    """Write the rows of a group of series into `pooled`, by the kernel for eight lanes."""
+def _shares(counts: Array, n_steps: Array) -> Array:
+    """Return counts / n_steps; in rows longer than eight, a third of the time."""
+    n_units, n_labels, lanes = counts.shape
+    shares = counts.reshape(n_units, n_labels * lanes) / np.tile(n_steps, n_labels)
+    return shares.reshape(counts.shape)
+
+
+def _pool_lanes(
+    plan: Plan, groups: list[list[int]], pooling: Pooling
+) -> Iterator[tuple[list[int], Array]]:
+    """Yield each group of series with its rows, which the kernel for eight lanes makes."""
     kinds = [POOLS[name] for name in pooling.names]
-    n_units, n_series = plan.reservoir.n_units, len(group)
+    n_units, inputs, dtype = plan.reservoir.n_units, plan.inputs, plan.reservoir.dtype
     thresholds = np.empty((0, n_units))
     if Quantiles in kinds and pooling.thresholds is not None:
         thresholds = pooling.thresholds
-    sums = lane_sums(
-        n_units,
-        len(thresholds),
-        pooled.dtype,
+    run = _compiled.PooledLanes(
+        plan.reservoir,
+        thresholds,
+        max((len(inputs[i]) for group in groups for i in group), default=0),
         moments=Mean in kinds or Std in kinds,
         ends=Max in kinds or Min in kinds,
         last=Last in kinds,
     )
-    series = [plan.inputs[i] for i in group]
-    _compiled.pool_lanes(plan.reservoir, plan.starts[group], series, thresholds, sums)
-    # lanes first, units last; without the thresholds that make their number a multiple of four
-    parts = LaneSums(*(each.reshape(n_units, -1, LANES).T[:n_series] for each in sums))
+    parts = LaneSums(*(each.reshape(n_units, -1, LANES) for each in run.sums))
+    # without the thresholds that make their number a multiple of four
     parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
-    n_steps = np.array([len(X) for X in series], float)[:, None, None]
-    rows = [_FROM_LANES[kind](parts, n_steps).reshape(n_series, -1) for kind in kinds]
-    pooled[group] = np.hstack(rows)
+    n_steps = np.ones(LANES)
+    for group in groups:
+        series = [inputs[i] for i in group]
+        run(plan.starts[group], series)
+        n_steps[: len(group)] = [len(X) for X in series]
+        rows = [_FROM_LANES[kind](parts, n_steps).astype(dtype, copy=False) for kind in kinds]
+        # lanes first, units last
+        by_lane = np.concatenate([each.T[: len(group)] for each in rows], axis=1)
+        yield group, by_lane.reshape(len(group), -1)
 
 
-def _pool_blocks(plan: Plan, group: list[int], pooling: Pooling, pooled: Array) -> None:
-    """Write the rows of a group of series into `pooled`, block by block of states."""
-    n_units = plan.reservoir.n_units
-    pools = {i: [POOLS[name](n_units, pooling.thresholds) for name in pooling.names] for i in group}
-    # what overflows is refused by the caller
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i, _, states in lockstep(plan, group):
-            for pool in pools[i]:
-                pool.add(states)
-        for i in group:
-            pooled[i] = np.concatenate([pool.result().ravel() for pool in pools[i]])
+def _pool_blocks(
+    plan: Plan, groups: list[list[int]], pooling: Pooling
+) -> Iterator[tuple[list[int], Array]]:
+    """Yield each group of series with its rows, pooled block by block of states."""
+    n_units, dtype = plan.reservoir.n_units, plan.reservoir.dtype
+    for group in groups:
+        pools = {
+            i: [POOLS[name](n_units, pooling.thresholds) for name in pooling.names] for i in group
+        }
+        # what overflows is refused by the caller
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, _, states in lockstep(plan, group):
+                for pool in pools[i]:
+                    pool.add(states)
+            rows = [np.concatenate([p.result().ravel() for p in pools[i]]) for i in group]
+            yield group, np.array(rows, dtype)
 
 
 def state_quantiles(
@@ -394,6 +459,7 @@ def state_quantiles(
     max_rows: int = 2000,
     generator: np.random.Generator,
     engine: str = "auto",
+    name_of: Callable[[int], str] = by_number,
 ) -> Array:
     """Return quantiles of each unit's states while series drive it, from a sample of the steps.
 
@@ -408,12 +474,14 @@ def state_quantiles(
         Steps that are drawn, at most.
     generator : numpy.random.Generator
     engine : {"auto", "numpy", "numba"}, default="auto"
+    name_of : function of int
+        What messages call a series of that number.
 
     Returns
     -------
     array of shape (n_levels, n_units), of the reservoir's dtype
     """
-    plan = make_plan(reservoir, series, None, None, engine)
+    plan = make_plan(reservoir, series, None, None, engine, name_of)
     begins = np.cumsum([0, *map(len, plan.inputs)])
     size = min(max_rows, begins[-1])
     drawn = np.sort(generator.choice(begins[-1], size, replace=False))

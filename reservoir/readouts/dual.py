@@ -140,6 +140,34 @@ def leave_one_out_ridge(
     return LeaveOneOut(coef, intercept, best, scores, left_out)
 
 
+def ridge_at(
+    H: Array, Y: Array, alpha: float, weights: Array, column_weights: Array
+) -> tuple[Array, Array]:
+    """Return coefficients and intercept of `leave_one_out_ridge` for one penalty, to rounding.
+
+    By Cholesky's factors, where the penalty is above rounding, in the place of an
+    eigendecomposition: for a large matrix a tenth of the time or less.
+    """
+    rows = StandardRows(H, weights)
+    rows.weigh_columns(column_weights)
+    if len(H) > H.shape[1]:
+        solution = _gram_of(rows, Y).solve(alpha)
+        coef, intercept = solution.coef, np.atleast_1d(solution.intercept)
+    else:
+        mean, root = weights @ Y / weights.sum(), np.sqrt(weights)[:, None]
+        inner = _inner_products(rows)
+        if alpha <= NOISE * np.trace(inner):  # rounding decides whether there are factors
+            fitted = leave_one_out_ridge(H, Y, alpha, weights, column_weights=column_weights)
+            return fitted.coef, fitted.intercept
+        inner.flat[:: len(H) + 1] += alpha
+        factor = linalg.cho_factor(inner, overwrite_a=True, check_finite=False)
+        dual = (root * linalg.cho_solve(factor, root * (Y - mean), check_finite=False)).T
+        coef = np.hstack([dual @ rows[:, at] for at in rows.column_slices()])
+        intercept = mean
+    coef = coef / rows.scale
+    return coef, intercept - coef @ rows.mean
+
+
 def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
     """Return features, targets and weights whose shapes agree."""
     H, Y = np.asarray(H), np.asarray(Y, dtype=np.float64)
@@ -223,6 +251,29 @@ class StandardRows:
         return block
 
 
+def _inner_products(rows: StandardRows) -> Array:
+    """Return the products between rows, weighted by the roots of the weights, about their mean."""
+    root, share = np.sqrt(rows.weights), rows.weights / rows.weights.sum()
+    products = np.zeros((len(root), len(root)))
+    for at in rows.column_slices():
+        block = rows[:, at]
+        products += block @ block.T
+    middle = share @ products
+    products -= middle[:, None]
+    products -= middle - middle @ share
+    products *= root[:, None]
+    products *= root
+    return products
+
+
+def _gram_of(rows: StandardRows, Y: Array) -> GramAccumulator:
+    """Return the products between columns."""
+    gram = GramAccumulator(rows.H.shape[1], Y.shape[1])
+    for at in rows.row_slices():
+        gram.update(rows[at, :], Y[at], rows.weights[at], overwrite_h=True)
+    return gram
+
+
 class _RowBasis(SingularBasis):
     """Ridge solutions from the products between rows: for no more rows than columns.
 
@@ -287,9 +338,7 @@ class ColumnBasis(Eigenbasis):
     """Ridge solutions from the products between columns: for more rows than columns."""
 
     def __init__(self, rows: StandardRows, Y: Array) -> None:
-        gram = GramAccumulator(rows.H.shape[1], Y.shape[1])
-        for at in rows.row_slices():
-            gram.update(rows[at, :], Y[at], rows.weights[at], overwrite_h=True)
+        gram = _gram_of(rows, Y)
         matrix, cross = gram._normal_equations(True)
         super().__init__(
             matrix,

@@ -17,11 +17,13 @@ from reservoir.readouts.dual import (
     StandardRows,
     leave_one_out_ridge,
     read_rows,
+    ridge_at,
 )
 from reservoir.readouts.eigen import NOISE
 from reservoir.readouts.selection import least_score
 
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
+_LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
 
 
 def folds_for(Y: Array) -> Array:
@@ -52,34 +54,47 @@ def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
     weights : array of shape (n_rows,)
         Of the rows, positive.
     """
-    rows, known = StandardRows(H, weights), _Known(Y, weights)
+    rows, relevance = StandardRows(H, weights), _Relevance(Y, weights[None])
     varies = np.isfinite(rows.scale)
     if not varies.any():
         return np.ones(len(varies))
-    F = np.concatenate([known.statistic(rows[:, at]) for at in rows.column_slices()])
+    F = np.concatenate([relevance.of(rows[:, at])[0] for at in rows.column_slices()])
     return np.where(varies, np.sqrt(F / F.mean(where=varies)), 1.0)
 
 
-class _Known:
-    """Targets and weights of rows that are learned from, for the F statistics of columns."""
+class _Relevance:
+    """The F statistics of columns under several weights of the rows, such as 0 for a fold.
+
+    Parameters
+    ----------
+    Y : array of shape (n_rows, n_outputs)
+    weights : array of shape (n_parts, n_rows)
+        Rows of weight 0 are not there.
+    """
 
     def __init__(self, Y: Array, weights: Array) -> None:
-        self.share = weights / weights.sum()
-        root = np.sqrt(self.share)[:, None]
-        spread = Y - self.share @ Y
-        spread = root * (spread / np.maximum(np.abs(spread).max(axis=0), np.finfo(float).tiny))
-        left, sizes, _ = linalg.svd(spread, full_matrices=False)
-        # an orthonormal basis of what the targets vary in
-        basis = left[:, sizes > len(Y) * np.finfo(float).eps]
-        self.n_known = basis.shape[1]
-        self.directions = (root * basis).T
-        self.per_freedom = max(len(Y) - 1 - self.n_known, 1) / max(self.n_known, 1)
+        self.share = weights / weights.sum(axis=1, keepdims=True)
+        self.directions = np.zeros((len(weights), Y.shape[1], len(Y)))
+        self.per_freedom = np.empty((len(weights), 1))
+        for k, share in enumerate(self.share):
+            n_rows = np.count_nonzero(share)
+            root = np.sqrt(share)[:, None]
+            spread = np.where(root > 0, Y - share @ Y, 0.0)
+            spread = root * (spread / np.maximum(np.abs(spread).max(axis=0), np.finfo(float).tiny))
+            left, sizes, _ = linalg.svd(spread, full_matrices=False)
+            # an orthonormal basis of what the targets vary in
+            basis = left[:, sizes > n_rows * np.finfo(float).eps]
+            n_known = basis.shape[1]
+            self.directions[k, :n_known] = (root * basis).T
+            self.per_freedom[k] = max(n_rows - 1 - n_known, 1) / max(n_known, 1)
 
-    def statistic(self, columns: Array) -> Array:
-        """Return F of each column, between 1e-3 and 1000 times its degrees of freedom."""
+    def of(self, columns: Array) -> Array:
+        """Return F of each column, (n_parts, n_columns): from 1e-3 to 1000 degrees of freedom."""
+        n_parts, n_outputs, n_rows = self.directions.shape
         mean = self.share @ columns
         total = self.share @ np.square(columns) - mean**2
-        explained = np.square(self.directions @ columns).sum(axis=0)
+        along = self.directions.reshape(-1, n_rows) @ columns
+        explained = np.square(along).reshape(n_parts, n_outputs, -1).sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(total > NOISE, explained / total, 0.0).clip(0.0, 1.0)
         return part / np.maximum(1 - part, _LEAST) * self.per_freedom + _LEAST
@@ -114,9 +129,13 @@ def relevance_ridge(
     scores = np.einsum("i,aij->aj", share, np.square(said[:, known] - Y[known]))
     best = least_score(alphas, scores, False)
     column_weights = relevance_weights(H, Y, weights)
-    fitted = leave_one_out_ridge(H, Y, np.atleast_1d(best), weights, column_weights=column_weights)
     left_out = said[int(np.argmax(alphas == best))]
-    return fitted._replace(alpha=best, scores=scores, left_out=left_out)
+    if min(H.shape) > _LARGE:
+        coef, intercept = ridge_at(H, Y, float(best), weights, column_weights)
+    else:
+        given = H, Y, np.atleast_1d(best), weights
+        coef, intercept = leave_one_out_ridge(*given, column_weights=column_weights)[:2]
+    return LeaveOneOut(coef, intercept, best, scores, left_out)
 
 
 def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: Array) -> Array:
@@ -125,31 +144,32 @@ def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: 
     Columns are standardised over all rows: that looks at no target.
     """
     rows, numbers = StandardRows(H, weights), np.unique(folds[folds >= 0])
+    outside = [folds == number for number in numbers]
+    relevance = _Relevance(Y, np.where(outside, 0.0, weights))
     said = np.full((len(alphas), *Y.shape), np.nan)
-    by_products = np.count_nonzero(folds != numbers[0]) <= H.shape[1]
-    products = _products(rows, Y, folds, numbers) if by_products else [None] * len(numbers)
-    for number, each in zip(numbers, products, strict=True):
-        out = folds == number
-        if each is not None:
+    by_products = np.count_nonzero(~outside[0]) <= H.shape[1]
+    if by_products:
+        for out, each in zip(outside, _products(rows, relevance), strict=True):
             said[:, out] = _said_by_rows(out, each, Y, weights, alphas)
-        else:
-            said[:, out] = _said_by_columns(out, rows, Y, alphas)
+    else:
+        F = np.concatenate([relevance.of(rows[:, at]) for at in rows.column_slices()], axis=1)
+        for out, each in zip(outside, F, strict=True):
+            said[:, out] = _said_by_columns(out, each, rows, Y, alphas)
     return said
 
 
-def _products(rows: StandardRows, Y: Array, folds: Array, numbers: Array) -> list[Array]:
-    """Return products of all rows with those outside each fold, in one pass over the columns."""
-    kept = [np.flatnonzero(folds != number) for number in numbers]
-    known = [_Known(Y[each], rows.weights[each]) for each in kept]
-    products = [np.zeros((len(Y), len(each))) for each in kept]
-    totals = np.zeros(len(numbers))
+def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
+    """Return the products of the rows for each fold's weights, in one pass over the columns."""
+    n_rows, n_folds = len(rows.H), len(relevance.share)
+    products = [np.zeros((n_rows, n_rows)) for _ in range(n_folds)]
+    totals = np.zeros(n_folds)
     for at in rows.column_slices():
-        block, varies = rows[:, at], np.isfinite(rows.scale[at])
-        for k, each in enumerate(kept):
-            mine = block[each]
-            F = known[k].statistic(mine)
-            totals[k] += F.sum(where=varies)
-            products[k] += (block * F) @ mine.T
+        block = rows[:, at]
+        F = relevance.of(block)
+        totals += F.sum(axis=1, where=np.isfinite(rows.scale[at]))
+        for each, root in zip(products, np.sqrt(F), strict=True):
+            weighed = block * root
+            each += weighed @ weighed.T  # of which BLAS computes one half
     size = np.count_nonzero(np.isfinite(rows.scale))
     return [
         each * (size / total) if size else each
@@ -157,12 +177,9 @@ def _products(rows: StandardRows, Y: Array, folds: Array, numbers: Array) -> lis
     ]
 
 
-def _said_by_columns(out: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
+def _said_by_columns(out: Array, F: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
     """Return what a fit on the other rows says of those left out, from products of columns."""
-    kept = rows.part(~out)
-    known = _Known(Y[~out], kept.weights)
-    F = np.concatenate([known.statistic(kept[:, at]) for at in kept.column_slices()])
-    varies = np.isfinite(rows.scale)
+    kept, varies = rows.part(~out), np.isfinite(rows.scale)
     kept.weigh_columns(np.sqrt(F / F.mean(where=varies)) if varies.any() else np.ones(len(F)))
     basis = ColumnBasis(kept, Y[~out])
     said = np.empty((len(alphas), np.count_nonzero(out), Y.shape[1]))
@@ -177,15 +194,17 @@ def _said_by_columns(out: Array, rows: StandardRows, Y: Array, alphas: Array) ->
 def _said_by_rows(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
     """Return what a fit on the other rows says of those left out, from products between rows."""
     Y, weights = Y[~out], weights[~out]
+    across, products = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]
     share, root = weights / weights.sum(), np.sqrt(weights)[:, None]
     mean = share @ Y
     # of columns about their means over the rows that are learned from
-    products -= (products @ share)[:, None]
-    products -= share @ products[~out]
-    inner = root * products[~out] * root.T
+    middle = share @ products
+    across = across - (across @ share)[:, None] - (middle - middle @ share)
+    products = products - middle[:, None] - (middle - middle @ share)
+    inner = root * products * root.T
     values, vectors = linalg.eigh(inner, overwrite_a=True, check_finite=False)
     along = vectors.T @ (root * (Y - mean))
-    across = (products[out] * root.T) @ vectors
+    across = (across * root.T) @ vectors
     least = NOISE * values[-1] if values[-1] > 0 else 1.0
     gains = [1 / (np.maximum(values, 0.0) + max(alpha, least)) for alpha in alphas]
     return np.stack([across @ (gain[:, None] * along) + mean for gain in gains])

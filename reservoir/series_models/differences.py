@@ -33,8 +33,8 @@ class Differences:
     def of(cls, levels: Array, lag: int, told: Array | None = None) -> Differences:
         """Return the differences that suit levels, (n_rows, n_outputs) with n_rows > lag.
 
-        Those that are not `told`, an array of bool of shape (n_rows - lag, n_outputs), do not count,
-        unless none of a column is.
+        Only those that are `told`, an array of bool of shape (n_rows - lag, n_outputs), count; all
+        of a column in which none is.
         """
         rows = levels[lag:] - levels[: len(levels) - lag] if lag else levels
         counts = np.ones(rows.shape, bool) if told is None else told | ~told.any(axis=0)

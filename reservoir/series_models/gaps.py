@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from reservoir.series_models.series_data import SeriesData, first_cut
 
 _FEWEST, _PART = 3, 20  # values of a column, and one in so many rows
 _LATER_STAGES = 4
-_SIZES = (1e-300, 1e300)  # of what is filled in positive columns: a float holds no more
+_SIZES = (1e-300, 1e300)  # of positive values that leave room for sums
 _ROUNDS = 2  # of fits to what the fit before has filled
 _MODEL = Autoregression()
 _TOLD = 8  # differences of two observed values that the model needs
@@ -60,10 +61,17 @@ def fill_gaps(
     Raises
     ------
     ValueError
-        If a column has fewer than 3 values, or fewer than one in 20 rows.
+        If a column has fewer than 3 values, or fewer than one in 20 rows; if the size of a value
+        is more than 1e300.
     """
     observed = ~np.isnan(values)
     positive: Array = np.all((values > 0) | ~observed, axis=0)
+    most = np.abs(values[observed]).max(initial=0.0)
+    if most > _SIZES[1]:
+        raise ValueError(
+            f"y has a value of the size {most:.3g}; models reckon with {_SIZES[1]:g} at most. "
+            "Divide y by a power of ten."
+        )
     data = SeriesData(np.array(values), observed, known, seasons, positive, first)
     if observed.all():
         return data
@@ -74,8 +82,8 @@ def fill_gaps(
     begin = first_cut(len(values))
     filling.fill_first(begin)
     edges = np.unique(np.linspace(begin, len(values), _LATER_STAGES + 1).astype(int))
-    for start, end in zip(edges[:-1], edges[1:], strict=True):
-        filling.fill(int(start), int(end))
+    for start, end in pairwise(edges.tolist()):
+        filling.fill(start, end)
     filled = data.in_units(filling.levels, log=True)
     filled = np.where(positive, np.clip(filled, *_SIZES), filled)
     return replace(data, values=np.where(observed, values, filled))
@@ -142,7 +150,7 @@ class _Filling:
         ((source, coef, intercept),) = fitted.members
         low, high = _range(levels[: start or end])
         state, at = None, 1
-        for row in rows:
+        for row in rows.tolist():
             inputs = np.hstack([differences.take(levels[at - 1 : row]), terms[at + 1 : row + 1]])
             state = source.fresh_state(inputs[0]) if state is None else state
             *_, (_, features, state) = source.iter_features(inputs, state)
@@ -166,7 +174,7 @@ class _Filling:
             design = np.column_stack([np.ones(end), line, harmonics])
             levels = self.levels[rows, k]
             size = max(np.abs(levels).max(), np.finfo(float).tiny)
-            coef = np.linalg.lstsq(design[rows], levels / size)[0] * size
+            coef = np.linalg.lstsq(design[rows], levels / size, rcond=None)[0] * size
             self.levels[gaps, k] = np.clip(design[gaps] @ coef, *_range(levels))
 
 

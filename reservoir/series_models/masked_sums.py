@@ -26,7 +26,7 @@ class MaskedSums:
         groups: dict[bytes, list[int]] = {}
         for k, mask in enumerate(observed.T):
             groups.setdefault(mask.tobytes(), []).append(k)
-        self._columns = list(groups.values())
+        self._columns = [np.array(columns) for columns in groups.values()]
         self._masks = [observed[:, columns[0]] for columns in self._columns]
         self._sums = [GramAccumulator(width, len(columns)) for columns in self._columns]
 

@@ -19,9 +19,11 @@ class FittedModel(ABC):
         Parameters
         ----------
         history : History
-            That which was learned from, or a longer one of the same series.
+            That which was learned from, or another one of the same series: it may go on longer, and
+            begin later, as its `first` says.
         places : array of int of shape (n_places,)
-            How many rows are known at each place; ascending.
+            How many rows are known at each place, ascending; at least as many as `fewest` of the
+            model says.
         n_steps : int
             The history knows the inputs of so many rows behind each place.
 

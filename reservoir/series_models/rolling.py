@@ -50,8 +50,11 @@ class RollingForecasts:
         size = np.nansum(np.abs(self.followed), axis=(0, 1)) / counts
         none = np.maximum(_EXACT * size, np.finfo(float).tiny)
         least = np.maximum(each.min(axis=0), none)
-        relative = np.maximum(each, none) / least
-        return np.where(fitted, np.minimum(relative, _WORST).mean(axis=1), np.inf)
+        relative = np.full(len(fitted), np.inf)
+        with np.errstate(over="ignore"):
+            by_best = np.maximum(each[fitted], none) / least
+        relative[fitted] = np.minimum(by_best, _WORST).mean(axis=1)
+        return relative
 
     def weights(self) -> Array:
         """Return the share that each model has in the average, (n_models,).

@@ -50,15 +50,20 @@ def look_for_rule(data: SeriesData, seed: int) -> Rule:
     fitted = Autoregression().fit(history.until(int(places[0])), seed)
     away = (fitted.forecast(history, places, 1)[:, 0] - history.levels[places]) / spread
     of_lags = float(np.sqrt(np.square(away).mean()))
-    return Rule(_judged(of_networks, of_lags, bool(data.seasons)), of_networks, of_lags)
+    joint = history.n_outputs > 1
+    followed = _judged(of_networks, of_lags, seasonal=bool(data.seasons), joint=joint)
+    return Rule(followed, of_networks, of_lags)
 
 
-def _judged(of_networks: float, of_lags: float, seasonal: bool) -> str:
-    if of_networks > _NOISY:
-        return "no"
-    if of_networks < _CLEAR * of_lags:
+def _judged(of_networks: float, of_lags: float, *, seasonal: bool, joint: bool) -> str:
+    """Return what the errors say; of several variables without a season forecasts tell."""
+    if of_networks < _CLEAR * of_lags and of_networks <= _NOISY:
         return "yes"
-    return "no" if seasonal or of_networks > _OPEN * of_lags else "open"
+    if seasonal:
+        return "no"
+    if joint:
+        return "open"
+    return "no" if of_networks > min(_NOISY, _OPEN * of_lags) else "open"
 
 
 def mean_error(said: Array, followed: Array) -> float:

@@ -109,4 +109,4 @@ class Bounds:
 
     def hold(self, rows: Array) -> Array:
         """Return rows held within the bounds."""
-        return np.clip(np.nan_to_num(rows, posinf=np.inf, neginf=-np.inf), self.low, self.high)
+        return np.clip(rows, self.low, self.high)

@@ -38,7 +38,8 @@ class Theta(SeriesModel):
         """Learn season, slope and smoothing of each column."""
         parts = [self._fit_column(column) for column in history.levels.T]
         profiles, slopes, smoothings = (np.array(part) for part in zip(*parts, strict=True))
-        return FittedTheta(profiles.T, slopes, smoothings)
+        profiles = np.roll(profiles.T, history.first % self.period, axis=0)
+        return FittedTheta(profiles, slopes, smoothings)
 
     def _fit_column(self, levels: Array) -> tuple[Array, float, float]:
         n_rows = len(levels)
@@ -63,7 +64,10 @@ class Theta(SeriesModel):
 @saved
 @dataclass(frozen=True, eq=False)
 class FittedTheta(FittedModel):
-    """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,)."""
+    """Profiles of the season (period, n_outputs), slopes and smoothings (n_outputs,).
+
+    A profile begins with the phase of the row that has the number 0.
+    """
 
     profiles: Array
     slopes: Array
@@ -72,7 +76,7 @@ class FittedTheta(FittedModel):
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Go on from the smoothed level with half the slope."""
         period, levels = len(self.profiles), history.levels
-        seasonal = self.profiles[np.arange(history.n_rows) % period]
+        seasonal = self.profiles[(history.first + np.arange(history.n_rows)) % period]
         rest = levels - seasonal
         smooth = np.column_stack(
             [smoothed(*column) for column in zip(rest.T, self.smoothings, strict=True)]
@@ -81,7 +85,7 @@ class FittedTheta(FittedModel):
         # the drift of a smoothed line lags behind at its beginning
         forgotten = 1 - (1 - self.smoothings) ** places[:, None]
         drifts = self.slopes / 2 * (steps[:, None] + (forgotten / self.smoothings)[:, None])
-        ahead = self.profiles[np.add.outer(places, steps) % period]
+        ahead = self.profiles[np.add.outer(history.first + places, steps) % period]
         return smooth[places - 1][:, None] + drifts + ahead
 
 

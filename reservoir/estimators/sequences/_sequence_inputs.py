@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,9 +12,16 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
+from reservoir._validation.arrays import joined, together
 
 _ROUNDING = 1e-12  # a channel that varies less, relative to its size, is constant to rounding
-_ROWS = 2**16  # rows of short sequences that are looked at together
+
+
+PlaceOf = Callable[[int, int], str]
+
+
+def _by_number(i: int, step: int) -> str:
+    return f"step {step} of sequence {i}"
 
 
 @saved
@@ -88,39 +95,57 @@ class SequenceInputs:
         said = np.arange(n * self.n_kinds, self.n_inputs)
         return np.concatenate([np.arange(kind * n, (kind + 1) * n), said])
 
-    def __call__(self, rows: Array, dtype: Any = np.float64) -> Array:
-        """Return the inputs of one series, (n_steps, n_inputs)."""
+    def __call__(
+        self, arrays: Sequence[Array], dtype: Any = np.float64, place_of: PlaceOf = _by_number
+    ) -> list[Array]:
+        """Return the inputs of several series, each of shape (n_steps, n_inputs).
+
+        ``place_of(i, step)`` is what messages call a step of the series with number i.
+        """
+        inputs: list[Array] = []
+        for some in together(arrays):
+            inputs += self._of_some(some, dtype, place_of, len(inputs))
+        return inputs
+
+    def _of_some(
+        self, arrays: Sequence[Array], dtype: Any, place_of: PlaceOf, number: int
+    ) -> list[Array]:
+        """Return the inputs of some series, which are looked at as one; `number` of the first."""
         n = len(self.mean)
-        rows, gaps = self._without_gaps(rows)
+        rows = joined([self._without_gaps(each) for each in arrays])
         inputs = np.empty((len(rows), self.n_inputs), dtype)
-        with np.errstate(over="ignore"):  # refused below
+        ends = np.cumsum([len(each) for each in arrays])
+        begins = np.concatenate([[0], ends[:-1]])
+        first, steps = np.repeat(begins, ends - begins), np.arange(len(rows))
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
             values = (rows - self.mean) / self.scale
             inputs[:, :n] = values
             for k, (lag, size) in enumerate(zip(self.lags, self.lag_scale, strict=True), start=1):
-                part = inputs[:, k * n : (k + 1) * n]
-                part[:lag] = (values[:lag] - values[0]) / size
-                part[lag:] = (values[lag:] - values[:-lag]) / size
+                before = np.maximum(steps - lag, first)
+                inputs[:, k * n : (k + 1) * n] = (values - values[before]) / size
         if self.indicator:
-            inputs[:, -n:] = 0.0 if gaps is None else gaps
+            inputs[:, -n:] = np.isnan(joined(arrays)) if self.missing != "raise" else 0.0
         if not np.isfinite(inputs).all():
-            self._refuse(rows, inputs)
-        return inputs
+            at = int(np.argmin(np.isfinite(inputs).all(axis=1)))
+            which = int(np.searchsorted(ends, at, side="right"))
+            place = place_of(number + which, at - int(first[at]))
+            self._refuse(rows[at], inputs[at], place)
+        return [inputs[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
-    def _without_gaps(self, rows: Array) -> tuple[Array, Array | None]:
-        """Return one series with its gaps filled, and where they were; None if there are none."""
+    def _without_gaps(self, rows: Array) -> Array:
+        """Return one series with its gaps filled."""
         gaps = np.isnan(rows) if self.missing != "raise" else None
         if gaps is None or not gaps.any():
-            return rows, None
-        return _filled(rows, gaps, self.missing, self.fill), gaps
+            return rows
+        return _filled(rows, gaps, self.missing, self.fill)
 
-    def _refuse(self, rows: Array, inputs: Array) -> None:
-        """Refuse a series with values so large that they overflow once they are scaled."""
-        step, column = (int(k) for k in np.argwhere(~np.isfinite(inputs))[0])
-        channel = column % len(self.mean)
+    def _refuse(self, row: Array, inputs: Array, place: str) -> None:
+        """Refuse a row of values so large that they overflow once they are scaled."""
+        channel = int(np.argmin(np.isfinite(inputs))) % len(self.mean)
         raise ValueError(
-            f"A sequence of X has {rows[step, channel]:.6g} in channel {channel}, step {step}, "
-            f"which overflows {inputs.dtype} when it is scaled: in fit the channel had mean "
-            f"{self.mean[channel]:.6g} and deviation {self.scale[channel]:.6g}. Check the value; "
+            f"{row[channel]:.6g} in channel {channel}, {place}, overflows {inputs.dtype} when it "
+            f"is scaled: in fit the channel had mean {self.mean[channel]:.6g} and deviation "
+            f"{self.scale[channel]:.6g}. Check the value; "
             'dtype="float64" has a wider range.'
         )
 
@@ -128,20 +153,20 @@ class SequenceInputs:
         """Return the root mean square of the differences of scaled channels, lag by lag."""
         top = np.full(self.lag_scale.shape, _ROUNDING)
         squares, count = np.zeros(top.shape), np.zeros(len(self.lags))
-        for batch in _batches(arrays):
-            rows = np.concatenate([self._without_gaps(rows)[0] for rows in batch])
+        for batch in together(arrays):
+            rows = np.concatenate([self._without_gaps(rows) for rows in batch])
             owner = np.repeat(np.arange(len(batch)), [len(rows) for rows in batch])
             with np.errstate(over="ignore"):
                 values = (rows - self.mean) / self.scale
             for k, lag in enumerate(self.lags):
-                with np.errstate(over="ignore"):
+                with np.errstate(over="ignore", invalid="ignore"):
                     steps = (values[lag:] - values[:-lag])[owner[lag:] == owner[:-lag]]
                 # in units of the largest one: squares do not overflow
                 larger = np.maximum(top[k], np.abs(steps).max(axis=0, initial=0.0))
                 if not np.isfinite(larger).all():
                     raise ValueError(
-                        f"The differences of channel {int(np.argmax(np.isinf(larger)))} of X "
-                        'overflow: use scaling="standard", or differences=False.'
+                        f"The differences of channel {int(np.argmin(np.isfinite(larger)))} of X "
+                        "overflow: scale X down, or use differences=False."
                     )
                 squares[k] *= (top[k] / larger) ** 2
                 squares[k] += np.square(steps / larger).sum(axis=0)
@@ -189,16 +214,16 @@ def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
     The spread of a constant channel is its size, so that other values, should they come, count by
     their relative change; 1 for a channel of zeros, or one that is missing throughout.
     """
-    size = np.max([_largest(np.concatenate(batch)) for batch in _batches(arrays)], axis=0)
+    size = np.max([_largest(np.concatenate(batch)) for batch in together(arrays)], axis=0)
     # a power of two as the unit: squares neither overflow nor vanish, and no bit changes
     unit = 2.0 ** np.frexp(size)[1].clip(-1000, 1000)
     count = np.zeros(len(unit))
     total, squares = np.zeros(len(unit)), np.zeros(len(unit))
-    for rows in map(np.concatenate, _batches(arrays)):
+    for rows in map(np.concatenate, together(arrays)):
         count += np.count_nonzero(~np.isnan(rows), axis=0)
         total += np.nansum(rows / unit, axis=0)
     mean = total / np.maximum(count, 1)
-    for rows in map(np.concatenate, _batches(arrays)):
+    for rows in map(np.concatenate, together(arrays)):
         squares += np.nansum(np.square(rows / unit - mean), axis=0)
     spread = np.sqrt(squares / np.maximum(count, 1))
     varies = spread > _ROUNDING * np.abs(size / unit)
@@ -207,20 +232,6 @@ def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
 
 def _largest(rows: Array) -> Array:
     return np.max(np.abs(rows), axis=0, initial=0.0, where=~np.isnan(rows))
-
-
-def _batches(arrays: Sequence[Array]) -> Iterator[list[Array]]:
-    """Yield all sequences, short ones together."""
-    waiting: list[Array] = []
-    n_rows = 0
-    for rows in arrays:
-        waiting.append(rows)
-        n_rows += len(rows)
-        if n_rows >= _ROWS:
-            yield waiting
-            waiting, n_rows = [], 0
-    if waiting:
-        yield waiting
 
 
 def _filled(rows: Array, gaps: Array, how: str, mean: Array) -> Array:
@@ -233,7 +244,10 @@ def _filled(rows: Array, gaps: Array, how: str, mean: Array) -> Array:
         if not len(known):
             filled[:, channel] = mean[channel]
         elif how == "interpolate":
-            filled[missing, channel] = np.interp(steps[missing], known, rows[known, channel])
+            values = rows[known, channel].astype(float)
+            # slopes between the largest numbers would overflow
+            unit = 4.0 if np.abs(values).max() > np.finfo(float).max / 4 else 1.0
+            filled[missing, channel] = unit * np.interp(steps[missing], known, values / unit)
         else:
             before = np.searchsorted(known, steps[missing], side="right") - 1
             filled[missing, channel] = rows[known[np.maximum(before, 0)], channel]

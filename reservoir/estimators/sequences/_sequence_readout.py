@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -36,7 +36,7 @@ from reservoir.readouts.dual import StandardRows
 from reservoir.readouts.relevance import folds_for, relevance_ridge
 
 _Self = TypeVar("_Self", bound="SequenceReadout")
-_BLOCK = 512  # rows of features that are turned into double precision at a time
+_BLOCK = 512  # sequences whose features are made at a time for the built-in readout
 
 _FITTED_AT_TIMES = (
     "coef_",
@@ -190,8 +190,8 @@ class Cases(NamedTuple):
         total, sums = np.zeros(len(order)), np.zeros((len(order), targets.shape[1]))
         np.add.at(total, place[used], each[used])
         np.add.at(sums, place[used], each[used, None] * targets[used])
-        arrays = tuple(sequences.arrays[found[key]] for key in order)
-        return cls(replace(sequences, arrays=arrays, ids=None), sums / total[:, None], total, place)
+        ones = sequences.some([found[key] for key in order])
+        return cls(ones, sums / total[:, None], total, place)
 
 
 def _content(rows: Array) -> bytes:
@@ -383,18 +383,21 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
 
     def _scores(self, sequences: Sequences) -> Array:
         """Return what the built-in readout says of each sequence, (n_sequences, n_outputs)."""
-        table = self.features_.transform_sequences(sequences)
         coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        with np.errstate(over="ignore", invalid="ignore"):
-            blocks = [
-                table[begin : begin + _BLOCK].astype(np.float64, copy=False) @ coef.T + intercept
-                for begin in range(0, len(table), _BLOCK)
-            ]
-        scores = np.concatenate(blocks)
+        scores = np.empty((len(sequences), len(coef)))
+        rows = np.empty((min(len(sequences), _BLOCK), coef.shape[1]))
+        engine = self.features_.engine_of(sequences)
+        # so many at a time: the memory of features does not grow with the number of sequences
+        for begin in range(0, len(sequences), _BLOCK):
+            some = sequences.some(range(len(sequences))[begin : begin + _BLOCK])
+            double = rows[: len(some)]
+            double[:] = self.features_.transform_sequences(some, engine)
+            with np.errstate(over="ignore", invalid="ignore"):
+                scores[begin : begin + _BLOCK] = double @ coef.T + intercept
         finite = np.isfinite(scores).all(axis=1)
         if not finite.all():
             raise ValueError(
-                f"The output for sequence {int(np.argmin(finite))} of X overflows float64: it is "
+                f"The output for {sequences.name(int(np.argmin(finite)))} overflows float64: it is "
                 "far outside what the readout was fitted on. Check that sequence, or scale X."
             )
         return scores

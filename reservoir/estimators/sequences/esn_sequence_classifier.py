@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import caller_level
 from reservoir.estimators._parameters import LabelParameters, documented
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.sequences._sequence_readout import FITTED, Cases, SequenceReadout
@@ -88,6 +90,7 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
     def _learn_from_left_out(
         self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
     ) -> None:
+        self._warn_of_single_members(targets)
         # equal sequences of one label are one row, as in the ridge
         used = cases.used & np.isfinite(left_out[cases.place]).all(axis=1)
         pairs = np.column_stack([cases.place[used], targets[used]])
@@ -96,6 +99,24 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         self.temperature_ = fitted_temperature(
             left_out[pairs[:, 0].astype(int)], pairs[:, 1:], total
         )
+
+    def _warn_of_single_members(self, targets: Array) -> None:
+        """Say which class has one sequence: when that is left out, nothing is known of the class.
+
+        Copies and weights are of no account here, as in scikit-learn's warnings of small classes.
+        """
+        labels, counts = np.unique(self._targets.decode(targets), return_counts=True)
+        single = labels[counts == 1].tolist()
+        if single:
+            others = f" (one of {len(single)} such classes)" if len(single) > 1 else ""
+            warnings.warn(
+                f"Class {single[0]!r} has 1 sequence in fit{others}: a fit without it knows "
+                "nothing of the class, so that left-out sequences cannot say how probable the "
+                "class is, and temperature_ and alpha_ count an error for it. Give each class 2 "
+                "sequences or more, or leave the class out.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
 
     @available_if(_readout_has("decision_function"))
     def decision_function(self, X: Any) -> Array:

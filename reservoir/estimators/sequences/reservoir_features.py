@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -23,9 +23,9 @@ from reservoir._validation import (
     read_whole_series,
 )
 from reservoir.building import Recipe
-from reservoir.dynamics import Pooling, Reservoir, pool_many
+from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
-from reservoir.dynamics.pooling import POOLS, check_pools, state_quantiles
+from reservoir.dynamics.pooling import POOLS, check_pools, pool_into, state_quantiles
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
@@ -35,7 +35,7 @@ from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chos
 __all__ = ["ReservoirFeatures"]
 
 _Self = TypeVar("_Self", bound="ReservoirFeatures")
-_BATCH = 32  # series that a thread takes at a time
+_BATCH, _BATCH_STEPS = 32, 2**14  # series that a thread takes at a time, or more short ones
 _SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at most
 
 
@@ -207,16 +207,18 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         of_weights, of_sample = generator.spawn(2)
         self.reservoir_ = self._build(of_weights)
         self._n_trained = sum(sequences.lengths)
-        self._poolings = self._pools(self._sample(arrays, of_sample), of_sample)
+        self._poolings = self._pools(sequences, of_sample)
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
-    def transform_sequences(self, sequences: Sequences) -> Array:
+    def transform_sequences(self, sequences: Sequences, engine: str | None = None) -> Array:
         """Return the features of sequences that have been read already.
 
         Parameters
         ----------
         sequences : Sequences
+        engine : {"numba", "numpy"}, optional
+            Who steps; by default what `engine_of` says of these sequences.
 
         Returns
         -------
@@ -225,17 +227,40 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         arrays = sequences.arrays
         # series of similar length side by side
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
-        batches = [order[begin : begin + _BATCH] for begin in range(0, len(order), _BATCH)]
-        n_columns = sum(each.n_columns(self.reservoir_.n_units) for each in self._poolings)
-        features = np.empty((len(arrays), n_columns), self.reservoir_.dtype)
-
-        engine = self._engine_for(sum(sequences.lengths))
+        batches = _batches(order, sequences.lengths, effective_n_jobs(self.n_jobs))
+        widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+        features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
+        places = np.split(features, np.cumsum(widths)[:-1], axis=1)
+        engine = self.engine_of(sequences) if engine is None else engine
 
         def fill(batch: Array) -> None:
-            features[batch] = self._pool([arrays[i] for i in batch], engine)
+            some = sequences.some(batch.tolist())
+            inputs = self._inputs(some.arrays, self.reservoir_.dtype, some.place)
+            for way, place, pooling in zip((1, -1), places, self._poolings, strict=False):
+                ordered = [rows[::way] for rows in inputs]
+                name_of = some.name if way == 1 else _backwards(some.name)
+                pool_into(
+                    place, batch, self.reservoir_, ordered, pooling, engine=engine, name_of=name_of
+                )
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
         return features
+
+    def engine_of(self, sequences: Sequences) -> str:
+        """Return who steps, for all series of a call: large jobs in fit decide for small ones.
+
+        Parameters
+        ----------
+        sequences : Sequences
+
+        Returns
+        -------
+        {"numba", "numpy"}
+        """
+        return self._engine_for(max(sum(sequences.lengths), self._n_trained))
+
+    def _engine_for(self, n_steps: int) -> str:
+        return "numba" if engine_for(self.reservoir_, n_steps) == "numba" else "numpy"
 
     def _labelled(self, sequences: Sequences) -> Any:
         """Return the features; as a table with the ids as its index where pandas is asked for."""
@@ -269,13 +294,27 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             "(n_sequences, n_steps, n_channels)."
         )
 
-    def _sample(self, arrays: Sequence[Array], generator: np.random.Generator) -> list[Array]:
-        """Return the inputs of some of the series; of long series at some steps from any place."""
-        dtype, sample = read_dtype(self.dtype), []
-        for i in generator.permutation(len(arrays))[:_SAMPLE_SERIES]:
-            begin = generator.integers(max(len(arrays[i]) - _SAMPLE_STEPS, 0) + 1)
-            sample.append(self._inputs(arrays[i][begin : begin + _SAMPLE_STEPS], dtype))
-        return sample
+    def _sample(
+        self, sequences: Sequences, generator: np.random.Generator
+    ) -> tuple[list[Array], Callable[[int], str]]:
+        """Return the inputs of some of the series, and what messages call these.
+
+        Of long series at some steps from any place.
+        """
+        some = sequences.some(generator.permutation(len(sequences))[:_SAMPLE_SERIES].tolist())
+        lasts = [max(n - _SAMPLE_STEPS, 0) for n in some.lengths]
+        begins = [int(generator.integers(last + 1)) for last in lasts]
+        pairs = zip(some.arrays, begins, strict=True)
+        parts = [rows[begin : begin + _SAMPLE_STEPS] for rows, begin in pairs]
+
+        def name_of(i: int) -> str:
+            steps = f" (from step {begins[i]}, {_SAMPLE_STEPS} steps)" if lasts[i] else ""
+            return some.name(i) + steps
+
+        inputs = self._inputs(
+            parts, read_dtype(self.dtype), lambda i, step: some.place(i, begins[i] + step)
+        )
+        return inputs, name_of
 
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
@@ -294,8 +333,9 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
             self.n_units, inputs.n_inputs, generator, repeatable=repeatable, kinds=kinds
         )
 
-    def _pools(self, sample: Sequence[Array], generator: np.random.Generator) -> list[Pooling]:
+    def _pools(self, sequences: Sequences, generator: np.random.Generator) -> list[Pooling]:
         """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
+        sample, called = self._sample(sequences, generator)
         names = check_pools("pool", self.pool)
         ways = [1, -1] if self.bidirectional else [1]
         if not any(POOLS[name].needs_thresholds for name in names):
@@ -309,35 +349,12 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
                 levels,
                 generator=generator,
                 engine=self._engine_for(self._n_trained),
+                name_of=called if way == 1 else _backwards(called),
             )
             # states at rest, equal to rounding, do not lie above themselves
             thresholds += 16 * np.finfo(thresholds.dtype).eps * np.maximum(abs(thresholds), 1)
             poolings.append(Pooling(names, thresholds))
         return poolings
-
-    def _prepared(self, arrays: Sequence[Array], backward: bool) -> list[Array]:
-        """Return the inputs of the reservoir."""
-        prepared = [self._inputs(rows, self.reservoir_.dtype) for rows in arrays]
-        return [rows[::-1] for rows in prepared] if backward else prepared
-
-    def _engine_for(self, n_steps: int) -> str:
-        """Return who steps, for all series of a call: large jobs in fit decide for small ones."""
-        kernels = engine_for(self.reservoir_, max(n_steps, self._n_trained)) == "numba"
-        return "numba" if kernels else "numpy"
-
-    def _pool(self, arrays: Sequence[Array], engine: str) -> Array:
-        """Return the features of a batch of series."""
-        return np.hstack(
-            [
-                pool_many(
-                    self.reservoir_,
-                    self._prepared(arrays, backward=way == 1),
-                    pooling,
-                    engine=engine,
-                )
-                for way, pooling in enumerate(self._poolings)
-            ]
-        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -345,6 +362,23 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         tags.input_tags.allow_nan = self.missing_values != "raise"
         tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
         return tags
+
+
+def _backwards(name_of: Callable[[int], str]) -> Callable[[int], str]:
+    """Return what messages call series whose steps are counted from the last."""
+    return lambda i: f"{name_of(i)}, backwards"
+
+
+def _batches(order: Array, lengths: Sequence[int], n_jobs: int) -> list[Array]:
+    """Cut the order of series into batches of some steps each, several of them for each thread."""
+    n_steps = min(_BATCH_STEPS, sum(lengths) // (2 * n_jobs))
+    batches, begin, taken = [], 0, 0
+    for end in range(_BATCH, len(order) + _BATCH, _BATCH):
+        taken += sum(lengths[i] for i in order[end - _BATCH : end])
+        if taken >= n_steps or end >= len(order):
+            batches.append(order[begin:end])
+            begin, taken = end, 0
+    return batches
 
 
 def features_of(estimator: FeatureParameters, **others: Any) -> ReservoirFeatures:
