@@ -123,6 +123,14 @@ def continued(last: Any, n_steps: int, text: str) -> Any:
     return dates.rename(last.name)
 
 
+def steps_between(first: Any, later: Any, text: str) -> int:
+    """Return the steps of a frequency from one date to a later one, by the clock on the wall."""
+    import pandas as pd
+
+    begin, end = first.tz_localize(None), later.tz_localize(None)
+    return int((pd.date_range(begin, end, freq=offset_of(text)) > begin).sum())
+
+
 def is_duration(offset: Any) -> bool:
     """Whether the steps of an offset all take the same time: hours and what is shorter."""
     import pandas as pd

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._validation.frequencies import continued, frequency_text, seasons_of
+from reservoir._validation.frequencies import (
+    continued,
+    frequency_text,
+    seasons_of,
+    steps_between,
+)
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir.estimators.series._stamps import (
     differing_kinds,
@@ -295,6 +301,22 @@ class Calendar:
         index = self.index.append(later)
         regular = index.is_monotonic_increasing and index.is_unique and _step(index) is not None
         return Calendar._of_index("", index) if regular else None
+
+
+def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
+    """Return how many rows after the earliest series each one begins.
+
+    Zeros where series have no index, or not all the same frequency.
+    """
+    earliest = min(calendars, key=lambda calendar: calendar.first)
+    alike = {(each.kind, each.dtype, each.step) for each in calendars}
+    if earliest.kind == _ROWS or len(alike) > 1:
+        return [0] * len(calendars)
+    if earliest.kind.startswith("datetime"):
+        dates = [each._date(each.first)[0] for each in calendars]
+        begin = earliest._date(earliest.first)[0]
+        return [steps_between(begin, date, earliest.step) for date in dates]
+    return [round((each.first - earliest.first) / earliest.step) for each in calendars]
 
 
 def plain_name(name: Any) -> Any:
