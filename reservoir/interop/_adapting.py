@@ -54,7 +54,7 @@ def as_aeon(estimator: Any) -> Any:
     >>> clf.fit(X, y).score(*load_basic_motions(split="test"))  # doctest: +SKIP
     1.0
     """
-    kind = _kind_of(estimator)
+    kind = _kind_of(estimator, "aeon")
     return getattr(_load("_aeon_estimators", "aeon"), f"Aeon{kind}")(estimator)
 
 
@@ -101,12 +101,13 @@ def as_sktime(estimator: Any) -> Any:
     >>> clf.fit(X, y).score(*load_basic_motions(split="test"))  # doctest: +SKIP
     1.0
     """
-    kind = _kind_of(estimator)
-    return getattr(_load("_sktime_estimators", "sktime"), f"Sktime{kind}")(estimator)
+    kind = _kind_of(estimator, "sktime")
+    module = "_sktime_forecaster" if kind == "Forecaster" else "_sktime_estimators"
+    return getattr(_load(module, "sktime"), f"Sktime{kind}")(estimator)
 
 
-def _kind_of(estimator: Any) -> str:
-    """Return which of the three kinds an estimator is; refuse what is none, or no estimator."""
+def _kind_of(estimator: Any, library: str) -> str:
+    """Return which of the kinds an estimator is; refuse what is none, or no estimator."""
     if not isinstance(estimator, type) and hasattr(estimator, "fit"):
         if is_classifier(estimator):
             return "Classifier"
@@ -114,6 +115,8 @@ def _kind_of(estimator: Any) -> str:
             return "Regressor"
         if hasattr(estimator, "transform"):
             return "Transformer"
+        if library == "sktime" and hasattr(estimator, "forecast"):
+            return "Forecaster"
     raise TypeError(
         "estimator must be a classifier, a regressor or a transformer of whole sequences, such as "
         f"ESNSequenceClassifier(); got {estimator!r}."
