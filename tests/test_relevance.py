@@ -8,7 +8,12 @@ from sklearn.metrics import log_loss
 
 from reservoir.readouts import leave_one_out_ridge, relevance
 from reservoir.readouts.dual import ridge_at
-from reservoir.readouts.relevance import folds_for, relevance_ridge, relevance_weights
+from reservoir.readouts.relevance import (
+    folds_for,
+    relevance_ridge,
+    relevance_weights,
+    tried_rows,
+)
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 
@@ -180,3 +185,20 @@ def test_large_tables_are_fitted_as_small_ones_are(monkeypatch):
     monkeypatch.setattr(relevance, "_LARGE", 10)
     for one, other in zip(relevance_ridge(*given), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_of_many_rows_some_choose_the_penalty_and_all_are_fitted():
+    rng = np.random.default_rng(3)
+    H = rng.normal(size=(4000, 6))
+    Y = H[:, :2] + rng.normal(size=(4000, 2))
+    folds = folds_for(Y)
+    tried = tried_rows(Y, folds)
+    assert len(tried) == len(set(tried)) == 3000
+    assert np.isin(np.flatnonzero(folds >= 0), tried).all()
+    weights = np.ones(len(Y))
+    found = relevance_ridge(H, Y, [1e-2, 1.0, 1e2, 1e6], weights, folds)
+    np.testing.assert_array_equal(np.isfinite(found.left_out).all(axis=1), folds >= 0)
+    columns = relevance_weights(H, Y, weights)
+    exact = leave_one_out_ridge(H, Y, [found.alpha], weights, column_weights=columns)
+    np.testing.assert_allclose(found.coef, exact.coef, rtol=1e-9)
+    assert found.alpha < 1e6

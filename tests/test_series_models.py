@@ -1,5 +1,6 @@
 """Models of series: each equals its formula, forecasts know the past alone, gaps are filled."""
 
+import re
 import warnings
 from dataclasses import replace
 
@@ -337,6 +338,18 @@ def test_the_same_seed_gives_the_same_forecast(name):
     said = [MODELS[name].fit(history, seed).forecast(history, place, 5) for seed in (0, 0, 1)]
     np.testing.assert_array_equal(said[0], said[1])
     assert ("network" in name) == (said[0] != said[2]).any()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_places_with_too_few_rows_before_them_are_refused(name):
+    fitted, history = MODELS[name].fit(history_of(seasonal(60)), 0), history_of(seasonal(60))
+    with pytest.raises(ValueError, match="from the first 0 rows: this model needs") as caught:
+        fitted.forecast(history, np.array([0]), 3)
+    least = int(re.search(r"needs (\d+)", str(caught.value))[1])
+    assert least <= MODELS[name].fewest
+    assert np.isfinite(fitted.forecast(history.until(least), np.array([least]), 3)).all()
+    with pytest.raises(ValueError, match=f"first {least - 1} rows"):
+        fitted.forecast(history, np.array([least - 1, 60]), 3)
 
 
 def test_until_keeps_what_is_known_beforehand():

@@ -109,26 +109,20 @@ def test_units_of_one_series_do_not_matter_to_the_others(seed):
         np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("model", [Autoregression, LoopNetwork])
-def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model, seed):
-    every = [y[:, None] for y in monthly(30, seed, ROWS + AHEAD)]
-    histories = [data_of(y[:ROWS]).history(log=False) for y in every]
-    model = model()
-    apart = [model.fit(history, 0) for history in histories]
-    together = model.fit_shared(histories, 0)
-    place = np.array([ROWS])
-    each, shared = (
-        errors_of(
-            [
-                one.forecast(history, place, AHEAD)[0]
-                for one, history in zip(fits, histories, strict=True)
-            ],
-            every,
-        )
-        for fits in (apart, together)
-    )
-    assert shared.mean() < 0.95 * each.mean()
+@pytest.mark.parametrize("model", [Autoregression(), LoopNetwork(n_networks=2)])
+def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model):
+    ratios, place = [], np.array([ROWS])
+    for seed in range(4):
+        every = [y[:, None] for y in monthly(25, seed, ROWS + AHEAD)]
+        histories = [data_of(y[:ROWS]).history(log=False) for y in every]
+        apart = [model.fit(history, 0) for history in histories]
+        means = []
+        for fits in (apart, model.fit_shared(histories, 0)):
+            pairs = zip(fits, histories, strict=True)
+            said = [one.forecast(history, place, AHEAD)[0] for one, history in pairs]
+            means.append(errors_of(said, every).mean())
+        ratios.append(means[1] / means[0])
+    assert np.mean(ratios) < 0.92
 
 
 # --- the average -------------------------------------------------------------------------------
@@ -248,14 +242,18 @@ def test_rows_are_counted_from_the_earliest_series():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
-def test_a_panel_of_fifty_short_series_is_forecast_better_by_shared_models(seed):
-    every = [np.exp(y) for y in monthly(50, seed, ROWS + AHEAD)]
-    known = [y[:ROWS] for y in every]
-    each, shared = (
-        errors_of(
-            ESNForecaster(panel=how, season=12, random_state=0).fit(known).forecast(AHEAD), every
+def test_panels_of_fifty_short_series_are_forecast_better_by_shared_models():
+    ratios = []
+    for seed in range(4):
+        every = [np.exp(y) for y in monthly(50, seed, ROWS + AHEAD)]
+        known = [y[:ROWS] for y in every]
+        each, shared = (
+            errors_of(
+                ESNForecaster(panel=how, season=12, random_state=0).fit(known).forecast(AHEAD),
+                every,
+            )
+            for how in ("each", "shared")
         )
-        for how in ("each", "shared")
-    )
-    assert shared.mean() < 0.9 * each.mean()
+        ratios.append(shared.mean() / each.mean())
+    assert max(ratios) < 0.95
+    assert np.mean(ratios) < 0.9

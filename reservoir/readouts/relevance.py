@@ -22,6 +22,7 @@ from reservoir.readouts.dual import (
 from reservoir.readouts.eigen import NOISE
 from reservoir.readouts.selection import least_score
 
+_TRIED = 3000  # rows that penalties are tried on, at most
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
 _LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
 
@@ -37,6 +38,19 @@ def folds_for(Y: Array) -> Array:
     folds = np.empty(n_rows, int)
     folds[np.lexsort(Y.T)] = np.arange(n_rows) % n_folds
     return np.where(folds < -(-500 * n_folds // n_rows), folds, -1)
+
+
+def tried_rows(Y: Array, folds: Array) -> Array:
+    """Return the rows that penalties are tried on: all, or 3000 of them evenly by their targets.
+
+    Those that are left out come first.
+    """
+    if len(Y) <= _TRIED:
+        return np.arange(len(Y))
+    order = np.lexsort(Y.T)
+    out, kept = order[folds[order] >= 0], order[folds[order] < 0]
+    wanted = max(_TRIED - len(out), 0)
+    return np.sort(np.concatenate([out, kept[np.linspace(0, len(kept) - 1, wanted).astype(int)]]))
 
 
 def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
@@ -114,7 +128,9 @@ def relevance_ridge(
         Of the rows, positive.
     folds : array of int of shape (n_rows,)
         Rows of one number, from 0, are left out together, and weights of columns and coefficients
-        are learned from the others; those of number -1 are never left out.
+        are learned from the others; those of number -1 are never left out. Of more than 3000 rows
+        so many are looked at, evenly by their targets: the penalty does not depend on how many
+        there are.
 
     Returns
     -------
@@ -123,8 +139,12 @@ def relevance_ridge(
     """
     H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
-    said = left_out_by_folds(H, Y, alphas, weights, folds)
-    known = folds >= 0
+    said = np.full((len(alphas), *Y.shape), np.nan)
+    tried = tried_rows(Y, folds)
+    each = H[tried], Y[tried], alphas, weights[tried], folds[tried]
+    said[:, tried] = left_out_by_folds(*each)
+    known = np.zeros(len(Y), bool)
+    known[tried] = folds[tried] >= 0
     share = weights[known] / weights[known].sum()
     scores = np.einsum("i,aij->aj", share, np.square(said[:, known] - Y[known]))
     best = least_score(alphas, scores, False)
@@ -149,8 +169,9 @@ def left_out_by_folds(H: Array, Y: Array, alphas: Array, weights: Array, folds: 
     said = np.full((len(alphas), *Y.shape), np.nan)
     by_products = np.count_nonzero(~outside[0]) <= H.shape[1]
     if by_products:
-        for out, each in zip(outside, _products(rows, relevance), strict=True):
-            said[:, out] = _said_by_rows(out, each, Y, weights, alphas)
+        products = _products(rows, relevance)
+        for out in outside:
+            said[:, out] = _said_by_rows(out, products.pop(0), Y, weights, alphas)
     else:
         F = np.concatenate([relevance.of(rows[:, at]) for at in rows.column_slices()], axis=1)
         for out, each in zip(outside, F, strict=True):
@@ -171,10 +192,9 @@ def _products(rows: StandardRows, relevance: _Relevance) -> list[Array]:
             weighed = block * root
             each += weighed @ weighed.T  # of which BLAS computes one half
     size = np.count_nonzero(np.isfinite(rows.scale))
-    return [
-        each * (size / total) if size else each
-        for each, total in zip(products, totals, strict=True)
-    ]
+    for each, total in zip(products, totals, strict=True):
+        each *= size / total if size else 1.0
+    return products
 
 
 def _said_by_columns(out: Array, F: Array, rows: StandardRows, Y: Array, alphas: Array) -> Array:
@@ -192,16 +212,22 @@ def _said_by_columns(out: Array, F: Array, rows: StandardRows, Y: Array, alphas:
 
 
 def _said_by_rows(out: Array, products: Array, Y: Array, weights: Array, alphas: Array) -> Array:
-    """Return what a fit on the other rows says of those left out, from products between rows."""
+    """Return what a fit on the other rows says of those left out, from products between rows.
+
+    In place where it can be: for thousands of rows these matrices are the most that memory holds.
+    """
     Y, weights = Y[~out], weights[~out]
-    across, products = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]
+    across, inner = products[np.ix_(out, ~out)], products[np.ix_(~out, ~out)]
+    del products
     share, root = weights / weights.sum(), np.sqrt(weights)[:, None]
     mean = share @ Y
     # of columns about their means over the rows that are learned from
-    middle = share @ products
+    middle = share @ inner
     across = across - (across @ share)[:, None] - (middle - middle @ share)
-    products = products - middle[:, None] - (middle - middle @ share)
-    inner = root * products * root.T
+    inner -= middle[:, None]
+    inner -= middle - middle @ share
+    inner *= root
+    inner *= root.T
     values, vectors = linalg.eigh(inner, overwrite_a=True, check_finite=False)
     along = vectors.T @ (root * (Y - mean))
     across = (across * root.T) @ vectors

@@ -64,13 +64,22 @@ def between_outputs(relative: Array) -> Array:
     return found
 
 
-def dependent_normals(normal: Array, along: Array, across: Array, growth: float) -> Array:
-    """Return standard normals that depend on each other over steps and columns.
+def dependent_normals(
+    generator: np.random.Generator,
+    shape: tuple[int, int, int],
+    along: Array,
+    across: Array,
+    *,
+    growth: float,
+    common: float,
+) -> Array:
+    """Draw standard normals that depend on each other over steps and columns.
 
     Parameters
     ----------
-    normal : array of shape (n_paths, n_steps, n_outputs)
-        Independent standard normals.
+    generator : numpy.random.Generator
+    shape : tuple of int
+        (n_paths, n_steps, n_outputs)
     along : array of shape (n_validated, n_validated)
         Correlations between horizons. Behind them comes a Markov chain.
     across : array of shape (n_outputs, n_outputs)
@@ -78,22 +87,33 @@ def dependent_normals(normal: Array, along: Array, across: Array, growth: float)
     growth : float
         Exponent by which errors grow with the horizon. Neighbours come the closer the more they
         grow: for a random walk (.5), 1 minus their correlation falls as one over the horizon.
+    common : float in [0, 1)
+        Part of the variance that all steps of a path have in common.
+
+    Returns
+    -------
+    array of shape (n_paths, n_steps, n_outputs)
     """
-    n_steps, n_known = normal.shape[1], len(along)
-    mixed = normal @ _root(across).T
+    n_steps, n_known = shape[1], len(along)
+    mixed = generator.standard_normal(shape) @ _root(across).T
+    whole = generator.standard_normal((shape[0], 1, shape[2])) @ _root(across).T
     found = np.empty_like(mixed)
     first = min(n_steps, n_known)
     found[:, :first] = np.einsum("hk,pkj->phj", _root(along[:first, :first]), mixed[:, :first])
-    last = np.diag(along, 1)[-max(n_known // 4, 1) :]
-    closeness = float(last.mean()) if len(last) else 0.0
+    gaps = 1 - np.diag(along, 1)
+    latest = np.arange(len(gaps) * 3 // 4, len(gaps))
+    rate = (gaps[latest] * (latest + 1.0) ** (2 * growth)).mean() if len(latest) else 1.0
     for h in range(n_known, n_steps):
-        step = min(1 - (1 - closeness) * (n_known / h) ** (2 * growth), _CLOSEST)
+        step = float(np.clip(1 - rate / h ** (2 * growth), -_CLOSEST, _CLOSEST))
         found[:, h] = step * found[:, h - 1] + np.sqrt(1 - step**2) * mixed[:, h]
-    return found
+    return np.sqrt(1 - common) * found + np.sqrt(common) * whole
 
 
 def _root(correlations: Array) -> Array:
-    """Return a square root R of a correlation matrix C = R R', also of a singular one."""
+    """Return the symmetric square root of a correlation matrix, which may be singular.
+
+    No other is unique: paths would depend on the signs that a library gives to eigenvectors.
+    """
     values, vectors = np.linalg.eigh(correlations)
-    root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+    root: Array = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
     return root

@@ -7,7 +7,7 @@ from sklearn.isotonic import isotonic_regression
 
 from reservoir._typing import Array
 
-_GROWTH = 0.5  # exponent of a random walk: the prior of the growth behind what was validated
+_GROWTH = 0.5  # exponent of a random walk: the prior of the growth beyond what was validated
 _PRIOR_WEIGHT = 0.1  # in squared logarithms of horizons: two or three horizons weigh as much
 
 
@@ -48,8 +48,8 @@ def _log_sizes(errors: Array, seen: Array) -> float:
     return float(counts @ np.log(np.maximum(sizes, np.finfo(float).tiny)))
 
 
-def scales_by_horizon(errors: Array, shares: Array) -> Array:
-    """Return the mean absolute error by horizon, never falling.
+def sizes_by_horizon(errors: Array, shares: Array) -> tuple[Array, Array]:
+    """Return the mean absolute error by horizon, and the weight that it is worth.
 
     Parameters
     ----------
@@ -60,30 +60,38 @@ def scales_by_horizon(errors: Array, shares: Array) -> Array:
 
     Returns
     -------
-    array of shape (n_validated,)
-        Up to the last horizon for which an error is known.
+    sizes, weights : array of shape (n_validated,)
+        Up to the last horizon for which an error is known; weights may be 0 before it.
     """
     known = np.isfinite(errors)
     weights = shares @ known
+    n_validated = int(np.flatnonzero(weights)[-1]) + 1
     sums = shares @ np.abs(np.where(known, errors, 0.0))
+    return (sums / np.where(weights > 0, weights, 1.0))[:n_validated], weights[:n_validated]
+
+
+def rising(sizes: Array, weights: Array) -> Array:
+    """Return the never falling scales that are nearest to sizes (isotonic regression)."""
     seen = np.flatnonzero(weights)
-    rising = isotonic_regression(sums[seen] / weights[seen], sample_weight=weights[seen])
-    found: Array = np.interp(np.arange(seen[-1] + 1), seen, rising)
-    return found
+    fitted = isotonic_regression(sizes[seen], sample_weight=weights[seen])
+    scales: Array = np.interp(np.arange(len(sizes)), seen, fitted)
+    return scales
 
 
-def growth_of(scales: Array) -> float:
-    """Return the exponent, in [0, 1], of the power of the horizon that scales end with.
+def growth_of(sizes: Array, weights: Array) -> float:
+    """Return the exponent, in [0, 1], of the power of the horizon that sizes end with.
 
-    Fitted to the logarithms of the second half, with the exponent of a random walk as prior.
+    Fitted to the logarithms of the last two thirds, with the exponent of a random walk as prior.
+    The scales themselves would not do: isotonic regression makes noise rise.
     """
-    n_steps = len(scales)
-    half = np.arange(max(n_steps // 2, 1), n_steps + 1)
-    if scales[half[0] - 1] <= 0:
+    n_steps = len(sizes)
+    last = np.arange(max(n_steps // 3, 1), n_steps + 1)
+    last = last[(weights[last - 1] > 0) & (sizes[last - 1] > 0)]
+    if len(last) == 0:
         return _GROWTH
-    horizons, sizes = np.log(half), np.log(scales[half - 1])
+    horizons, logs = np.log(last), np.log(sizes[last - 1])
     horizons = horizons - horizons.mean()
-    slope = (horizons @ sizes + _PRIOR_WEIGHT * _GROWTH) / (horizons @ horizons + _PRIOR_WEIGHT)
+    slope = (horizons @ logs + _PRIOR_WEIGHT * _GROWTH) / (horizons @ horizons + _PRIOR_WEIGHT)
     return float(np.clip(slope, 0.0, 1.0))
 
 

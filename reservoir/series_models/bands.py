@@ -18,11 +18,13 @@ from reservoir.series_models._error_dependence import (
 )
 
 _SHARE_OF_FIRST = 0.5  # weight of the errors at the first origin; at the last it is 1
-_PER_WINDOW = 2  # independent errors in as many rows as a forecast has
-_FEWEST = 2  # degrees of freedom
-_MIDDLE = 0.8  # coverage up to which the errors' own quantiles are read
+_PER_WINDOW = 3  # degrees of freedom for as many rows as a forecast has
+_OUTERMOST = 0.95  # coverage up to which the errors' own quantiles are read
 _FARTHEST = 0.99  # coverage from which on the allowance for few errors stays as it is
-_N_QUANTILES = 41
+_N_QUANTILES = 96
+_NORMAL_FREEDOM = 6  # degrees of freedom with which quantiles are half those of a normal law
+_COMMON = 5  # degrees of freedom with which half the variance is common to a whole path
+_MEAN_OF_NORMAL = np.sqrt(2 / np.pi)  # of absolute values
 
 
 @saved
@@ -38,19 +40,20 @@ class Bands:
     - Errors of a positive column are ratios (differences of logarithms) where these are of a more
       even size than differences, by likelihood.
     - The scale by horizon is the mean absolute error, made monotone by isotonic regression. Older
-      errors weigh less, the first half as much as the last. Beyond the horizons that were validated
-      the scale grows as a power of the horizon, fitted to the last half of them.
+      errors weigh less, the first half as much as the last. Beyond the horizons that were
+      validated the scale grows as a power of the horizon, fitted to the last two thirds of them.
     - Absolute errors, divided by their scale, are pooled over horizons and origins. Up to a
-      coverage of 80 % their quantiles are read; farther out those of the normal law, which joins
-      on there, since few errors say little of their tail. Bands are symmetric on the scale of the
-      errors.
-    - Few errors make wider bands: quantiles are multiplied by the ratio of those of Student's t and
-      of the normal law. The degrees of freedom are two for each window of `n_steps` rows that was
-      forecast, and at least two.
+      coverage of 95 % their quantiles are read, farther out those of a normal law that joins on
+      there. Bands are symmetric on the scale of the errors.
+    - Few errors make wider bands: their quantiles are drawn to those of a normal law, and
+      multiplied by the ratio of the quantiles of Student's t to the normal ones. The degrees of
+      freedom are three for each window of `n_steps` rows that was forecast, and at least one.
 
-    That models were averaged by weights from the same errors makes these a little too small. On
-    generated series the bands covered what they say without a further allowance; for very short
-    real series (seven windows in all and less) they were somewhat too narrow.
+    The errors are those of models that were averaged by weights from the same errors, which makes
+    them a little too small; on the other hand the models at the origins had learned from fewer rows
+    than the last one has. On many series the two came to about the same, so that there is no
+    further allowance. Where the future is unlike the origins bands are too narrow, above all after
+    a short and smooth series.
 
     Attributes
     ----------
@@ -60,8 +63,8 @@ class Bands:
         Mean absolute errors by horizon, never falling.
     growths : array of shape (n_outputs,)
         Exponents of the horizon beyond, in [0, 1].
-    quantiles : array of shape (41, n_outputs)
-        Of absolute errors divided by their scale, for coverages from 0 to .8.
+    quantiles : array of shape (96, n_outputs)
+        Of absolute errors divided by their scale, for coverages from 0 to .95.
     freedom : array of shape (n_outputs,)
         Degrees of freedom.
     along : array of shape (n_steps, n_steps)
@@ -108,17 +111,18 @@ class Bands:
         log = error_scales.log_columns(point, followed, positive)
         errors = np.where(known, _on_scale(followed, log, known) - _on_scale(point, log), np.nan)
         shares = _SHARE_OF_FIRST ** ((origins[-1] - origins) / max(np.ptp(origins), 1))
-        scales = tuple(
-            error_scales.scales_by_horizon(column, shares) for column in _columns(errors)
-        )
+        sizes = [error_scales.sizes_by_horizon(column, shares) for column in _columns(errors)]
+        scales = tuple(error_scales.rising(*of_column) for of_column in sizes)
         relative = _relative(errors, scales)
         columns = _columns(relative)
+        freedom = np.array([_degrees_of_freedom(column, origins) for column in columns])
+        by_column = zip(columns, freedom.tolist(), strict=True)
         return cls(
             log,
             scales,
-            np.array([error_scales.growth_of(scale) for scale in scales]),
-            np.column_stack([_quantiles(column, shares) for column in columns]),
-            np.array([_degrees_of_freedom(column, origins) for column in columns]),
+            np.array([error_scales.growth_of(*of_column) for of_column in sizes]),
+            np.column_stack([_quantiles(*each, shares) for each in by_column]),
+            freedom,
             between_horizons(relative),
             between_outputs(relative),
         )
@@ -149,12 +153,26 @@ class Bands:
 
         At each step the paths are spread as the bands say. Their errors depend on each other over
         horizons and columns as those at the rolling origins do (a Gaussian copula). Beyond the
-        horizons that were validated each error depends on the one before alone.
+        horizons that were validated each error depends on the one before alone. A part of the
+        variance is common to all steps of a path, the more the fewer errors are known: without it
+        sums over paths were spread too little.
+
+        Parameters
+        ----------
+        point : array of shape (n_steps, n_outputs)
+            In the units of the series; positive in columns whose errors are ratios.
+        n_paths : int
+        generator : numpy.random.Generator
         """
         self._check(point)
-        normal = generator.standard_normal((n_paths, *point.shape))
-        growth = float(self.growths.mean())
-        deviations = dependent_normals(normal, self.along, self.across, growth)
+        deviations = dependent_normals(
+            generator,
+            (n_paths, *point.shape),
+            self.along,
+            self.across,
+            growth=float(self.growths.mean()),
+            common=_COMMON / (_COMMON + float(self.freedom.mean())),
+        )
         errors = np.sign(deviations) * self._errors_at(np.abs(deviations))
         return self._moved(point, errors * self._scales(len(point)))
 
@@ -171,8 +189,8 @@ class Bands:
 
     def _errors_at(self, deviations: Array) -> Array:
         """Quantiles of absolute errors, by those of a normal law, (..., n_outputs)."""
-        coverages = np.linspace(0, _MIDDLE, _N_QUANTILES)
-        edge = stats.norm.ppf((1 + _MIDDLE) / 2)
+        coverages = np.linspace(0, _OUTERMOST, _N_QUANTILES)
+        edge = stats.norm.ppf((1 + _OUTERMOST) / 2)
         inner = stats.norm.ppf((1 + coverages) / 2)
         shape = (*deviations.shape[:-1], len(self.log))
         deviations = np.broadcast_to(deviations, shape)
@@ -209,23 +227,26 @@ def _relative(errors: Array, scales: tuple[Array, ...]) -> Array:
     return found
 
 
-def _quantiles(relative: Array, shares: Array) -> Array:
-    """Weighted quantiles of absolute errors for coverages from 0 to that of the middle."""
+def _quantiles(relative: Array, freedom: float, shares: Array) -> Array:
+    """Weighted quantiles of absolute errors, for coverages from 0 to the outermost.
+
+    With few errors they are drawn to those of a normal law.
+    """
     known = np.isfinite(relative)
     sizes = np.abs(relative[known])
     weights = np.broadcast_to(shares[:, None], relative.shape)[known]
     order = np.argsort(sizes, kind="stable")
     below = np.cumsum(weights[order]) - weights[order] / 2
-    return np.interp(
-        np.linspace(0, _MIDDLE, _N_QUANTILES), [0, *(below / weights.sum())], [0, *sizes[order]]
-    )
+    coverages = np.linspace(0, _OUTERMOST, _N_QUANTILES)
+    own = np.interp(coverages, [0, *(below / weights.sum())], [0, *sizes[order]])
+    normal = stats.norm.ppf((1 + coverages) / 2) * (sizes.mean() / _MEAN_OF_NORMAL)
+    trust = freedom / (freedom + _NORMAL_FREEDOM)
+    return trust * own + (1 - trust) * normal
 
 
 def _degrees_of_freedom(relative: Array, origins: Array) -> float:
-    known = np.isfinite(relative)
-    rows = np.add.outer(origins, np.arange(relative.shape[1]))[known]
-    windows = len(np.unique(rows)) / relative.shape[1]
-    return max(_PER_WINDOW * windows, _FEWEST)
+    rows = np.add.outer(origins, np.arange(relative.shape[1]))[np.isfinite(relative)]
+    return max(_PER_WINDOW * len(np.unique(rows)) / relative.shape[1], 1.0)
 
 
 def _allowance(deviations: Array, freedom: float) -> Array:

@@ -12,7 +12,7 @@ from reservoir._typing import Array
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History
 from reservoir.series_models.masked_sums import MaskedSums
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 from reservoir.series_models.own_loops import (
     Drive,
     features_at,
@@ -62,6 +62,7 @@ class FittedDirect(FittedModel):
 
         Beyond a third of the rows nothing can be learned; the last season of growths then goes on.
         """
+        refuse_early(places, 2)
         learned = self.learned
         most = max(1, (learned.n_rows - 1 - self.washout) // _PART_AHEAD)
         n_said = min(n_steps, most)

@@ -30,7 +30,21 @@ class FittedModel(ABC):
         Returns
         -------
         array of shape (n_places, n_steps, n_outputs)
+
+        Raises
+        ------
+        ValueError
+            If fewer rows are known at a place than the forecast begins with.
         """
+
+
+def refuse_early(places: Array, fewest: int) -> None:
+    """Refuse to forecast from places before which too few rows are known."""
+    if len(places) and places[0] < fewest:
+        raise ValueError(
+            f"A forecast from the first {places[0]} rows: this model needs {fewest} before it. "
+            "Give more rows."
+        )
 
 
 class SeriesModel(ABC):

@@ -23,11 +23,12 @@ from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History, most_terms_of
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
 _WASHOUT, _MOST_WASHED = 20, 5  # rows, and one part in so many of a short series
+_RUNS = 8  # over a series, for which compiled code must be worth its loading
 _LAGS = (4, 24)  # of an autoregression: at least, at most
 _PART_SEEN = 5  # lags are at most one part in so many of the rows learned from
 _PART_LOST = 2  # and of the longest series, whose first rows have no lags
@@ -127,6 +128,7 @@ class FittedLoops(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Run the loops of each member, side by side from all places; return their median."""
+        refuse_early(places, self.differences.lag + 1)
         drive = Drive.of(history, self.differences, self.most_terms)
         at = places - self.differences.lag - 1
         found = []
@@ -243,7 +245,10 @@ def _network(n_outputs: int, n_terms: int, seed: int) -> DrivenReservoir:
 
 def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:
     """Run a source over inputs; yield blocks of features, each with the number of its first row."""
-    for start, features, _ in source.iter_features(inputs, source.fresh_state(inputs[0])):
+    # models that are compared run over the same rows again and again
+    engine = source.engine_for(_RUNS * len(inputs))
+    start_state = source.fresh_state(inputs[0])
+    for start, features, _ in source.iter_features(inputs, start_state, engine=engine):
         yield start, features
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
-from reservoir.series_models.model import FittedModel, SeriesModel
+from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class FittedNaive(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Repeat the last period."""
+        refuse_early(places, self.period)
         steps = np.arange(n_steps)
         rows = np.add.outer(places - self.period, steps % self.period)
         periods = (steps // self.period + 1)[:, None]

@@ -48,8 +48,8 @@ class FeatureParameters(ReservoirParameters):
         ReservoirParameters,
         "n_units",
         default=500,
-        text="""Number of reservoir units N, those of all groups together. The features are a few
-        times as many; twice the units cost twice the time and gain little.""",
+        text="""Number of reservoir units N, those of all groups together. The features are many
+        times as many (twenty by default); twice the units cost twice the time and gain little.""",
     )
     _: KW_ONLY
     topology: Any = changed(
@@ -121,9 +121,11 @@ class FeatureParameters(ReservoirParameters):
         check_count,
     )
     bidirectional: bool = parameter(
-        False,
+        True,
         "bool",
-        """Whether the reservoir runs over each series backwards too, for twice the features.""",
+        """Whether the reservoir runs over each series backwards too, for twice the features in less
+        than twice the time. What tells series apart may come late or early in them, and a run
+        from either end sees it after other steps. False where time or memory is short.""",
         check_switch,
     )
     missing_values: str = parameter(

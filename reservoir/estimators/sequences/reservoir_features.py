@@ -63,8 +63,9 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
         Taken off each channel, and what the rest is divided by.
     lags_ : tuple of int
         The lags over which differences are inputs.
-    thresholds_ : array of shape (n_quantiles, n_units), or None
-        Those of "quantiles"; with ``bidirectional=True`` of shape (2, n_quantiles, n_units).
+    thresholds_ : array of shape (2, n_quantiles, n_units), or None
+        Those of "quantiles", forwards and backwards; with ``bidirectional=False`` of shape
+        (n_quantiles, n_units).
     n_channels_ : int
     n_features_in_ : int
         Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
@@ -99,7 +100,7 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
     >>> y = np.arange(40) % 2
     >>> features = ReservoirFeatures(50, random_state=0)
     >>> features.fit_transform(waves).shape
-    (40, 500)
+    (40, 1000)
     >>> pipe = make_pipeline(features, StandardScaler(), RidgeClassifierCV())
     >>> pipe.fit(waves[:20], y[:20]).score(waves[20:], y[20:])
     1.0

@@ -1,0 +1,290 @@
+"""Bands and sample paths: they cover what they say, grow with the horizon, and stay finite."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from reservoir.series_models.bands import Bands
+
+N_VALIDATED, N_AHEAD = 8, 24
+COVERAGES = (0.8, 0.95)
+
+
+def walk(rng, n_rows):
+    """Return a random walk, and its forecasts from each row."""
+    values = np.cumsum(rng.normal(size=n_rows))
+    return values, lambda row, n_steps: np.full(n_steps, values[row - 1])
+
+
+def autoregression(rng, n_rows):
+    """Return an AR(1) about 5, and its forecasts."""
+    values = np.zeros(n_rows)
+    for t, drawn in enumerate(rng.normal(size=n_rows)):
+        values[t] = 0.7 * values[t - 1] + drawn if t else drawn
+    return values, lambda row, n_steps: values[row - 1] * 0.7 ** np.arange(1, n_steps + 1)
+
+
+def growing_season(rng, n_rows):
+    """Return a positive series whose logarithm has a trend, a season and noise."""
+    logs = 0.01 * np.arange(n_rows) + np.sin(np.pi * np.arange(n_rows) / 6)
+    values = np.exp(logs + 0.2 * rng.normal(size=n_rows))
+    return values, lambda row, n_steps: np.exp(
+        0.01 * np.arange(row, row + n_steps) + np.sin(np.pi * np.arange(row, row + n_steps) / 6)
+    )
+
+
+def counts(rng, n_rows):
+    """Return Poisson counts about 4, and their mean as forecast."""
+    values = rng.poisson(4, size=n_rows).astype(float)
+    return values, lambda row, n_steps: np.full(n_steps, 4.0)
+
+
+def rolled(values, forecast, n_known, first=60, stride=2, n_steps=N_VALIDATED):
+    """Return forecasts at origins up to a row, what followed, and the origins."""
+    origins = np.arange(first, n_known, stride)
+    point = np.array([forecast(row, n_steps) for row in origins])
+    seen = np.concatenate([values[:n_known], np.full(n_steps, np.nan)])
+    followed = np.array([seen[row : row + n_steps] for row in origins])
+    return point[..., None], followed[..., None], origins
+
+
+def bands_of(process, seed, n_known=150, first=60):
+    """Return bands of one series, the forecast behind its known rows, and what follows."""
+    values, forecast = process(np.random.default_rng(seed), n_known + N_AHEAD)
+    positive = np.array([(values > 0).all()])
+    learned = Bands.of(*rolled(values, forecast, n_known, first), positive)
+    return learned, forecast(n_known, N_AHEAD)[:, None], values[n_known:, None]
+
+
+def coverage_of(process, n_series, **known):
+    """Return coverages at each horizon, (n_series, n_coverages, n_steps)."""
+    hits = []
+    for seed in range(n_series):
+        learned, point, truth = bands_of(process, seed, **known)
+        low, high = np.moveaxis(learned.around(point, COVERAGES), 1, 0)
+        hits.append(((truth >= low) & (truth <= high))[..., 0])
+    return np.array(hits)
+
+
+@pytest.mark.parametrize("process", [walk, autoregression, growing_season])
+def test_bands_cover_what_they_say_on_many_series(process):
+    hits = coverage_of(process, 200)
+    near = hits[..., :N_VALIDATED].mean(axis=2)
+    error = near.std(axis=0) / np.sqrt(len(near))
+    assert np.all(np.abs(near.mean(axis=0) - COVERAGES) < 2 * error), near.mean(axis=0)
+    # beyond them the growth of the errors is a guess
+    far = hits[..., N_VALIDATED:].mean(axis=(0, 2))
+    assert np.all(np.abs(far - COVERAGES) < [0.06, 0.025]), far
+
+
+def test_bands_of_counts_hold_at_least_what_they_say():
+    """A count that lies on the edge of the others is inside: somewhat more than must be."""
+    found = coverage_of(counts, 200)[..., :N_VALIDATED].mean(axis=(0, 2))
+    assert np.all(found > COVERAGES)
+    assert np.all(found < [0.88, 0.98])
+
+
+@pytest.mark.parametrize("first", [130, 147, 149])
+def test_few_origins_make_wider_bands_that_still_cover(first):
+    n_seen = min(150 - first, N_VALIDATED)
+    found = coverage_of(walk, 200, first=first)[..., :n_seen].mean(axis=(0, 2))
+    # for want of errors they hold more, never much less
+    assert np.all(found > np.subtract(COVERAGES, 0.03)), found
+    assert found[0] < 0.93
+
+
+def test_bands_are_nested_symmetric_and_never_narrower_farther_out():
+    for seed in range(10):
+        learned, point, _ = bands_of(walk, seed)
+        found = learned.around(point, [0.1, 0.5, 0.8, 0.81, 0.95, 0.99, 0.9999])
+        assert np.all(np.diff(found[:, 0], axis=0) < 0)
+        assert np.all(np.diff(found[:, 1], axis=0) > 0)
+        np.testing.assert_allclose(point - found[:, 0], found[:, 1] - point, atol=1e-12)
+        assert np.all(np.diff(found[:, 1] - found[:, 0], axis=1) >= 0)
+
+
+def test_the_scale_grows_as_the_process_does():
+    walking = [bands_of(walk, seed, n_known=1000)[0].growths[0] for seed in range(20)]
+    noise = [bands_of(counts, seed, n_known=1000)[0].growths[0] for seed in range(20)]
+    assert abs(np.mean(walking) - 0.5) < 0.05
+    assert np.mean(noise) < 0.15
+
+
+def test_the_extended_scale_of_a_random_walk_is_its_root_law():
+    scales = [bands_of(walk, seed, n_known=2000)[0]._scales(100)[:, 0] for seed in range(10)]
+    expected = np.sqrt(2 / np.pi * np.arange(1, 101))
+    np.testing.assert_allclose(np.mean(scales, axis=0), expected, rtol=0.12)
+
+
+def test_many_normal_errors_give_the_quantiles_of_the_normal_law():
+    rng = np.random.default_rng(0)
+    followed = rng.normal(size=(20_000, 1, 1))
+    learned = Bands.of(np.zeros_like(followed), followed, np.arange(1, 20_001), np.array([False]))
+    asked = [0.2, 0.5, 0.8, 0.95, 0.99]
+    high = learned.around(np.zeros((1, 1)), asked)[:, 1, 0, 0]
+    np.testing.assert_allclose(high, stats.norm.ppf((1 + np.array(asked)) / 2), rtol=0.03)
+
+
+def test_other_units_give_the_same_bands_in_these():
+    values, forecast = growing_season(np.random.default_rng(3), 200)
+    point, followed, origins = rolled(values, forecast, 150)
+    ahead = forecast(150, N_AHEAD)[:, None]
+    for positive in (True, False):
+        one = Bands.of(point, followed, origins, np.array([positive]))
+        other = Bands.of(1000 * point, 1000 * followed, origins, np.array([positive]))
+        np.testing.assert_allclose(
+            other.around(1000 * ahead, COVERAGES), 1000 * one.around(ahead, COVERAGES)
+        )
+
+
+def test_positive_series_stay_positive_where_errors_are_ratios():
+    learned, point, _ = bands_of(growing_season, 0)
+    assert learned.log.all()
+    assert np.all(learned.around(point, [0.99, 0.9999]) > 0)
+    assert np.all(learned.paths(point, 500, np.random.default_rng(0)) > 0)
+
+
+def test_the_data_choose_between_differences_and_ratios():
+    rng = np.random.default_rng(0)
+    point = np.exp(np.linspace(0, 3, 60))[:, None, None] * np.ones((60, 5, 1))
+    drawn = 0.1 * rng.normal(size=point.shape)
+    origins = np.arange(60)
+    for followed, ratios in ((point * np.exp(drawn), True), (point + drawn, False)):
+        assert Bands.of(point, followed, origins, np.array([True])).log[0] == ratios
+        assert not Bands.of(point, followed, origins, np.array([False])).log[0]
+    # a forecast below 0 has no logarithm
+    point[3, 2] = -1.0
+    assert not Bands.of(point, np.abs(point) * np.exp(drawn), origins, np.array([True])).log[0]
+
+
+def test_a_forecast_without_errors_has_bands_without_width():
+    point = np.arange(40.0).reshape(10, 4, 1)
+    learned = Bands.of(point, point, np.arange(10), np.array([False]))
+    ahead = np.arange(9.0)[:, None]
+    assert np.array_equal(learned.around(ahead, [0.95])[0], [ahead, ahead])
+    drawn = learned.paths(ahead, 3, np.random.default_rng(0))
+    assert np.array_equal(drawn, np.broadcast_to(ahead, drawn.shape))
+
+
+def test_errors_of_one_size_are_the_middle_band():
+    point = np.zeros((1000, 4, 1))
+    learned = Bands.of(point, point + 2, 4 * np.arange(1000), np.array([False]))
+    for high in learned.around(np.zeros((4, 1)), [0.5, 0.95])[:, 1]:
+        np.testing.assert_allclose(high, 2, rtol=0.01)
+
+
+def test_one_origin_is_enough_for_a_wide_band():
+    rng = np.random.default_rng(0)
+    followed = rng.normal(size=(1, 6, 1))
+    learned = Bands.of(np.zeros((1, 6, 1)), followed, np.array([30]), np.array([False]))
+    high = learned.around(np.zeros((12, 1)), [0.95])[0, 1]
+    assert np.all(np.isfinite(high))
+    assert high[:6].mean() > 2.5 * np.abs(followed).mean()
+    assert np.isfinite(learned.paths(np.zeros((12, 1)), 50, rng)).all()
+
+
+def test_a_single_step_and_a_single_value_are_enough():
+    learned = Bands.of(np.zeros((1, 1, 1)), np.ones((1, 1, 1)), np.array([9]), np.array([False]))
+    assert np.isfinite(learned.around(np.zeros((5, 1)), [0.5, 0.99])).all()
+    assert np.isfinite(learned.paths(np.zeros((5, 1)), 4, np.random.default_rng(0))).all()
+
+
+def test_unknown_values_give_no_nan():
+    rng = np.random.default_rng(1)
+    followed = rng.normal(size=(12, 6, 2))
+    followed[rng.random(followed.shape) < 0.4] = np.nan
+    followed[:, 2] = np.nan
+    followed[:, 5, 0] = np.nan
+    learned = Bands.of(np.zeros_like(followed), followed, np.arange(12), np.zeros(2, dtype=bool))
+    assert np.isfinite(learned.around(np.zeros((10, 2)), COVERAGES)).all()
+    assert np.isfinite(learned.paths(np.zeros((10, 2)), 20, rng)).all()
+
+
+def test_equal_seeds_give_equal_paths_and_others_do_not():
+    learned, point, _ = bands_of(walk, 0)
+    first, again, other = (
+        learned.paths(point, 5, np.random.default_rng(seed)) for seed in (1, 1, 2)
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("process", [walk, growing_season])
+def test_paths_are_spread_as_the_bands_say(process):
+    learned, point, _ = bands_of(process, 1)
+    drawn = learned.paths(point, 4000, np.random.default_rng(0))
+    for coverage in (0.5, 0.8, 0.95):
+        low, high = learned.around(point, [coverage])[0]
+        inside = ((drawn >= low) & (drawn <= high)).mean(axis=0)
+        error = np.sqrt(coverage * (1 - coverage) / len(drawn))
+        assert np.all(np.abs(inside - coverage) < 4.5 * error)
+
+
+def test_paths_of_a_walk_depend_on_each_other_as_walks_do():
+    learned = [bands_of(walk, seed, n_known=3000)[0] for seed in range(5)]
+    found = np.mean(
+        [
+            np.corrcoef(
+                stats.rankdata(
+                    b.paths(np.zeros((32, 1)), 2000, np.random.default_rng(0))[..., 0], axis=0
+                ).T
+            )
+            for b in learned
+        ],
+        axis=0,
+    )
+    steps = np.arange(1, 33)
+    expected = np.sqrt(np.minimum.outer(steps, steps) / np.maximum.outer(steps, steps))
+    np.testing.assert_allclose(found, expected, atol=0.1)
+
+
+def test_paths_of_joint_columns_keep_their_dependence():
+    rng = np.random.default_rng(0)
+    mixing = np.array([[1.0, 0.0], [-0.8, 0.6]])
+    followed = rng.normal(size=(300, 3, 2)) @ mixing.T
+    learned = Bands.of(np.zeros_like(followed), followed, 3 * np.arange(300), np.zeros(2, bool))
+    drawn = learned.paths(np.zeros((6, 2)), 4000, rng)
+    for step in range(6):
+        assert abs(np.corrcoef(drawn[:, step].T)[0, 1] + 0.8) < 0.06
+    assert abs(np.corrcoef(drawn[:, 0, 0], drawn[:, 2, 0])[0, 1]) < 0.1
+
+
+def test_bands_of_joint_columns_are_those_of_each():
+    rng = np.random.default_rng(2)
+    followed = rng.normal(size=(30, 4, 2)) * [1.0, 5.0] + [0.0, 100.0]
+    point = np.full(followed.shape, [0.0, 100.0])
+    positive, origins = np.array([False, True]), np.arange(30)
+    joint = Bands.of(point, followed, origins, positive).around(point[0], COVERAGES)
+    for j in range(2):
+        part = (point[..., [j]], followed[..., [j]], origins, positive[[j]])
+        assert np.array_equal(Bands.of(*part).around(point[0][:, [j]], COVERAGES), joint[..., [j]])
+
+
+def test_bands_survive_pickling():
+    learned, point, _ = bands_of(walk, 0)
+    again = pickle.loads(pickle.dumps(learned))
+    assert np.array_equal(again.around(point, COVERAGES), learned.around(point, COVERAGES))
+
+
+@pytest.mark.parametrize("coverage", [0.0, 1.0, 95.0, -0.1, np.nan])
+def test_a_coverage_outside_0_and_1_is_refused(coverage):
+    learned, point, _ = bands_of(walk, 0)
+    with pytest.raises(ValueError, match="must lie between 0 and 1"):
+        learned.around(point, [0.8, coverage])
+
+
+def test_a_forecast_that_is_not_positive_is_refused_where_errors_are_ratios():
+    learned, point, _ = bands_of(growing_season, 0)
+    with pytest.raises(ValueError, match="falls to 0 in a column whose errors are ratios"):
+        learned.around(0 * point, [0.8])
+    with pytest.raises(ValueError, match="Hold it above 0"):
+        learned.paths(-point, 3, np.random.default_rng(0))
+
+
+def test_columns_of_which_nothing_is_known_are_refused():
+    followed = np.full((3, 4, 2), np.nan)
+    followed[..., 0] = 1.0
+    with pytest.raises(ValueError, match=r"columns \[1\]"):
+        Bands.of(np.zeros((3, 4, 2)), followed, np.arange(3), np.zeros(2, bool))
