@@ -81,5 +81,4 @@ class SktimeForecaster(BaseForecaster):
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Return parameters for sktime's own checks; `parameter_set` is not used."""
-        given = [{"search": "series", "n_networks": 1, "random_state": 0}]
-        return [{"estimator": ESNForecaster(**one)} for one in given]
+        return [{"estimator": ESNForecaster(search="series", n_networks=1, random_state=0)}]

@@ -28,7 +28,7 @@ from reservoir.estimators.series._fitting import (
     fit_dynamics,
     fit_each,
     fit_shared,
-    seasons_of_user,
+    seasons_for,
     series_data,
 )
 from reservoir.estimators.series._forecaster_checks import (
@@ -205,7 +205,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         refuse_few(rows, self._panel)
         self._known = KnownInputs.of(exog)
         known = self._read_known(exog, [len(each) for each in rows], following=False)
-        seasons = self._seasons()
+        seasons = seasons_for(self.season, self._panel.calendars)
         jobs = []
         for values, each in zip(rows, known, strict=True):
             jobs.append((*series_data(values, each, seasons, seed), settings))
@@ -231,13 +231,6 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
             n_jobs=self.n_jobs,
             report=self._report,
         )
-
-    def _seasons(self) -> tuple[float, ...]:
-        """Return the seasons that were given, or else those of the calendar."""
-        if self.season is not None:
-            return seasons_of_user(self.season)
-        longest = max(self._panel.calendars, key=lambda calendar: calendar.n_rows)
-        return longest.seasons()
 
     def _fit_series(self, jobs: list[Any]) -> None:
         """Find models for each series."""
