@@ -56,9 +56,9 @@ lower.set_xlabel("the last three weeks; holidays are grey")
 # %%
 # With and without
 # ----------------
-# The last week is held back. `exog` has a row for each row of y, at the same times; `forecast` needs
-# the rows that follow. That an hourly series has a season of 24 rows and one of 168 is read from the
-# dates. The rival says that it will be like last week.
+# The last week is held back. `exog` has a row for each row of y, at the same times; `forecast`
+# needs the rows that follow. That an hourly series has a season of 24 rows and one of 168 is read
+# from the dates. The rival says that it will be like last week.
 week = slice(-168, None)
 past, inputs = load[:-168], known[:-168]
 alone = ESNForecaster(random_state=0).fit(past)
@@ -87,8 +87,8 @@ for ax, (name, forecast) in zip(axes, forecasts.items(), strict=True):
 axes[0].set_xlabel("")
 
 # %%
-# The third day from the dotted line on, a Wednesday, is a holiday. Nothing in the load announces it:
-# the upper forecast sees a working day.
+# The third day from the dotted line on, a Wednesday, is a holiday. Nothing in the load announces
+# it: the upper forecast sees a working day.
 #
 # No forecast without its inputs
 # ------------------------------
@@ -115,8 +115,8 @@ print(f"five degrees colder: {more.mean():.1f} MW more; by the rule {right.mean(
 # Inputs that are forecasts themselves
 # ------------------------------------
 # The week's temperature is not known beforehand but forecast, and the forecast is worse the farther
-# it goes. Here its error grows to some degrees. The load's forecast has to pay for it, and its bands
-# do not know: they were learned from temperatures as measured.
+# it goes. Here its error grows to some degrees. The load's forecast has to pay for it, and its
+# bands do not know: they were learned from temperatures as measured.
 wrong = np.cumsum(np.repeat(rng.normal(size=7), 24)) / 24
 guessed = known[week].assign(temperature=said + wrong)
 forecast = informed.forecast(168, guessed, coverage=0.9)

@@ -16,6 +16,8 @@ from reservoir.series_models.series_data import Bounds, SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LEAST_SHARE = 0.01  # models with less are left out
+_MOST = 0.5  # share of models at their bounds, from which an average is held there
+_ROUNDING = 1e-9  # widths of the bounds that a forecast may be beyond them by rounding
 _STEPS = (8, 60)  # of a forecast that models are chosen by: at least, at most
 _PART = 5  # of the rows, at most one part in so many
 
@@ -38,8 +40,37 @@ class Ensemble:
 
     def forecast(self, data: SeriesData, places: Array, n_steps: int) -> Array:
         """Forecast from several places, (n_places, n_steps, n_outputs)."""
-        said = [member.forecast(data, places, n_steps, self.bounds) for member in self.members]
-        return np.tensordot(self.shares, np.stack(said), 1)
+        return np.tensordot(self.shares, self._said(data, places, n_steps, self.bounds), 1)
+
+    def run(self, data: SeriesData, n_steps: int) -> tuple[Array, int]:
+        """Forecast from the end, (n_steps, n_outputs); return the steps before it was held, too.
+
+        Held is a forecast where models with most of the shares would go beyond the bounds; that
+        values which were never negative stay so is no bound in this sense.
+        """
+        place, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
+        said = self._said(data, place, n_steps, self.bounds)[:, 0]
+        forecast, floor = np.tensordot(self.shares, said, 1), np.where(low == 0, -np.inf, low)
+        if self._first(data, (said >= high) | (said <= floor), n_steps) == n_steps:
+            return forecast, n_steps
+        # what only touches the bounds is not held
+        wanted = self._said(data, place, n_steps, Bounds(low - np.inf, high + np.inf))[:, 0]
+        leeway = _ROUNDING * (high - low)
+        beyond = (wanted > high + leeway) | (wanted < floor - leeway)
+        return forecast, self._first(data, beyond, n_steps)
+
+    def _first(self, data: SeriesData, beyond: Array, n_steps: int) -> int:
+        """Return the first step at which most of the average is beyond; n_steps if there is none.
+
+        Columns that have never varied are not counted.
+        """
+        most = np.tensordot(self.shares, beyond, 1) > _MOST
+        held: Array = (most & (np.ptp(data.values, axis=0) > 0)).any(axis=1)
+        return int(np.argmax(held)) if held.any() else n_steps
+
+    def _said(self, data: SeriesData, places: Array, n_steps: int, bounds: Bounds) -> Array:
+        """Return what each model says, (n_members, n_places, n_steps, n_outputs)."""
+        return np.stack([each.forecast(data, places, n_steps, bounds) for each in self.members])
 
 
 class Learned(NamedTuple):
@@ -129,3 +160,12 @@ def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
             rows.append((name, candidate.name, scale, one.errors[i], one.shares[i]))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return dict(zip(("series", "model", "scale", "error", "share"), columns, strict=True))
+
+
+def best_of(learned: Sequence[Learned]) -> dict[str, Any]:
+    """Return name and scale of the best model; of several series lists of them."""
+    best = [one.candidates[int(np.argmin(one.errors))] for one in learned]
+    names, scales = [one.name for one in best], ["log" if one.log else "plain" for one in best]
+    if len(best) == 1:
+        return {"model": names[0], "scale": scales[0]}
+    return {"model": names, "scale": scales}

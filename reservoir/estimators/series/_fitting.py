@@ -77,12 +77,14 @@ def series_data(
 ) -> tuple[SeriesData, Scale | None]:
     """Return a series with its gaps filled, and the scale of what is known beforehand.
 
-    Rows before the first value are left out.
+    Rows before the first value and after the last are left out, those after it not of what is
+    known beforehand.
     """
     scale = None if known is None else Scale.of([known])
     standard = np.zeros((len(values), 0)) if known is None else scale.standardise(known)  # type: ignore[union-attr]
-    begin = int(np.argmax(np.isfinite(values).any(axis=1)))
-    data = fill_gaps(values[begin:], standard[begin:], seasons, first=begin, seed=seed)
+    seen = np.flatnonzero(np.isfinite(values).any(axis=1))
+    begin, end = int(seen[0]), int(seen[-1]) + 1
+    data = fill_gaps(values[begin:end], standard[begin:], seasons, first=begin, seed=seed)
     return data, scale
 
 
@@ -121,7 +123,10 @@ def fit_shared(
 def fit_statistics(
     data: SeriesData, scale: Scale | None, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
-    """Find the models that forecast a series best."""
+    """Find the models that forecast a series best.
+
+    Behind its last value are the rows that only `known` has; they are filled with forecasts.
+    """
     learned = learn(
         data,
         n_networks=settings.n_networks,
@@ -129,7 +134,10 @@ def fit_statistics(
         widths=settings.widths,
         seed=settings.seed,
     )
-    return StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data)), learned
+    fit = StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data))
+    behind = data.known[data.n_rows :]
+    empty = np.full((len(behind), data.values.shape[1]), np.nan)
+    return fit.after(empty, behind), learned
 
 
 def bands_of(learned: Learned, data: SeriesData) -> Bands:
@@ -140,7 +148,9 @@ def bands_of(learned: Learned, data: SeriesData) -> Bands:
 
 
 def chosen_way(data: SeriesData, settings: Settings) -> str:
-    """Return "dynamics" or "series": whichever suits the data."""
+    """Return "dynamics" or "series": whichever suits the data; the latter if values are missing."""
+    if data.first or len(data.known) > data.n_rows:
+        return "series"
     rule = look_for_rule(data, settings.seed)
     if rule.followed != "open":
         return "dynamics" if rule.followed == "yes" else "series"

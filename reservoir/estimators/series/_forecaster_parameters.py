@@ -79,7 +79,8 @@ class ForecasterParameters:
         and models are compared by the forecasts of all, so that they have the same shares in each
         average (the other models more where a series is too short for one). The last season,
         Theta and the direct network are fitted to each series, and its intervals are its own. All
-        series have the seasons of the longest. This helps where series are short and alike.""",
+        series have the seasons of the longest. This helps where series are short and alike. Both are
+        "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(
@@ -97,7 +98,7 @@ class ForecasterParameters:
         "auto",
         '"auto" or float',
         """Widths of the range of the training data that a forecast may leave it by; "auto" is
-        1. Forecasts of data that were never negative are not, either.""",
+        1. For "series" forecasts of data that were never negative are not, either.""",
         _check_clip,
     )
     horizon: Any = parameter(
