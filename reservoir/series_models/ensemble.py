@@ -171,3 +171,12 @@ def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
             rows.append((name, candidate.name, scale, one.errors[i], one.shares[i]))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return dict(zip(("series", "model", "scale", "error", "share"), columns, strict=True))
+
+
+def best_of(learned: Sequence[Learned]) -> dict[str, Any]:
+    """Return name and scale of the best model; of several series lists of them."""
+    best = [one.candidates[int(np.argmin(one.errors))] for one in learned]
+    names, scales = [one.name for one in best], ["log" if one.log else "plain" for one in best]
+    if len(best) == 1:
+        return {"model": names[0], "scale": scales[0]}
+    return {"model": names, "scale": scales}

@@ -55,7 +55,7 @@ from reservoir.estimators.series._series_values import read_values
 from reservoir.estimators.series._spread import Spread
 from reservoir.estimators.series._statistical_fit import StatisticalFit
 from reservoir.estimators.series._summary import html_of, summary_of
-from reservoir.series_models.ensemble import table_of
+from reservoir.series_models.ensemble import best_of, table_of
 from reservoir.series_models.series_data import SeriesData
 
 __all__ = ["ESNForecaster"]
@@ -243,13 +243,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         learned = [each for _, each in (found[:1] if self.panel == "shared" else found)]
         ids = ("all",) if self.panel == "shared" else self._panel.ids
         self.search_results_ = table_of(learned, ids)
-        best = [each.candidates[int(np.argmin(each.errors))] for each in learned]
-        params: dict[str, Any] = {
-            "model": [each.name for each in best],
-            "scale": ["log" if each.log else "plain" for each in best],
-        }
-        one = len(best) == 1
-        self.best_params_ = {name: each[0] if one else each for name, each in params.items()}
+        self.best_params_ = best_of(learned)
         warn_of_constants(self._fits, self._panel)
 
     def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
