@@ -29,7 +29,7 @@ pattern = 0.15 * np.sin(2 * np.pi * time / 12) + 0.5 * (time % 12 == 11) + 0.2 *
 sales = pd.DataFrame(index=months, columns=names, dtype=float)
 for name in names:
     size, growth = 10 ** rng.uniform(1, 3), rng.normal(0.004, 0.004)
-    noise = np.cumsum(rng.normal(0, 0.02, n_months)) + rng.normal(0, 0.04, n_months)
+    noise = np.cumsum(rng.normal(0, 0.01, n_months)) + rng.normal(0, 0.04, n_months)
     sales[name] = size * np.exp(growth * time + pattern * rng.uniform(0.8, 1.2) + noise)
 for name, age in [("shop 7", 48), ("shop 8", 42), ("shop 9", 26)]:
     sales.loc[: months[-age - 1], name] = np.nan
@@ -64,7 +64,7 @@ print(alone.tail(3).round(0).to_string())
 # index of two levels, shop and month, and lists of Series are read in the same way.
 #
 # ``panel="shared"`` fits networks and autoregressions to all shops together, each shop in units of
-# its own: a shop that has been open for a year only learns from the others what Decembers are like.
+# its own: a shop that has been open for a year only may learn from the others what Decembers are like.
 opened = past.notna().cummax()
 long = past.where(opened, np.inf).melt(var_name="shop", value_name="sales", ignore_index=False)
 long = long[long["sales"] != np.inf]
@@ -123,10 +123,11 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# What was chosen stands in one table for all series; ``error`` is relative to the best model of
-# each shop.
-results = pd.DataFrame(shared.search_results_)
-print(results.sort_values("share").groupby("series", sort=False).tail(1).round(2).to_string())
+# What was chosen stands in one table. ``panel="each"`` has a row for every model of every shop, here
+# that with the largest share in the average; ``panel="shared"`` has one choice for all.
+best = pd.DataFrame(each.search_results_).sort_values("share").groupby("series").tail(1)
+print(best.set_index("series").loc[shops].round(2).to_string())
+print(shared.summary())
 
 # %%
 # With many series, ``n_jobs=-1`` fits several at the same time, with the same result, and
