@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,13 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._validation.continued import counted
-from reservoir._validation.frequencies import dates_after, frequency_text, one_date, seasons_of
+from reservoir._validation.frequencies import (
+    count_steps,
+    dates_after,
+    frequency_text,
+    one_date,
+    seasons_of,
+)
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir.estimators.series._stamps import (
     differing_kinds,
@@ -276,6 +283,22 @@ class Calendar:
         index = self.index.append(later)
         regular = index.is_monotonic_increasing and index.is_unique and _step(index) is not None
         return Calendar._of_index("", index) if regular else None
+
+
+def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
+    """Return how many rows after the earliest series each one begins.
+
+    Zeros where series have no index, or not all the same frequency; 0 for one that begins between
+    the rows of the earliest.
+    """
+    earliest = min(calendars, key=lambda calendar: calendar.first)
+    alike = {(each.kind, each.dtype, each.step) for each in calendars}
+    if earliest.kind == _ROWS or len(alike) > 1:
+        return [0] * len(calendars)
+    if earliest.kind.startswith("datetime"):
+        begin, *_ = dates = [each._date(each.first) for each in (earliest, *calendars)]
+        return [count_steps(begin, date, earliest.step) for date in dates[1:]]
+    return [round((each.first - earliest.first) / earliest.step) for each in calendars]
 
 
 def plain_name(name: Any) -> Any:
