@@ -80,8 +80,8 @@ print(answer.tail(2).round(0))
 # In pictures
 # -----------
 # The last four years of each shop, and the year that was held back, with the forecast of
-# ``panel="shared"`` and the band that is to hold nine months of ten. With 14 months of its own shop 9
-# has not seen a whole season twice: its forecast has none, and its band says how little is known.
+# ``panel="shared"`` and the band that is to hold nine months of ten. With 14 months of its own shop
+# 9 has not seen a whole season twice: its forecast has none, and its band says how little is known.
 fig, axes = plt.subplots(5, 2, figsize=(7, 8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, sales, strict=True):
     one = answer[answer["shop"] == name]
@@ -124,6 +124,8 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
+# Shop 9 is the hardest, and there last year's values are ahead of both.
+#
 # What was chosen stands in one table. Of ``panel="each"`` it has a row for every model of every
 # shop; here are those with the largest share in the average. ``panel="shared"`` makes one choice
 # for all.
