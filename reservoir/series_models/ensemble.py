@@ -16,6 +16,8 @@ from reservoir.series_models.series_data import Bounds, SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 _LEAST_SHARE = 0.01  # models with less are left out
+_MOST = 0.5  # share of models at their bounds, from which an average is held there
+_ROUNDING = 1e-9  # widths of the bounds that a forecast may be beyond them by rounding
 _STEPS = (8, 60)  # of a forecast that models are chosen by: at least, at most
 _PART = 5  # of the rows, at most one part in so many
 
@@ -38,8 +40,37 @@ class Ensemble:
 
     def forecast(self, data: SeriesData, places: Array, n_steps: int) -> Array:
         """Forecast from several places, (n_places, n_steps, n_outputs)."""
-        said = [member.forecast(data, places, n_steps, self.bounds) for member in self.members]
-        return np.tensordot(self.shares, np.stack(said), 1)
+        return np.tensordot(self.shares, self._said(data, places, n_steps, self.bounds), 1)
+
+    def run(self, data: SeriesData, n_steps: int) -> tuple[Array, int]:
+        """Forecast from the end, (n_steps, n_outputs); return the steps before it was held, too.
+
+        Held is a forecast where models with most of the shares would go beyond the bounds; that
+        values which were never negative stay so is no bound in this sense.
+        """
+        place, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
+        said = self._said(data, place, n_steps, self.bounds)[:, 0]
+        forecast, floor = np.tensordot(self.shares, said, 1), np.where(low == 0, -np.inf, low)
+        if self._first(data, (said >= high) | (said <= floor), n_steps) == n_steps:
+            return forecast, n_steps
+        # what only touches the bounds is not held
+        wanted = self._said(data, place, n_steps, Bounds(low - np.inf, high + np.inf))[:, 0]
+        leeway = _ROUNDING * (high - low)
+        beyond = (wanted > high + leeway) | (wanted < floor - leeway)
+        return forecast, self._first(data, beyond, n_steps)
+
+    def _first(self, data: SeriesData, beyond: Array, n_steps: int) -> int:
+        """Return the first step at which most of the average is beyond; n_steps if there is none.
+
+        Columns that have never varied are not counted.
+        """
+        most = np.tensordot(self.shares, beyond, 1) > _MOST
+        held: Array = (most & (np.ptp(data.values, axis=0) > 0)).any(axis=1)
+        return int(np.argmax(held)) if held.any() else n_steps
+
+    def _said(self, data: SeriesData, places: Array, n_steps: int, bounds: Bounds) -> Array:
+        """Return what each model says, (n_members, n_places, n_steps, n_outputs)."""
+        return np.stack([each.forecast(data, places, n_steps, bounds) for each in self.members])
 
 
 class Learned(NamedTuple):
@@ -70,8 +101,8 @@ class Learned(NamedTuple):
         away = np.abs(rolling.combined(self.shares) - rolling.followed)
         naive = [
             float(np.nanmean(np.abs(said - rolling.followed)))
-            for one, said, error in zip(self.candidates, rolling.said, self.errors, strict=True)
-            if one.name.startswith("naive") and np.isfinite(error)
+            for one, said in zip(self.candidates, rolling.said, strict=True)
+            if one.name.startswith("naive") and np.isfinite(said).all()
         ]
         least = min(naive, default=0.0)
         return float(np.nanmean(away) / least) if least > 0 else 1.0
@@ -98,13 +129,17 @@ def learn(
     candidates = candidates_for(data, n_networks)
     steps = default_steps(data) if n_steps is None else n_steps
     rolling = roll(candidates, data, steps, bounds, seed)
-    errors, shares = rolling.errors(), rolling.weights()
-    shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
-    shares /= shares.sum()
+    errors, shares = rolling.errors(), without_small(rolling.weights())
     used = np.flatnonzero(shares)
     members = [candidates[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
     return Learned(ensemble, candidates, errors, shares, rolling)
+
+
+def without_small(shares: Array) -> Array:
+    """Return shares of which those below one in a hundred are left out; their sum is 1."""
+    shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
+    return shares / shares.sum()
 
 
 def default_steps(data: SeriesData) -> int:

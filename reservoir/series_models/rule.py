@@ -40,7 +40,9 @@ def look_for_rule(data: SeriesData, seed: int) -> Rule:
     """Compare small networks with a linear autoregression by one step."""
     history = data.history(log=False)
     rows = history.levels[-_MOST:]
-    spread = rows.std(axis=0)
+    # a power of two: squares of sizes that a float holds may be more than it holds
+    size = 2.0 ** np.frexp(np.abs(rows).max(axis=0))[1]
+    spread = (rows / size).std(axis=0) * size
     if len(rows) < _FEWEST or not data.observed.all() or (spread <= 0).any():
         return Rule("no", np.inf, np.inf)
     standard = (rows - rows.mean(axis=0)) / spread

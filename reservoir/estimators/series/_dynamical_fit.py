@@ -10,6 +10,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir.estimators.series._later_rows import fill_later
 from reservoir.estimators.series._series_tables import Scale, trajectories
 from reservoir.loops.bank_search import Choice, Search
 from reservoir.loops.committee import CommitteeRun, run_committee
@@ -66,27 +67,49 @@ class DynamicalFit:
         return replace(self, levels=self.scale.standardise(levels), known=self.standard_exog(known))
 
     def extended(self, levels: Array, known: Array) -> DynamicalFit:
-        """Return the fit after further rows, in their own units."""
-        every = np.concatenate([self.levels, self.scale.standardise(levels)])
+        """Return the fit after further rows, in their own units.
+
+        What is missing among them is filled with what is forecast for it.
+        """
+        later, known = self.scale.standardise(levels), self.standard_exog(known)
+
+        def forecast(before: Array, n_steps: int) -> Array:
+            begin = len(before)
+            seen = self._joined(before, known[:begin])
+            return seen.run(n_steps, known[begin : begin + n_steps]).levels
+
+        return self._joined(fill_later(later, forecast), known)
+
+    def _joined(self, levels: Array, known: Array) -> DynamicalFit:
+        """Return the fit after further rows without units."""
         return replace(
-            self, levels=every, known=np.concatenate([self.known, self.standard_exog(known)])
+            self,
+            levels=np.concatenate([self.levels, levels]),
+            known=np.concatenate([self.known, known]),
         )
 
-    def forecast(self, n_steps: int, known: Array) -> CommitteeRun:
-        """Run the loop behind the last row; levels are in units of the data."""
+    def forecast(self, n_steps: int, known: Array) -> tuple[Array, int]:
+        """Run the loop behind the last row, (n_steps, n_outputs), in units of the data.
+
+        The number that comes with it is that of the steps before it is held at its bounds.
+        """
+        run = self.run(n_steps, self.standard_exog(known))
+        return self.scale.restore(run.levels), run.n_free
+
+    def run(self, n_steps: int, known: Array) -> CommitteeRun:
+        """Run the loop behind the last row, without units."""
         one = Trajectories([self.levels], [self.known])
         # the row itself goes in with what is known of the next one
         place = [(0, len(self.levels) - 1)]
         states = [states_at(member.source, one, place)[0] for member in self.members]
-        run = run_committee(
+        return run_committee(
             self.members,
             states,
             self.levels[-1],
             n_steps,
-            exog=self.standard_exog(known),
+            exog=known,
             clip=tuple(self.limits),
         )
-        return run._replace(levels=self.scale.restore(run.levels))
 
     def from_places(self, places: Array, n_steps: int) -> Array:
         """Return forecasts from beginnings of the data, (n_places, n_steps, n_outputs)."""
@@ -94,13 +117,9 @@ class DynamicalFit:
         for place in places.tolist():
             known = self.known[place : place + n_steps]
             beyond = np.repeat(known[-1:], n_steps - len(known), axis=0)
-            part = replace(
-                self,
-                levels=self.levels[:place],
-                known=self.known[:place],
-                scale_of_exog=None,
-            )
-            found.append(part.forecast(n_steps, np.concatenate([known, beyond])).levels)
+            part = replace(self, levels=self.levels[:place], known=self.known[:place])
+            run = part.run(n_steps, np.concatenate([known, beyond]))
+            found.append(self.scale.restore(run.levels))
         return np.stack(found)
 
 

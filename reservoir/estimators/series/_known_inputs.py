@@ -50,27 +50,29 @@ class KnownInputs:
         check_lengths(tables, lengths, "the forecast" if following else "y")
         return fill_known(tables, how)
 
-    def read_trajectories(self, exog: Any, lengths: list[int], how: str) -> list[Array]:
+    def read_trajectories(
+        self, exog: Any, lengths: list[int], how: str, partner: str = "y"
+    ) -> list[Array]:
         """Return known inputs of several trajectories, or of a context with what follows it."""
         if self._absent(exog, lengths):
             return [np.zeros((length, 0)) for length in lengths]
         if not is_collection(exog) or len(exog) != len(lengths):
             n_tables = len(exog) if is_collection(exog) else 1
             raise ValueError(
-                f"exog holds {n_tables} tables, and there are {len(lengths)} trajectories. Give "
-                "one for each."
+                f"exog holds {n_tables} table{'s' * (n_tables != 1)}, and there are "
+                f"{len(lengths)} trajectories. Give one for each."
             )
         self._check_columns(exog)
         tables = [read_values("exog", table) for table in exog]
-        check_lengths(tables, lengths, "y, or of the context and the forecast behind it")
+        check_lengths(tables, lengths, partner)
         return fill_known(tables, how)
 
     def _absent(self, exog: Any, lengths: list[int]) -> bool:
         """Whether there are none; refuse those that are missing, or were not there in fit."""
         if exog is None and self.container is not None:
             raise ValueError(
-                f"exog is missing: the series was fitted with {self.container.n_outputs} columns "
-                f"of it. Give it with {lengths[0]} rows."
+                f"exog is missing: the series was fitted with {self.container.n_outputs} column"
+                f"{'s' * (self.container.n_outputs != 1)} of it. Give it with {lengths[0]} rows."
             )
         if exog is not None and self.container is None:
             raise ValueError("exog was given, and the series was fitted without. Leave it out.")

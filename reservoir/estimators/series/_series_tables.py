@@ -189,7 +189,7 @@ def refuse_short(tables: list[Array]) -> None:
         raise ValueError(
             f"{which} has {longest} rows (n_samples={longest}), and ESNForecaster needs at least "
             f"{_FEWEST_ROWS} in a row: it fits networks on them and tries these in closed loop. "
-            "Give a longer series, or forecast with a simpler model."
+            'Give a longer series, search="series", or panel="each" if these are several series.'
         )
     if shortest < 2:
         which_one = [len(table) for table in tables].index(shortest)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -26,13 +26,16 @@ from reservoir.estimators.series._fitting import (
     bands_of_networks,
     chosen_way,
     fit_dynamics,
-    fit_statistics,
+    fit_each,
+    fit_shared,
     seasons_of_user,
     series_data,
 )
 from reservoir.estimators.series._forecaster_checks import (
     check_context,
+    check_together,
     refuse_few,
+    refuse_update,
     warn_of_bounds,
     warn_of_constants,
 )
@@ -42,6 +45,7 @@ from reservoir.estimators.series._own_networks import plans_of_users
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel, read_panel
 from reservoir.estimators.series._series_tables import (
+    dtype_of,
     is_collection,
     read_tables,
     refuse_constants,
@@ -85,7 +89,8 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
     seasons_ : tuple of float
         Rows per period, ascending; empty for none.
     search_results_ : dict of arrays, for pandas.DataFrame
-        For "series" a row for each model and series: `series` (its id), `model`, `scale` ("log" or
+        For "series" a row for each model and series: `series` (its id; "all" for a panel that is
+        "shared", with one row for each model), `model`, `scale` ("log" or
         "plain"), `error` (mean absolute error of forecasts of rows that were not fitted, relative
         to the best model's) and `share` (in the average).
         For "dynamics" a row for each network and penalty: the network's parameters, `alpha` (per
@@ -152,9 +157,10 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         Parameters
         ----------
         y : array of shape (n_samples,) or (n_samples, n_outputs), Series, DataFrame, or a list
-            Rows at equal steps of time, 5 or more; missing values are NaN. Columns are variables of
-            one system that are forecast together, and a list holds trajectories of it, where
-            forecasts go on from the last one; `panel` makes separate series of them.
+            Rows at equal steps of time, 5 or more, for "dynamics" 30; missing values are NaN, and
+            make a series none of "dynamics". Columns are variables of one system that are forecast
+            together, and a list holds trajectories of it, where forecasts go on from the last one;
+            `panel` makes separate series of them.
         exog : array of shape (n_samples, n_exog), DataFrame, or a list of them, optional
             What is known beforehand of each row of y, row by row: a force, a price, a holiday.
 
@@ -174,6 +180,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
             If all values are equal, or no network does better in closed loop than the mean.
         """
         check_parameters(self)
+        check_together(self.search, self.panel, self.sequence_column, y)
         # small matrices: more BLAS threads cost time, and would change the last bits
         with leaving_no_trace(self), threadpool_limits(1):
             self._fit(y, exog)
@@ -188,7 +195,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
             self._fit_trajectories(y, exog, settings)
             return
         if self.panel is None:
-            calendar, values = Calendar.of("y", y), read_values("y", y)
+            values, calendar = read_values("y", y), Calendar.of("y", y)
             container = SeriesContainer.of(y)
             self._panel = Panel("one", (0,), (container,), (calendar,), container)
             rows = [values]
@@ -234,21 +241,22 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
 
     def _fit_series(self, jobs: list[Any]) -> None:
         """Find models for each series."""
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(fit_statistics)(*job) for job in jobs
-        )
-        found = list(progress(results, len(jobs), int(self.verbose), what="models", unit="series"))
+        if self.panel == "shared":
+            found = fit_shared(jobs, self._panel.calendars, partial(self._report, unit="model"))
+        else:
+            found = fit_each(jobs, partial(self._report, unit="series"))
         self._fits: list[Any] = [fit for fit, _ in found]
-        learned = [each for _, each in found]
-        self.search_results_ = table_of(learned, self._panel.ids)
+        self.best_score_ = -float(np.mean([each.relative_error for _, each in found]))
+        learned = [each for _, each in (found[:1] if self.panel == "shared" else found)]
+        ids = ("all",) if self.panel == "shared" else self._panel.ids
+        self.search_results_ = table_of(learned, ids)
         best = [each.candidates[int(np.argmin(each.errors))] for each in learned]
-        self.best_params_ = {
+        params: dict[str, Any] = {
             "model": [each.name for each in best],
             "scale": ["log" if each.log else "plain" for each in best],
         }
-        if len(best) == 1:
-            self.best_params_ = {name: each[0] for name, each in self.best_params_.items()}
-        self.best_score_ = -float(np.mean([each.relative_error for each in learned]))
+        one = len(best) == 1
+        self.best_params_ = {name: each[0] if one else each for name, each in params.items()}
         warn_of_constants(self._fits, self._panel)
 
     def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
@@ -258,6 +266,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         refuse_constants("y", levels)
         last = y[-1] if is_collection(y) else y
         container, calendar = SeriesContainer.of(last), Calendar.of("y", last)
+        container = replace(container, dtype=np.dtype(dtype_of(y)).name)
         self._panel = Panel("one", (0,), (container,), (calendar,), container)
         lengths = [len(level) for level in levels]
         self._known = KnownInputs.of(exog)
@@ -280,8 +289,10 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
                 stacklevel=caller_level(),
             )
 
-    def _report(self, results: Iterable[Any], total: int, what: str) -> Iterable[Any]:
-        return progress(results, total, int(self.verbose), what=what, unit="network")
+    def _report(
+        self, results: Iterable[Any], total: int, what: str, unit: str = "network"
+    ) -> Iterable[Any]:
+        return progress(results, total, int(self.verbose), what=what, unit=unit)
 
     def forecast(
         self, n_steps: int, exog: Any = None, context: Any = None, coverage: Any = None
@@ -319,8 +330,8 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         Warns
         -----
         RuntimeWarning
-            If the forecast reaches the bounds of `clip`. The message names the step; nothing after
-            it is to be trusted.
+            If the forecast, or most of the average that it is, reaches the bounds of `clip`. The
+            message names the step; nothing after it is to be trusted.
         UserWarning
             If the context is shorter than the washout.
         """
@@ -329,9 +340,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
         with threadpool_limits(1):
-            points = [
-                self._point(fit, n_steps, rows) for fit, rows in zip(fits, known, strict=True)
-            ]
+            points = self._points(panel, fits, known, n_steps)
             if not coverages:
                 return panel.wrap(points)
             bands = [
@@ -372,9 +381,10 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         panel, fits, known = self._start(n_steps, exog, None)
         generator = as_generator(self.random_state if random_state is None else random_state)
         with threadpool_limits(1):
+            points = self._points(panel, fits, known, n_steps)
             paths = [
-                self._bands(fit, n_steps).paths(self._point(fit, n_steps, rows), n_paths, generator)
-                for fit, rows in zip(fits, known, strict=True)
+                self._bands(fit, n_steps).paths(point, n_paths, generator)
+                for fit, point in zip(fits, points, strict=True)
             ]
         return panel.wrap_paths(paths)
 
@@ -384,7 +394,8 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         Parameters
         ----------
         y : as in `fit`
-            The rows that follow those of `fit` and of earlier updates.
+            The rows that follow those of `fit` and of earlier updates. In the place of missing
+            values models get what was forecast for them.
         exog : as in `fit`
             Of the same rows.
 
@@ -395,12 +406,13 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         Raises
         ------
         ValueError
-            If the rows do not follow, or columns differ.
+            If the rows do not follow, columns differ, or a value has no logarithm that models need.
         """
         check_is_fitted(self)
         with leaving_no_trace(self):
             panel, rows = self._panel.follow("y", y, self.sequence_column)
             known = self._read_known(exog, [len(each) for each in rows], following=True)
+            refuse_update(self._fits, rows, panel)
             self._fits = [
                 fit.extended(*pair) for fit, *pair in zip(self._fits, rows, known, strict=True)
             ]
@@ -443,22 +455,26 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         (fit,) = self._fits
         check_context(fit, rows)
         (every,) = self._known.read_trajectories(
-            None if exog is None else [exog], [len(rows) + n_steps], self.missing_values
+            None if exog is None else [exog],
+            [len(rows) + n_steps],
+            self.missing_values,
+            "the context and the forecast behind it",
         )
         return panel, [fit.after(rows, every[: len(rows)])], [every[len(rows) :]]
 
-    def _point(self, fit: DynamicalFit | StatisticalFit, n_steps: int, known: Array) -> Array:
-        """Return the forecast of one series, (n_steps, n_outputs); warn where it was held."""
-        if isinstance(fit, StatisticalFit):
-            return fit.forecast(n_steps, known)
-        run = fit.forecast(n_steps, known)
-        warn_of_bounds(run.n_free, n_steps)
-        return run.levels
+    def _points(
+        self, panel: Panel, fits: list[Any], known: list[Array], n_steps: int
+    ) -> list[Array]:
+        """Return forecasts, (n_steps, n_outputs) each; warn where they were held."""
+        found = [fit.forecast(n_steps, rows) for fit, rows in zip(fits, known, strict=True)]
+        warn_of_bounds([n_free for _, n_free in found], n_steps, panel)
+        return [levels for levels, _ in found]
 
     def _bands(self, fit: DynamicalFit | StatisticalFit, n_steps: int) -> Spread:
         """Return what is known of the errors of forecasts of one series."""
         if isinstance(fit, StatisticalFit):
-            return Spread(fit.bands, fit.ensemble.bounds.low, fit.ensemble.bounds.high)
+            bounds = fit.ensemble.bounds
+            return Spread(fit.bands, bounds.low, bounds.high)
         settings = self._settings(int(as_generator(self.random_state).integers(2**31)))
         low, high = fit.scale.restore(fit.limits)
         return Spread(bands_of_networks(fit, settings, n_steps), low, high)
