@@ -11,7 +11,7 @@ import pytest
 pd = pytest.importorskip("pandas")
 
 from reservoir._saving import SAVED  # noqa: E402
-from reservoir._validation.frequencies import continued, frequency_text  # noqa: E402
+from reservoir._validation.frequencies import dates_after, first_stray, frequency_text  # noqa: E402
 from reservoir.estimators.persistence import _decode, _encode, _Read, _Written  # noqa: E402
 from reservoir.estimators.series._calendar import Calendar, plain_name  # noqa: E402
 
@@ -285,6 +285,18 @@ def test_a_gap_of_several_rows_and_one_at_the_beginning():
         calendar(without(index, 2, 3))
 
 
+def test_a_frequency_that_reaches_beyond_the_last_date():
+    years = dates("years", 20, start="2200-12-31").as_unit("ns")
+    steps = np.random.default_rng(0).integers(1, 9, 60)
+    events = years[-1] + pd.to_timedelta(np.cumsum(steps), "h")
+    index = pd.DatetimeIndex(years.append(events)).as_unit("ns")
+    with pytest.raises(ValueError, match=r"irregular.* from 2219-12-31 \(row 19\) to"):
+        calendar(index)
+    for n in (2, 5, 21):
+        assert first_stray(years[:n], "YE" if not OLD else "A") is None
+    assert first_stray(years.insert(20, pd.Timestamp("2262-04-01")), "21YE") == 1
+
+
 def test_irregular_stamps():
     steps = np.random.default_rng(0).integers(1, 9, 60)
     index = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.cumsum(steps), "h")
@@ -451,6 +463,8 @@ def test_names_that_can_be_saved():
 def test_frequencies_under_the_names_of_other_versions_of_pandas():
     last = pd.DatetimeIndex(["2024-12-31"])
     for names in (("M", "ME"), ("A-DEC", "YE-DEC"), ("Q-DEC", "QE-DEC"), ("2H", "2h")):
-        one, other = (continued(last, 5, name) for name in names)
+        one, other = (dates_after(last, 5, name) for name in names)
         assert one.equals(other)
     assert frequency_text(last) is None
+    # half months, or a row behind a gap: three dates do not tell
+    assert frequency_text(pd.DatetimeIndex(["2024-01-01", "2024-01-08", "2024-02-01"])) is None

@@ -256,14 +256,19 @@ def test_a_toy_pool_is_a_value_of_the_parameter(tmp_path):
     data = [rng.normal(size=(n, 2)) for n in (3, 900, 40)]
     with registered(POOLS, "travel", Travel):
         features = ReservoirFeatures(
-            10, leak_rate=0.5, pool=("max", "travel"), dtype="float64", random_state=0
+            10,
+            leak_rate=0.5,
+            pool=("max", "travel"),
+            dtype="float64",
+            random_state=0,
+            bidirectional=False,
         )
         rows = clone(features).fit_transform(data)
         features.fit(data)
         save(features, tmp_path / "toy.npz")
         np.testing.assert_array_equal(load(tmp_path / "toy.npz").transform(data), rows)
         assert features.get_feature_names_out()[10] == "travel_unit0"
-        inputs = [features._inputs(each) for each in data]
+        inputs = features._inputs(data)
     for row, each in zip(rows, inputs, strict=True):
         states = run(features.reservoir_, each)
         way = abs(np.diff(states, axis=0, prepend=np.zeros((1, 10)))).mean(axis=0)

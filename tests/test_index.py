@@ -60,6 +60,14 @@ REGULAR = {
     "floats": pd.Index(0.1 * np.arange(N + LATER)),
     "positions": pd.RangeIndex(N + LATER),
 }
+# what pandas infers no frequency of
+NOT_INFERRED = {
+    "months on a fixed day": pd.DateOffset(months=1),
+    "half months": pd.offsets.SemiMonthBegin(day_of_month=16),
+    "last Fridays": pd.offsets.LastWeekOfMonth(weekday=4),
+    "days but Sundays": pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu Fri Sat"),
+    "every second work day": pd.offsets.BusinessDay(2),
+}
 EVENTS = pd.DatetimeIndex(
     pd.Timestamp("2020-01-01")
     + pd.to_timedelta(np.cumsum(np.random.default_rng(0).integers(1, 9, N + LATER)), "h")
@@ -353,9 +361,7 @@ def test_chunks_that_are_numbered_anew_tell_nothing():
 
 CHUNKED = {
     **{kind: index for kind, index in REGULAR.items() if kind != "positions"},
-    "last Fridays": pd.date_range(
-        "1990-01-01", periods=N, freq=pd.offsets.LastWeekOfMonth(weekday=4)
-    ),
+    "last Fridays": pd.date_range("1990-01-01", periods=N, freq=NOT_INFERRED["last Fridays"]),
     "second Tuesdays": pd.date_range(
         "1990-01-01", periods=N, freq=pd.offsets.WeekOfMonth(week=1, weekday=1)
     ),
@@ -445,6 +451,21 @@ def test_saved_and_loaded(tmp_path):
         for again in (load(tmp_path / "esn.npz"), joblib.load(pickled)):
             assert np.array_equal(again.predict(X.iloc[N:]), esn.predict(X.iloc[N:]))
             restarted(lambda again=again, X=X: again.predict(X.iloc[N + 1 :]))
+
+
+def test_files_that_know_less_of_the_index(tmp_path):
+    X, y = table(REGULAR["month ends"])
+    esn = network().fit(X[:N], y[:N])
+    for name in ("recent", "frequency", "unit", "zone", "ids", "names"):
+        vars(esn._progress.ended[0]).pop(name)
+    save(esn, tmp_path / "esn.npz")
+    again = load(tmp_path / "esn.npz").set_output(predict="pandas")
+    again.predict(X[N:])
+    restarted(lambda: again.predict(X[N + 1 :]))
+    rows = again.forecast(3, context=X[N : N + 20])
+    assert rows.index.equals(X.index[N + 20 : N + 23])
+    with pytest.raises(ValueError, match="no frequency"):
+        again.forecast(3)
 
 
 def test_a_new_fit_forgets_where_the_old_one_ended():
@@ -539,6 +560,20 @@ def test_a_missing_row_is_named(kind, hole):
         esn = network().partial_fit(X[:150], y[:150])
     esn.partial_fit(X[150:], y[150:])  # said once
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("kind", NOT_INFERRED)
+def test_frequencies_that_pandas_does_not_infer(kind, zone):
+    X, y = table(pd.date_range("1990-01-05", periods=120, freq=NOT_INFERRED[kind], tz=zone))
+    X, y = X.iloc[np.arange(120)], y.iloc[np.arange(120)]  # no freq any more
+    esn = network().fit(X[:60], y[:60])
+    esn.predict(X[60:])
+    restarted(lambda: esn.predict(X[61:]))
+    esn.partial_fit(X[:60], y[:60], new_sequence=True).partial_fit(X[60:90], y[60:90])
+    holed = np.r_[0:60, 70:120]
+    with pytest.warns(UserWarning, match=r"missing between row 59 .* and row 60 "):
+        network().fit(X.iloc[holed], y.iloc[holed])
 
 
 HOLED = ["days", "hours", "seconds", "month ends", "quarters", "business days", "months"]

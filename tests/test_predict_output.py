@@ -168,10 +168,15 @@ INDEXES = {
     "days": DAYS,
     "clocks change": pd.date_range("2024-01-20", periods=N + LATER, tz="Europe/Berlin"),
     "hours": pd.date_range("2024-03-28", periods=N + LATER, freq="h", tz="UTC+02:00"),
-    "month ends": pd.date_range("2010-01-31", periods=N + LATER, freq=pd.offsets.MonthEnd()),
     "business days": pd.bdate_range("2020-01-01", periods=N + LATER).as_unit("s"),
     "last Fridays": pd.date_range(
         "1990-01-01", periods=N + LATER, freq=pd.offsets.LastWeekOfMonth(weekday=4)
+    ),
+    "days but Sundays": pd.date_range(
+        "2020-01-01", periods=N + LATER, freq=pd.offsets.CustomBusinessDay(weekmask="1111110")
+    ),
+    "beyond nanoseconds": pd.date_range(
+        "3000-01-01", periods=N + LATER, freq=pd.DateOffset(months=1), unit="s"
     ),
     "quarters": pd.period_range("1980Q1", periods=N + LATER, freq="Q", name="quarter"),
     "every third": pd.RangeIndex(5, 5 + 3 * (N + LATER), 3),
@@ -186,7 +191,7 @@ INDEXES = {
 def test_forecasts_continue_the_index(kind):
     index = INDEXES[kind]
     whole = series(index)
-    X, y = whole.to_frame()[: N - 1], whole[1:N]
+    X, y = whole.to_frame().iloc[: N - 1], whole.iloc[1:N]
     model = asked(NUMBERS[1]).fit(X, y)
     expected = clone(model).set_output(predict="default").fit(X, y).forecast(LATER)
     rows = model.forecast(LATER)
@@ -196,8 +201,8 @@ def test_forecasts_continue_the_index(kind):
     # so do targets under the index of X, and those of chunks
     assert model.fit(X, y.set_axis(X.index)).forecast(LATER).index.equals(index[N:])
     model.fit(X, y)
-    for start in (N - 10, 20):
-        rows = model.forecast(5, context=whole.to_frame()[start:N])
+    for start in (N - 5, 20):  # five work days look daily
+        rows = model.forecast(5, context=whole.to_frame().iloc[np.arange(start, N)])
         assert rows.index.equals(index[N : N + 5])
     if kind not in ("default", "floats"):
         one = model.forecast(5, context=whole.to_frame()[30:31])
@@ -207,8 +212,7 @@ def test_forecasts_continue_the_index(kind):
         for i in range(0, N - 1, 9):
             stop = min(i + 9, N - 1)
             chunked.partial_fit(whole.to_frame()[i:stop], whole[i + 1 : stop + 1])
-        if kind != "last Fridays":  # pandas infers none
-            assert chunked.forecast(LATER).index.equals(index[N:])
+        assert chunked.forecast(LATER).index.equals(index[N:])
 
 
 @pytest.mark.parametrize("model", [NUMBERS[0], NUMBERS[2]], ids=name_of)
@@ -253,8 +257,7 @@ def test_feedback_weights_give_rows_the_dates_of_their_own_inputs():
 def test_what_cannot_be_continued_is_refused_with_the_remedy():
     whole = series()
     events = DAYS[np.cumsum(np.random.default_rng(0).integers(1, 3, 50))]
-    holidays = pd.offsets.CustomBusinessDay(holidays=["2020-03-02"])
-    for index in (events, pd.date_range("2020-01-01", periods=N, freq=holidays)):
+    for index in (events, pd.date_range("1900-01-01", periods=N, freq=pd.offsets.Easter())):
         part = whole[: len(index)].set_axis(index)
         model = asked(NUMBERS[1])
         with pytest.warns(UserWarning, match="No frequency") if index is events else _nothing():
@@ -262,9 +265,19 @@ def test_what_cannot_be_continued_is_refused_with_the_remedy():
         with pytest.raises(ValueError, match=r"no frequency.*asfreq, or resample.*default"):
             model.forecast(3)
         assert len(model.set_output(predict="default").forecast(3)) == 3
+    late = whole[:N].set_axis(pd.date_range(end="2262-04-10", periods=N, unit="ns"))
+    with pytest.raises(OverflowError, match="as_unit"):
+        asked(NUMBERS[1]).fit(*make_forecast_pairs(late)).forecast(3)
     labels = whole.set_axis([f"row {i}" for i in range(len(whole))])
     model = asked(NUMBERS[1]).fit(*make_forecast_pairs(labels))
     assert model.forecast(3).index.equals(pd.RangeIndex(3))  # labels tell nothing
+
+
+def test_holidays_that_the_index_carries():
+    holidays = pd.offsets.CustomBusinessDay(holidays=["2020-03-02", "2020-04-24"])
+    index = pd.date_range("2020-01-01", periods=N + LATER, freq=holidays)
+    model = asked(NUMBERS[1]).fit(*make_forecast_pairs(series(index[:N])))
+    assert model.forecast(LATER).index.equals(index[N:])
 
 
 class _nothing:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from reservoir._validation.index import Ending, Stamps, ids_of, index_of, is_plain, kind_of, unit_of
+from reservoir._validation.frequencies import count_steps, dates_after, first_stray, one_date
+from reservoir._validation.index import (
+    NANOSECONDS,
+    Ending,
+    Stamps,
+    ids_of,
+    index_of,
+    is_plain,
+    kind_of,
+)
+
+_FEW = 40  # from so many rows on a frequency is certain
 
 
 def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
     """Return where a table ends; None if its index tells nothing.
 
-    Of few rows the frequency is that of `before`, the rows of training.
+    Of few rows the frequency is that of `before`, the rows of training, if they fit it: work days
+    look daily up to the first weekend. Of one or two without a frequency of their own it always is.
     """
     index = index_of(table)
     if index is None or (kind := kind_of(index)) is None:
@@ -21,11 +33,17 @@ def ending_of(table: Any, before: Ending | None = None) -> Ending | None:
     ids = ids_of(table.index.droplevel(-1) if table.index.nlevels > 1 else None, -1)
     plain = is_plain(index, np.zeros(1, dtype=int))
     end = Stamps(index, kind, plain, ids, tuple(table.index.names)).ending()
-    if before is None or before.kind != end.kind or len(index) > 2:
+    if before is None or before.kind != end.kind:
+        return end
+    known = before.frequency
+    untold = known is not None and len(index) < _FEW and index.freq is None
+    if untold and first_stray(index, known) is None:
+        return replace(end, frequency=known)
+    if len(index) > 2:
         return end
     step = _step(end) or _step(before)
     following = None if step is None else end.last + step
-    return replace(end, following=following, frequency=end.frequency or before.frequency)
+    return replace(end, following=following, frequency=end.frequency or known)
 
 
 def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
@@ -46,72 +64,71 @@ def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
     import pandas as pd
 
     if ending.kind.startswith("datetime"):
-        index = _dates(ending, n_steps, skip)
+        if ending.frequency is None:
+            _refuse(ending)
+        last = _last_date(ending)
+        index = last.append(dates_after(last, n_steps + skip, ending.frequency))[skip + 1 :]
     else:
         step = _step(ending)
         if step is None:
             _refuse(ending)
-        first = ending.last + (skip + 1) * step
-        if ending.kind == "number" and isinstance(first, int):
-            index = pd.RangeIndex(first, first + n_steps * step, step)
-        elif ending.kind == "number":
-            index = pd.Index(first + step * np.arange(n_steps))
-        else:
-            freq = pd.PeriodDtype(ending.kind.removeprefix("period[").removesuffix("]"))
-            ordinals = first + step * np.arange(n_steps, dtype=np.int64)
-            index = pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=freq))
+        dtype = "range" if isinstance(ending.last + step, int) else "float64"
+        index = counted(ending.kind, ending.last + (skip + 1) * step, step, n_steps, dtype)
     if ending.ids:
         index = pd.MultiIndex.from_arrays([*([one] * n_steps for one in ending.ids), index])
     index.names = ending.names
     return index
 
 
+def counted(kind: str, first: float, step: float, n_rows: int, dtype: str = "range") -> Any:
+    """Return periods or numbers at equal steps as an index.
+
+    Parameters
+    ----------
+    kind : str
+        The dtype of periods ("period[M]", say), or "number".
+    first, step : number
+        Of periods the ordinals.
+    n_rows : int
+    dtype : str, default="range"
+        Of numbers; "range" asks for a RangeIndex.
+    """
+    import pandas as pd
+
+    if kind != "number":
+        ordinals = int(first) + int(step) * np.arange(n_rows, dtype=np.int64)
+        periods = pd.PeriodDtype(kind.removeprefix("period[").removesuffix("]"))
+        return pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=periods))
+    if dtype == "range":
+        return pd.RangeIndex(first, first + n_rows * step, step)
+    return pd.Index(first + step * np.arange(n_rows), dtype=dtype)
+
+
 def steps_between(before: Ending, after: Ending) -> int:
     """Return how many steps one ending is ahead of another; 0 where they cannot be compared."""
     if before.kind != after.kind or after.last <= before.last:
         return 0
+    if before.kind.startswith("datetime"):
+        if before.frequency is None:
+            _refuse(before)
+        return count_steps(_last_date(before), _last_date(after), before.frequency)
     step = _step(before)
-    if not before.kind.startswith("datetime"):
-        return 0 if step is None else round((after.last - before.last) / step)
-    import pandas as pd
-
-    ends = _last_date(before), _last_date(after)
-    dates = pd.date_range(*ends, freq=before.frequency or _refuse(before))
-    return len(dates) - 1 if dates[-1] == ends[1] else 0
+    return 0 if step is None else round((after.last - before.last) / step)
 
 
 def _step(ending: Ending) -> Any:
     return None if ending.following is None else ending.following - ending.last
 
 
-def _dates(ending: Ending, n_steps: int, skip: int) -> Any:
-    """Return the dates that follow, by the calendar."""
-    import pandas as pd
-
-    if ending.frequency is None:
-        _refuse(ending)
-    try:
-        last = _last_date(ending)
-        dates = pd.date_range(last, periods=n_steps + skip + 2, freq=ending.frequency)
-    except (ValueError, OverflowError, AssertionError) as error:  # an hour that clocks skip
-        _refuse(ending, error)
-    return dates.as_unit(last.unit)[skip + 1 : skip + 1 + n_steps]
-
-
 def _last_date(ending: Ending) -> Any:
-    import pandas as pd
-
-    nanoseconds = unit_of(pd.DatetimeIndex([], dtype=f"M8[{ending.unit}]"))
-    number = np.array(int(ending.last) // nanoseconds)
-    last = pd.Timestamp(number.view(f"M8[{ending.unit}]")[()])
-    return last.tz_localize("UTC").tz_convert(ending.zone) if ending.zone else last
+    """Return a DatetimeIndex of length 1."""
+    return one_date(int(ending.last) // NANOSECONDS[ending.unit], ending.unit, ending.zone)
 
 
-def _refuse(ending: Ending, error: Exception | None = None) -> Any:
+def _refuse(ending: Ending) -> NoReturn:
     """Say that an index cannot be continued, and what to do."""
-    why = "its stamps have no frequency that has a name" if error is None else str(error)
     raise ValueError(
-        f"The index cannot be continued: it ends at {ending.shown}, and {why}. Make the rows "
-        "regular before fit (asfreq, or resample, and interpolate), or forecast without an index: "
-        'set_output(predict="default").'
-    ) from error
+        f"The index cannot be continued: it ends at {ending.shown}, and its stamps have no "
+        "frequency that has a name. Make the rows regular before fit (asfreq, or resample, and "
+        'interpolate), or forecast without an index: set_output(predict="default").'
+    )

@@ -1,18 +1,20 @@
 """The frequency of dates: found, kept as text, continued, and what seasons it has.
 
-A frequency is a pandas offset; here it travels as text, so that it can be saved. pandas is
-optional: whoever passes an index has imported it already.
+A frequency is a pandas offset; here it travels as text, so that it can be saved. An offset for
+which there is no text, one that users wrote themselves, may stand in the place of the text as long
+as nothing is saved. pandas is optional: whoever passes an index has imported it already.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from reservoir._validation.index import frequency, numbers_of
+from reservoir._typing import Array
 
 _DAYS_OF_A_YEAR = 365.25
 _SECONDS_OF_A_DAY = 86400.0
@@ -21,6 +23,9 @@ _MONTHS = re.compile(r"months=(\d+)")
 _LAST = re.compile(r"(\d*)LWOM-([A-Z]{3})")
 _WEEKDAYS = ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")
 _TWO_WEEKS = np.timedelta64(14, "D")
+_FIRST_BLOCK = 64  # dates that tell what the frequency may be; it is then compared with all
+_WINDOWS = (40, 20, 14)  # rows in which the frequency of irregular dates is looked for
+_WIDE = 1.5  # a step of more than so many usual ones is a gap; months differ by less
 _CUSTOM = re.compile(r"(\d+)C\|([^|]*)\|(.*)")
 # aliases before pandas 2.2, and since
 _RENAMED = {
@@ -55,11 +60,57 @@ def frequency_text(index: Any) -> str | None:
             return text
     if len(index) < 3:
         return None
-    for offset in _candidates(index):
+    for offset in _candidates(index[:_FIRST_BLOCK]):
         text = text_of(offset)
-        if text is not None and _fits(index, text):
+        if text is not None and first_stray(index, text) is None:
             return text
     return None
+
+
+def first_stray(index: Any, frequency: Any) -> int | None:
+    """Return the first row of dates that does not go on from row 0 by a frequency; None without."""
+    # `fit` steps do, and `over` are too many; blocks grow, since what does not fit shows early
+    fit, over, size = 0, len(index), _FIRST_BLOCK
+    while fit < over - 1:
+        size = min(size, over - 1)
+        try:
+            due = dates_after(index[:1], size, frequency)
+        except OverflowError:
+            over, size = size, (fit + size) // 2
+            continue
+        differs = due.asi8 != index.asi8[1 : size + 1]
+        if differs.any():
+            return 1 + int(np.argmax(differs))
+        fit, size = size, 8 * size
+    return None if over == len(index) else over
+
+
+def first_misfit(index: Any) -> tuple[int, str | None]:
+    """Return the first row that does not fit the frequency of the others, and that frequency.
+
+    The dates, three or more, have none as a whole. It is looked for at the beginning and at the
+    end, then in as many rows as have one. None where no rows have.
+    """
+    for size in _WINDOWS:
+        for part in (index[:size], index[-size:]) if len(index) > size else ():
+            text = frequency_text(part)
+            row = None if text is None else first_stray(index, text)
+            if row is not None:
+                return row, text
+    lengths = range(3, len(index) + 1)
+    row = 2 + bisect_left(lengths, True, key=lambda n: frequency_text(index[:n]) is None)
+    if row > 2:
+        return row, frequency_text(index[:row])
+    steps = np.diff(index.asi8)  # none from the start on: look at the usual step
+    wide = steps > _WIDE * np.median(steps)
+    row = 1 + int(np.argmax(wide if wide.any() else steps != commonest(steps)))
+    return row, frequency_text(index[row:])
+
+
+def commonest(steps: Array) -> Any:
+    """Return the value that comes most often, of several the smallest."""
+    values, counts = np.unique(steps, return_counts=True)
+    return values[np.argmax(counts)]
 
 
 def text_of(offset: Any) -> str | None:
@@ -82,10 +133,12 @@ def text_of(offset: Any) -> str | None:
     return str(offset.freqstr) if same else None
 
 
-def offset_of(text: str) -> Any:
-    """Return the pandas offset that a text stands for."""
+def offset_of(text: Any) -> Any:
+    """Return the pandas offset that a text stands for; an offset as it is."""
     import pandas as pd
 
+    if not isinstance(text, str):
+        return text
     if found := _MONTHS.fullmatch(text):
         return pd.DateOffset(months=int(found[1]))
     if found := _LAST.fullmatch(text):  # which pandas reads from version 2.1 on
@@ -94,33 +147,80 @@ def offset_of(text: str) -> Any:
     if found := _CUSTOM.fullmatch(text):
         holidays = found[3].split(",") if found[3] else []
         return pd.offsets.CustomBusinessDay(int(found[1]), weekmask=found[2], holidays=holidays)
+    names = [text, _renamed(text)]  # one of them may be from another version of pandas
+    if _parts(text)[1] in _RENAMED:  # which some versions read with a warning
+        names.reverse()
     try:
-        return pd.tseries.frequencies.to_offset(text)
-    except ValueError:  # a name from another version of pandas
-        return pd.tseries.frequencies.to_offset(_renamed(text))
+        return pd.tseries.frequencies.to_offset(names[0])
+    except ValueError:
+        return pd.tseries.frequencies.to_offset(names[1])
 
 
-def continued(last: Any, n_steps: int, text: str) -> Any:
+def one_date(number: int, unit: str, zone: str | None) -> Any:
+    """Return a DatetimeIndex of one date: units since 1970, and the name of its time zone, if any.
+
+    The unit is "s", "ms", "us" or "ns".
+    """
+    import pandas as pd
+
+    one = pd.DatetimeIndex(np.array([number], dtype=np.int64).view(f"M8[{unit}]"))
+    return one.tz_localize("UTC").tz_convert(zone) if zone else one
+
+
+def dates_after(last: Any, n_steps: int, frequency: Any) -> Any:
     """Return the dates that follow the one in `last`, a DatetimeIndex of length 1.
 
     Hours and what is shorter are steps of time; days and what is longer go by the clock on the
     wall, also where it is set forward or back. A time of day that a day skips is moved forward, one
     that it has twice is taken as the first.
+
+    Raises
+    ------
+    OverflowError
+        If the unit of the dates does not reach so far.
     """
     import pandas as pd
 
-    offset = offset_of(text)
+    offset = offset_of(frequency)
     zone = last.tz
     by_clock = zone is not None and not is_duration(offset)
     start = last.tz_localize(None) if by_clock else last
+    try:
+        dates = pd.date_range(start[0], periods=n_steps + 1, freq=offset, unit=last.unit)
+    except (ValueError, OverflowError) as error:
+        raise OverflowError(
+            f"{n_steps} steps from {str(last[0]).removesuffix(' 00:00:00')} reach beyond the last "
+            f"date that datetime64[{last.unit}] can hold. Use a coarser unit, "
+            'y.index = y.index.as_unit("s"), or fewer steps.'
+        ) from error
     # a start that the offset does not know (a day moved to Monday) would be left out
-    dates = pd.date_range(start[0], periods=n_steps + 1, freq=offset, unit=last.unit)
     dates = dates[dates > start[0]][:n_steps]
     if by_clock:
         first_of_two = np.ones(len(dates), dtype=bool)
         dates = dates.tz_localize(zone, nonexistent="shift_forward", ambiguous=first_of_two)
         dates = _with_frequency(dates, offset)
     return dates.rename(last.name)
+
+
+def count_steps(first: Any, last: Any, frequency: Any) -> int:
+    """Return how many steps of a frequency lead from one date to another; 0 if they miss it.
+
+    Both are a DatetimeIndex of length 1.
+    """
+    import pandas as pd
+
+    if last[0] <= first[0]:
+        return 0
+    offset = offset_of(frequency)
+    if is_duration(offset):
+        n_steps, rest = divmod(last[0] - first[0], pd.Timedelta(offset))
+        return 0 if rest else int(n_steps)
+    ends = first, last if first.tz is None else last.tz_convert(first.tz)
+    start, end = (each.tz_localize(None)[0] for each in ends)
+    dates = pd.date_range(start, end, freq=offset)
+    n_steps = int((dates > start).sum())
+    met = n_steps > 0 and dates_after(first, n_steps, offset)[-1] == last[0]
+    return n_steps if met else 0
 
 
 def is_duration(offset: Any) -> bool:
@@ -186,14 +286,25 @@ def _renamed(text: str) -> str:
     return re.sub(r"^(\d*)[A-Za-z]+", rf"\g<1>{other}", text)
 
 
+def _inferred(index: Any) -> Any:
+    """Return what pandas infers from three dates or more: an offset, its name, or None."""
+    import pandas as pd
+
+    try:  # pandas 3 is about to return offsets for names, and warns of that unless it is told
+        with pd.option_context("future.infer_freq_returns_offset", True):
+            return pd.infer_freq(index)
+    except KeyError:  # pandas knows no such option, or no longer
+        return pd.infer_freq(index)
+
+
 def _candidates(index: Any) -> Iterator[Any]:
     """Yield offsets that three dates or more may have."""
     import pandas as pd
 
-    inferred = frequency(index[np.arange(len(index))])  # without what it carries
+    inferred = _inferred(index)
     if inferred is not None:
         yield pd.tseries.frequencies.to_offset(inferred)
-    steps = np.unique(np.diff(numbers_of(index)))
+    steps = np.unique(np.diff(index.asi8))
     if len(steps) == 1 and steps[0] > 0:
         step = pd.Timedelta(int(steps[0]), unit=index.unit)
         hours = step / pd.Timedelta(hours=1)
@@ -204,7 +315,7 @@ def _candidates(index: Any) -> Iterator[Any]:
     if len(months) == 1 and months[0] > 0:
         yield pd.DateOffset(months=int(months[0]))
         yield pd.offsets.LastWeekOfMonth(n=int(months[0]), weekday=int(wall[0].weekday()))
-    days = sorted(set(wall.day.to_numpy()[:8].tolist()))
+    days = sorted(set(wall.day.to_numpy()[:8].tolist())) if len(wall) > 3 else [0]
     if days[0] == 1 and 7 <= days[-1] <= 27:
         yield pd.offsets.SemiMonthBegin(day_of_month=days[-1])
     elif 7 <= days[0] <= 27:
@@ -217,15 +328,6 @@ def _candidates(index: Any) -> Iterator[Any]:
     if len(weekdays) < 7 and dates[-1] - dates[0] >= _TWO_WEEKS:
         names = " ".join(_WEEKDAYS[day].capitalize() for day in weekdays)
         yield pd.offsets.CustomBusinessDay(weekmask=names)
-
-
-def _fits(index: Any, text: str) -> bool:
-    """Whether all dates of an index go on from the first by a frequency."""
-    try:
-        dates = continued(index[:1], len(index) - 1, text)
-    except (ValueError, OverflowError):  # beyond the last date
-        return False
-    return np.array_equal(dates.asi8, index.asi8[1:])
 
 
 def _with_frequency(dates: Any, offset: Any) -> Any:

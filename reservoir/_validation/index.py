@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +15,16 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation.frequencies import (
+    commonest,
+    count_steps,
+    dates_after,
+    first_misfit,
+    frequency_text,
+)
 from reservoir._validation.scalars import caller_level
 
-_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _RECENT = 40  # last stamps that are kept from one call to the next, to infer a frequency from
 
@@ -45,7 +51,7 @@ class Ending:
     recent : tuple of numbers
         The last stamps, at most 40, in the units of `last`; none from before a gap.
     frequency : str or None
-        The frequency of datetimes, by the name that pandas reads; None where it has none.
+        The frequency of datetimes, as `frequency_text` returns it; None where it has none.
     unit, zone : str
         In which datetimes are counted; "" without a time zone.
     ids, names : tuples
@@ -118,7 +124,8 @@ class Stamps:
         if self.index.dtype.kind != "M" or self.first <= before.last:
             return False
         # `before` may rest on too few rows: business days look daily up to the first weekend
-        return _is_calendar(_joined(before.recent, self.index[:1]))
+        joined = _joined(before.recent, self.index[:1])
+        return len(joined) > 2 and frequency_text(joined) is not None
 
     def ending(self, before: Ending | None = None) -> Ending:
         """Return where this sequence ends.
@@ -136,7 +143,7 @@ class Stamps:
         known = [step for step in (_widest(joined), widest) if step is not None]
         told = len(self.index) >= _RECENT or getattr(self.index, "freqstr", None) is not None
         regular = self.index if told else joined[-_RECENT:]
-        freq = _offset(regular)
+        freq = frequency(regular) if self.index.dtype.kind == "M" else None
         last = _plain_number(self.index[-1:])
         return Ending(
             self.kind,
@@ -146,7 +153,7 @@ class Stamps:
             self.plain,
             self.show(-1),
             tuple(number * unit_of(joined) for number in numbers_of(joined[-_RECENT:]).tolist()),
-            _name_of(freq),
+            freq if isinstance(freq, str) else None,
             self.index.unit if self.index.dtype.kind == "M" else "",
             "" if getattr(self.index, "tz", None) is None else str(self.index.tz),
             self.ids,
@@ -208,7 +215,7 @@ def numbers_of(index: Any) -> Array:
 
 def unit_of(index: Any) -> int:
     """Return the factor that makes the numbers of two indexes comparable: nanoseconds per unit."""
-    return _NANOSECONDS[index.unit] if index.dtype.kind == "M" else 1
+    return NANOSECONDS[index.unit] if index.dtype.kind == "M" else 1
 
 
 def show(stamp: Any) -> str:
@@ -268,7 +275,7 @@ def warn_if_irregular(name: str, index: Any, starts: Array) -> None:
     # of these, the first without a frequency is named
     for i in np.unique(before[before == behind]):
         part = index[starts[i] : ends[i]]
-        if len(part) < 3 or _frequency(part) is not None:
+        if len(part) < 3 or frequency(part) is not None:
             continue
         row = _first_misfit(part)
         warnings.warn(
@@ -301,59 +308,28 @@ def _misfit_told(index: Any, row: int, start: int) -> str:
     )
 
 
-def _frequency(index: Any) -> Any:
-    """Return the frequency of three dates or more, or None.
-
-    A pandas offset or its name for datetimes, the step for periods.
-    """
-    if index.dtype.kind != "M":  # periods have one; what counts is whether any is left out
-        steps = np.diff(numbers_of(index))
-        return steps[0] if (steps == steps[0]).all() else None
-    if index.freq is not None:
-        return index.freq
-    import pandas as pd
-
-    try:  # pandas 3 is about to return offsets for names, and warns of that unless it is told
-        with pd.option_context("future.infer_freq_returns_offset", True):
-            return pd.infer_freq(index)
-    except KeyError:  # pandas knows no such option, or no longer
-        return pd.infer_freq(index)
-
-
 def frequency(index: Any) -> Any:
-    """Return the frequency of an index, as `_frequency`; None also for fewer than three stamps."""
-    return _frequency(index) if len(index) > 2 else None
+    """Return the frequency of an index, given or inferred from three stamps or more; else None.
 
-
-def _offset(index: Any) -> Any:
-    """Return the frequency of datetimes, given or inferred; None for other stamps."""
-    if index.dtype.kind != "M":
+    Of dates as text, or as the offset that they carry where no text says it; of periods and
+    numbers the step between them.
+    """
+    if index.dtype.kind == "M":
+        text = frequency_text(index)
+        return index.freq if text is None else text
+    if len(index) < 3:
         return None
-    return index.freq if index.freq is not None else frequency(index)
-
-
-def _name_of(offset: Any) -> str | None:
-    """Return a frequency as text; None where that does not say all of it."""
-    if offset is None or isinstance(offset, str):
-        return offset
-    import pandas as pd
-
-    try:
-        again = pd.tseries.frequencies.to_offset(offset.freqstr)
-    except ValueError:
-        return None
-    return offset.freqstr if again == offset else None  # holidays have no place in a name
+    steps = np.diff(numbers_of(index))
+    return steps[0] if (steps == steps[0]).all() else None
 
 
 def _first_misfit(index: Any) -> int:
-    """Return the first row that does not fit the frequency of the rows before it."""
-    lengths = range(3, len(index) + 1)
-    row = 2 + bisect_left(lengths, True, key=lambda n: _frequency(index[:n]) is None)
-    if row > 2:
-        return row
-    steps = np.diff(numbers_of(index))  # none from the start on: look at the commonest step
-    values, counts = np.unique(steps, return_counts=True)
-    return 1 + int(np.argmax(steps != values[np.argmax(counts)]))
+    """Return the first row that does not fit the frequency of the others."""
+    if index.dtype.kind == "M":
+        return first_misfit(index)[0]
+    steps = np.diff(numbers_of(index))
+    row = 1 + int(np.argmax(steps != steps[0]))
+    return row if row > 2 else 1 + int(np.argmax(steps != commonest(steps)))
 
 
 def _is_one_hole(index: Any, row: int) -> bool:
@@ -366,16 +342,10 @@ def _is_one_hole(index: Any, row: int) -> bool:
     freq = frequency(left)
     if freq is None or freq != frequency(right):
         return False
-    if index.dtype.kind != "M":
-        step = numbers_of(right)[0] - numbers_of(left)[-1]
-        return bool(step > freq and step % freq == 0)
-    import pandas as pd
-
-    try:
-        between = pd.date_range(left[-1], right[0], freq=freq)
-    except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip
-        return False
-    return len(between) > 2 and between[0] == left[-1] and between[-1] == right[0]
+    if index.dtype.kind == "M":
+        return count_steps(left[-1:], right[:1], freq) > 1
+    step = numbers_of(right)[0] - numbers_of(left)[-1]
+    return bool(step > freq and step % freq == 0)
 
 
 def _plain_number(one: Any) -> float:
@@ -401,25 +371,6 @@ def _joined(recent: tuple[float, ...], index: Any) -> Any:
     return pd.Index(np.append(recent, numbers_of(index)))
 
 
-def _is_calendar(index: Any) -> bool:
-    """Whether an index holds every date of some pandas frequency between its first and its last."""
-    if len(index) < 3:
-        return False
-    import pandas as pd
-
-    last_in_month = pd.offsets.LastWeekOfMonth(weekday=index[-1].weekday())  # pandas infers none
-    for freq in (frequency(index), last_in_month):
-        if freq is None:
-            continue
-        try:
-            dates = pd.date_range(index[0], index[-1], freq=freq)
-        except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip
-            continue
-        if dates.equals(index):
-            return True
-    return False
-
-
 def _widest(index: Any) -> float | None:
     """Return the longest step of an index, in the units of `Ending.last`; None for one row."""
     if len(index) < 2:
@@ -427,30 +378,21 @@ def _widest(index: Any) -> float | None:
     return np.diff(numbers_of(index)).max().item() * unit_of(index)
 
 
-def _following(index: Any, offset: Any) -> float | None:
+def _following(index: Any, freq: Any) -> float | None:
     """Return the stamp that the row after the last should have; None without a frequency.
 
-    `offset` is that of datetimes.
+    `freq` is that of datetimes.
     """
-    if index.dtype.kind == "M":
-        return _following_date(index, offset)
-    steps = np.diff(numbers_of(index))
     last = _plain_number(index[-1:])
+    if index.dtype.kind == "M":
+        if freq is None:
+            return None
+        try:
+            return _plain_number(dates_after(index[-1:], 1, freq))
+        except OverflowError:  # the last date of all
+            return None
+    steps = np.diff(numbers_of(index))
     if not len(steps):
         return last + 1 if hasattr(index, "asi8") else None  # the period after the only one
     same = np.abs(steps - steps[0]) <= (_ROUNDING * steps[0] if steps.dtype.kind == "f" else 0)
     return last + steps[-1].item() if same.all() else None
-
-
-def _following_date(index: Any, freq: Any) -> float | None:
-    """Return the date that the row after the last should have, in nanoseconds, or None."""
-    if freq is None:
-        return None
-    import pandas as pd
-
-    try:  # by the calendar: months differ, and so do days where clocks are changed
-        upcoming = pd.date_range(index[-1], periods=2, freq=freq)
-    except (ValueError, OverflowError, AssertionError):  # an hour that clocks skip, the last date
-        return None
-    upcoming = upcoming[upcoming > index[-1]][:1]
-    return _plain_number(upcoming) if len(upcoming) else None

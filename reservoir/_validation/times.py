@@ -269,7 +269,9 @@ def _first_stray(X: Any, y: Any) -> int | None:
         return None
     if b[0] > a[-1]:
         return row if _differ_in_step(X, y, time) else None
-    return _first_misplaced(a, b, X.union(y) if time else None)
+    # without the frequency that X carries, on which pandas 2 fails where clocks change
+    both = X[np.arange(len(X))].union(y) if time else None
+    return _first_misplaced(a, b, both)
 
 
 def _first_unshifted(a: Array, b: Array, row: int) -> int | None:

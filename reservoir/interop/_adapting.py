@@ -54,37 +54,41 @@ def as_aeon(estimator: Any) -> Any:
     >>> clf.fit(X, y).score(*load_basic_motions(split="test"))  # doctest: +SKIP
     1.0
     """
-    kind = _kind_of(estimator)
+    kind = _kind_of(estimator, "aeon")
     return getattr(_load("_aeon_estimators", "aeon"), f"Aeon{kind}")(estimator)
 
 
 def as_sktime(estimator: Any) -> Any:
-    """Return an estimator of whole sequences as one of sktime's.
+    """Return an estimator of whole sequences, or a forecaster of series, as one of sktime's.
 
-    What comes back takes sktime's panels, in any of its types, with series of equal or different
-    lengths, and works where sktime's own estimators do. The series reach `estimator` with time
-    first; the index of time is not used.
+    What comes back works where sktime's own estimators do. Of whole sequences it takes sktime's
+    panels, in any of its types, with series of equal or different lengths; they reach `estimator`
+    with time first, and the index of time is not used.
 
     Parameters
     ----------
     estimator : scikit-learn estimator
         A classifier, regressor or transformer that takes a 3-D array (n_sequences, n_steps,
-        n_channels) and a list of arrays (n_steps_i, n_channels), as in `as_aeon`.
+        n_channels) and a list of arrays (n_steps_i, n_channels), as in `as_aeon`; or an
+        `ESNForecaster`.
 
     Returns
     -------
     sktime estimator
-        A `BaseClassifier`, `BaseRegressor` or `BaseTransformer` (from panels to tables) of sktime.
-        Its one parameter is `estimator`, and ``estimator__n_units`` and the like reach inside;
-        after `fit` the fitted one is its attribute `estimator_`. Missing values are accepted where
-        `estimator` takes them (`missing_values`).
+        A `BaseClassifier`, `BaseRegressor`, `BaseTransformer` (from panels to tables) or
+        `BaseForecaster` of sktime. Its one parameter is `estimator`, and ``estimator__n_units`` and
+        the like reach inside; after `fit` the fitted one is its attribute `estimator_`. Missing
+        values are accepted where `estimator` takes them (`missing_values`). A forecaster has
+        intervals and quantiles, takes known inputs as X, of all steps up to the last one that is
+        asked for, forecasts columns of y together, and goes on behind later rows in `update`
+        without learning anew.
 
     Raises
     ------
     ImportError
         If sktime is not installed.
     TypeError
-        If `estimator` is not a classifier, a regressor or a transformer.
+        If `estimator` is not a classifier, a regressor, a transformer or a forecaster.
 
     See Also
     --------
@@ -100,13 +104,23 @@ def as_sktime(estimator: Any) -> Any:
     >>> clf = as_sktime(ESNSequenceClassifier(100, random_state=0))  # doctest: +SKIP
     >>> clf.fit(X, y).score(*load_basic_motions(split="test"))  # doctest: +SKIP
     1.0
+
+    >>> from sktime.datasets import load_airline  # doctest: +SKIP
+    >>> from reservoir import ESNForecaster
+    >>> forecaster = as_sktime(ESNForecaster(random_state=0))  # doctest: +SKIP
+    >>> forecaster.fit(load_airline()).predict(fh=[1, 2, 3]).round()  # doctest: +SKIP
+    1961-01    451.0
+    1961-02    425.0
+    1961-03    468.0
+    Freq: M, Name: Number of airline passengers, dtype: float64
     """
-    kind = _kind_of(estimator)
-    return getattr(_load("_sktime_estimators", "sktime"), f"Sktime{kind}")(estimator)
+    kind = _kind_of(estimator, "sktime")
+    module = "_sktime_forecaster" if kind == "Forecaster" else "_sktime_estimators"
+    return getattr(_load(module, "sktime"), f"Sktime{kind}")(estimator)
 
 
-def _kind_of(estimator: Any) -> str:
-    """Return which of the three kinds an estimator is; refuse what is none, or no estimator."""
+def _kind_of(estimator: Any, library: str) -> str:
+    """Return which of the kinds an estimator is; refuse what is none, or no estimator."""
     if not isinstance(estimator, type) and hasattr(estimator, "fit"):
         if is_classifier(estimator):
             return "Classifier"
@@ -114,6 +128,8 @@ def _kind_of(estimator: Any) -> str:
             return "Regressor"
         if hasattr(estimator, "transform"):
             return "Transformer"
+        if library == "sktime" and hasattr(estimator, "forecast"):
+            return "Forecaster"
     raise TypeError(
         "estimator must be a classifier, a regressor or a transformer of whole sequences, such as "
         f"ESNSequenceClassifier(); got {estimator!r}."

@@ -110,7 +110,10 @@ def dependent_normals(
 
 
 def _root(correlations: Array) -> Array:
-    """Return a square root R of a correlation matrix C = R R', also of a singular one."""
+    """Return the symmetric square root of a correlation matrix, which may be singular.
+
+    No other is unique: paths would depend on the signs that a library gives to eigenvectors.
+    """
     values, vectors = np.linalg.eigh(correlations)
-    root: Array = vectors * np.sqrt(np.maximum(values, 0.0))
+    root: Array = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
     return root

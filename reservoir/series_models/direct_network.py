@@ -42,7 +42,7 @@ class DirectNetwork(SeriesModel):
         """Build the network; readouts are solved for when it is known how many steps are asked."""
         differences = Differences.of(history.levels, 1, told_of(history, 1))
         n_inputs = Drive.of(history, differences, history.most_terms).inputs.shape[1]
-        ((source, washout),) = network_sources(history, n_inputs, [seed])
+        ((source, (washout,)),) = network_sources([history], n_inputs, [seed])
         return FittedDirect(history, differences, source, washout, self.alpha)
 
 

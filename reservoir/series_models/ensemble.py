@@ -101,8 +101,8 @@ class Learned(NamedTuple):
         away = np.abs(rolling.combined(self.shares) - rolling.followed)
         naive = [
             float(np.nanmean(np.abs(said - rolling.followed)))
-            for one, said, error in zip(self.candidates, rolling.said, self.errors, strict=True)
-            if one.name.startswith("naive") and np.isfinite(error)
+            for one, said in zip(self.candidates, rolling.said, strict=True)
+            if one.name.startswith("naive") and np.isfinite(said).all()
         ]
         least = min(naive, default=0.0)
         return float(np.nanmean(away) / least) if least > 0 else 1.0
@@ -129,13 +129,17 @@ def learn(
     candidates = candidates_for(data, n_networks)
     steps = default_steps(data) if n_steps is None else n_steps
     rolling = roll(candidates, data, steps, bounds, seed)
-    errors, shares = rolling.errors(), rolling.weights()
-    shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
-    shares /= shares.sum()
+    errors, shares = rolling.errors(), without_small(rolling.weights())
     used = np.flatnonzero(shares)
     members = [candidates[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
     return Learned(ensemble, candidates, errors, shares, rolling)
+
+
+def without_small(shares: Array) -> Array:
+    """Return shares of which those below one in a hundred are left out; their sum is 1."""
+    shares = np.where(shares >= _LEAST_SHARE, shares, 0.0)
+    return shares / shares.sum()
 
 
 def default_steps(data: SeriesData) -> int:

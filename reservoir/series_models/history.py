@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -56,7 +57,7 @@ class History:
     @property
     def most_terms(self) -> int:
         """How many columns of the calendar so many rows can tell apart."""
-        return max(2, self.n_rows // _ROWS_PER_TERM)
+        return most_terms_of([self])
 
     def calendar(self, n_rows: int, most: int) -> Array:
         """Return sines and cosines of the seasons, (n_rows, n_columns), from the first row on.
@@ -74,3 +75,8 @@ class History:
                 if 2 * k < season:
                     columns.append(np.cos(angle))
         return np.column_stack(columns) if columns else np.zeros((n_rows, 0))
+
+
+def most_terms_of(histories: Sequence[History]) -> int:
+    """Return how many columns of the calendar the rows of several series can tell apart."""
+    return max(2, sum(each.n_rows for each in histories) // _ROWS_PER_TERM)

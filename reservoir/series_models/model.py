@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from reservoir._typing import Array
 from reservoir.series_models.history import History
@@ -67,3 +68,16 @@ class SeriesModel(ABC):
         seed : int
             Of what is drawn; models that draw nothing pay no attention to it.
         """
+
+    def fit_shared(self, histories: Sequence[History], seed: int) -> Sequence[FittedModel]:
+        """Learn from several series together; return what is to forecast each.
+
+        Here each is learned from alone. Models that can learn one rule from all give their own.
+
+        Parameters
+        ----------
+        histories : sequence of History
+            With as many columns, known inputs and seasons as the first; they may differ in length.
+        seed : int
+        """
+        return [self.fit(history, seed) for history in histories]

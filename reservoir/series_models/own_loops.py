@@ -6,7 +6,7 @@ What the features are made by differs: a reservoir, or the last few differences 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -20,7 +20,7 @@ from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.loops.path_loops import run_path_loops
 from reservoir.series_models.differences import Differences
-from reservoir.series_models.history import History
+from reservoir.series_models.history import History, most_terms_of
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
@@ -28,8 +28,10 @@ from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
 _WASHOUT, _MOST_WASHED = 20, 5  # rows, and one part in so many of a short series
+_RUNS = 8  # over a series, for which compiled code must be worth its loading
 _LAGS = (4, 24)  # of an autoregression: at least, at most
 _PART_SEEN = 5  # lags are at most one part in so many of the rows learned from
+_PART_LOST = 2  # and of the longest series, whose first rows have no lags
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,30 @@ class OwnLoop(SeriesModel):
         return self.lag + 8
 
     @abstractmethod
-    def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
-        """Return sources of features, each with the number of rows that it forgets its start in."""
+    def sources(
+        self, histories: Sequence[History], n_inputs: int, seed: int
+    ) -> list[tuple[Any, list[int]]]:
+        """Return sources of features, each with the washout of every series."""
 
     def fit(self, history: History, seed: int) -> FittedLoops:
         """Solve for one readout per source."""
-        differences = Differences.of(history.levels, self.lag, told_of(history, self.lag))
-        drive = Drive.of(history, differences, history.most_terms)
-        members = []
-        for source, washout in self.sources(history, drive.inputs.shape[1], seed):
-            told = drive.told[1:].copy()
-            told[:washout] = False
-            sums = MaskedSums(source.width, told)
-            for start, features in features_of(source, drive.inputs[:-1]):
-                sums.update(features, drive.rows[1 + start :][: len(features)], start)
-            members.append((source, *sums.solve(self.alpha)))
-        low, high = drive.rows.min(axis=0), drive.rows.max(axis=0)
-        low, high = low - (high - low), high + (high - low)
-        return FittedLoops(differences, history.most_terms, members, low, high)
+        return self.fit_shared([history], seed)[0]
+
+    def fit_shared(self, histories: Sequence[History], seed: int) -> list[FittedLoops]:
+        """Solve for one readout per source, from the rows of all series, each without its units."""
+        lag, most_terms = self.lag, most_terms_of(histories)
+        scales = [Differences.of(each.levels, lag, told_of(each, lag)) for each in histories]
+        drives = [
+            Drive.of(each, scale, most_terms) for each, scale in zip(histories, scales, strict=True)
+        ]
+        members = [
+            (source, *_readout(source, washouts, drives, self.alpha))
+            for source, washouts in self.sources(histories, drives[0].inputs.shape[1], seed)
+        ]
+        return [
+            FittedLoops(scale, most_terms, members, *_bounds(drive.rows))
+            for scale, drive in zip(scales, drives, strict=True)
+        ]
 
 
 @dataclass(frozen=True)
@@ -79,26 +87,32 @@ class LoopNetwork(OwnLoop):
 
     n_networks: int = 3
 
-    def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
+    def sources(
+        self, histories: Sequence[History], n_inputs: int, seed: int
+    ) -> list[tuple[Any, list[int]]]:
         """Return reservoirs with the inputs beside their states."""
-        return network_sources(history, n_inputs, range(seed, seed + self.n_networks))
+        return network_sources(histories, n_inputs, range(seed, seed + self.n_networks))
 
 
 @dataclass(frozen=True)
 class Autoregression(OwnLoop):
     """Linear autoregression: the last differences and the calendar, without units.
 
-    It sees two seasons back, 4 to 24 rows, and at most a fifth of those that it learns from.
+    It sees two seasons back, 4 to 24 rows, and at most a fifth of those that it learns from; of
+    several series at most half of the longest.
     """
 
-    def sources(self, history: History, n_inputs: int, seed: int) -> list[tuple[Any, int]]:
+    def sources(
+        self, histories: Sequence[History], n_inputs: int, seed: int
+    ) -> list[tuple[Any, list[int]]]:
         """Return the lagged differences."""
-        longest = round(max(history.seasons, default=1.0))
+        longest = round(max(histories[0].seasons, default=1.0))
         n_lags = int(np.clip(2 * longest, *_LAGS))
-        n_told = int(told_of(history, self.lag).sum(axis=0).max())
-        n_lags = max(1, min(n_lags, n_told // _PART_SEEN))
-        source = LagSource(n_lags, history.n_outputs, n_inputs - history.n_outputs)
-        return [(source, n_lags - 1)]
+        n_told = [int(told_of(each, self.lag).sum(axis=0).max()) for each in histories]
+        n_lags = max(1, min(n_lags, sum(n_told) // _PART_SEEN, max(n_told) // _PART_LOST))
+        n_outputs = histories[0].n_outputs
+        source = LagSource(n_lags, n_outputs, n_inputs - n_outputs)
+        return [(source, [n_lags - 1] * len(histories))]
 
 
 @saved
@@ -182,10 +196,36 @@ def told_of(history: History, lag: int) -> Array:
     return observed[lag:] & observed[: history.n_rows - lag]
 
 
-def network_sources(history: History, n_inputs: int, seeds: Any) -> list[tuple[Any, int]]:
-    """Return a reservoir for each seed, with the inputs beside its states, and its washout."""
-    washout = min(_WASHOUT, history.n_rows // _MOST_WASHED)
-    return [(_network(history.n_outputs, n_inputs - history.n_outputs, s), washout) for s in seeds]
+def network_sources(
+    histories: Sequence[History], n_inputs: int, seeds: Any
+) -> list[tuple[Any, list[int]]]:
+    """Return a reservoir for each seed, with the inputs beside its states, and its washouts."""
+    washouts = [min(_WASHOUT, each.n_rows // _MOST_WASHED) for each in histories]
+    n_outputs = histories[0].n_outputs
+    return [(_network(n_outputs, n_inputs - n_outputs, seed), washouts) for seed in seeds]
+
+
+def _readout(
+    source: FeatureSource, washouts: Sequence[int], drives: Sequence[Drive], alpha: float
+) -> tuple[Array, Array]:
+    """Return the ridge from features to the next differences of all series."""
+    wanted = []
+    for drive, washout in zip(drives, washouts, strict=True):
+        wanted.append(drive.told[1:].copy())
+        wanted[-1][:washout] = False
+    sums, begin = MaskedSums(source.width, np.concatenate(wanted)), 0
+    for drive in drives:
+        for start, features in features_of(source, drive.inputs[:-1]):
+            targets = drive.rows[1 + start :][: len(features)]
+            sums.update(features, targets, begin + start)
+        begin += len(drive.rows) - 1
+    return sums.solve(alpha)
+
+
+def _bounds(rows: Array) -> tuple[Array, Array]:
+    """Return the range of differences, wider by its width on either side."""
+    low, high = rows.min(axis=0), rows.max(axis=0)
+    return low - (high - low), high + (high - low)
 
 
 @lru_cache(maxsize=32)
@@ -205,7 +245,10 @@ def _network(n_outputs: int, n_terms: int, seed: int) -> DrivenReservoir:
 
 def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Array]]:
     """Run a source over inputs; yield blocks of features, each with the number of its first row."""
-    for start, features, _ in source.iter_features(inputs, source.fresh_state(inputs[0])):
+    # models that are compared run over the same rows again and again
+    engine = source.engine_for(_RUNS * len(inputs))
+    start_state = source.fresh_state(inputs[0])
+    for start, features, _ in source.iter_features(inputs, start_state, engine=engine):
         yield start, features
 
 

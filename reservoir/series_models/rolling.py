@@ -70,9 +70,7 @@ class RollingForecasts:
                 f"No model could be fitted to the first {self.origins[0]} rows: each needs more. "
                 "Give a longer series."
             )
-        with np.errstate(under="ignore"):
-            shares = (errors / errors.min()) ** -float(_SHARPNESS)
-        return shares / shares.sum()
+        return shares_by(errors)
 
     def combined(self, weights: Array) -> Array:
         """Return what the average said, (n_origins, n_steps, n_outputs)."""
@@ -92,18 +90,8 @@ def roll(
     ValueError
         If there are fewer than 4 rows.
     """
-    if data.n_rows < _FEWEST:
-        raise ValueError(
-            f"Models are compared by forecasts of rows that they have not seen: y needs {_FEWEST} "
-            f"rows or more, got {data.n_rows}. Give a longer series."
-        )
-    n_rows = data.n_rows
-    data = data.with_room(n_rows + n_steps)
-    first = data.first_cut
-    cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
-    stride = max(1, n_steps // _PER_HORIZON)
-    ends = [*cuts[1:].tolist(), n_rows]
-    groups = [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
+    groups = origins_of(data, n_steps)
+    data = data.with_room(data.n_rows + n_steps)
     origins = np.concatenate(groups)
     said = np.full((len(candidates), len(origins), n_steps, data.values.shape[1]), np.nan)
     for m, candidate in enumerate(candidates):
@@ -114,10 +102,41 @@ def roll(
                 fitted = candidate.fit(part, seed)
                 said[m, begin : begin + len(group)] = fitted.forecast(data, group, n_steps, bounds)
             begin += len(group)
-    return RollingForecasts(origins, said, _followed(data, origins, n_steps))
+    return RollingForecasts(origins, said, what_followed(data, origins, n_steps))
 
 
-def _followed(data: SeriesData, origins: Array, n_steps: int) -> Array:
+def origins_of(data: SeriesData, n_steps: int) -> list[Array]:
+    """Return the places that forecasts are compared at: those that each fit serves, in an array.
+
+    The first place of each array is the number of rows that are fitted.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer than 4 rows.
+    """
+    n_rows = data.n_rows
+    if n_rows < _FEWEST:
+        raise ValueError(
+            f"Models are compared by forecasts of rows that they have not seen: y needs {_FEWEST} "
+            f"rows or more, got {n_rows}. Give a longer series."
+        )
+    first = data.first_cut
+    cuts = np.unique(np.linspace(first, max(n_rows - n_steps, first), _N_FITS).astype(int))
+    stride = max(1, n_steps // _PER_HORIZON)
+    ends = [*cuts[1:].tolist(), n_rows]
+    return [np.arange(cut, end, stride) for cut, end in zip(cuts.tolist(), ends, strict=True)]
+
+
+def shares_by(errors: Array) -> Array:
+    """Return the shares in an average of models with such errors, of which one is finite."""
+    with np.errstate(under="ignore"):
+        shares = (errors / errors.min()) ** -float(_SHARPNESS)
+    return shares / shares.sum()
+
+
+def what_followed(data: SeriesData, origins: Array, n_steps: int) -> Array:
+    """Return the rows behind origins, (n_origins, n_steps, n_outputs); NaN for none."""
     values = np.where(data.observed, data.values, np.nan)
     beyond = np.full((n_steps, values.shape[1]), np.nan)
     return np.concatenate([values, beyond])[np.add.outer(origins, np.arange(n_steps))]

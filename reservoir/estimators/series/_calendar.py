@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._validation.frequencies import continued, frequency_text, seasons_of
+from reservoir._validation.continued import counted
+from reservoir._validation.frequencies import (
+    count_steps,
+    dates_after,
+    frequency_text,
+    one_date,
+    seasons_of,
+)
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir.estimators.series._stamps import (
     differing_kinds,
@@ -119,7 +127,7 @@ class Calendar:
             return None
         if self.kind.startswith("datetime"):
             first = self._date(self.first)
-            dates = first.append(continued(first, self.n_rows - 1, self.step))
+            dates = first.append(dates_after(first, self.n_rows - 1, self.step))
             return dates.rename(self.name)
         return self._counted(self.first, self.n_rows)
 
@@ -137,7 +145,7 @@ class Calendar:
         if self.kind == _ROWS:
             return None
         if self.kind.startswith("datetime"):
-            return self._dates_behind(n_steps)
+            return dates_after(self._date(self.last), n_steps, self.step)
         return self._counted(self.last + self.step, n_steps)
 
     def extended(self, n_rows: int) -> Calendar:
@@ -258,32 +266,12 @@ class Calendar:
 
     def _date(self, number: float) -> Any:
         """Return a DatetimeIndex of length 1."""
-        import pandas as pd
-
-        one = pd.DatetimeIndex(np.array([number], dtype=np.int64).view(self.dtype), name=self.name)
-        return one if self.zone is None else one.tz_localize("UTC").tz_convert(self.zone)
-
-    def _dates_behind(self, n_steps: int) -> Any:
-        try:
-            return continued(self._date(self.last), n_steps, self.step)
-        except (ValueError, OverflowError) as error:
-            raise OverflowError(
-                f"{n_steps} steps from {show(self._last)} reach beyond the last date that "
-                f"{self.dtype.replace('M8', 'datetime64')} can hold. Use a coarser unit, "
-                'y.index = y.index.as_unit("s"), or fewer steps.'
-            ) from error
+        unit = self.dtype.removeprefix("M8[").removesuffix("]")
+        return one_date(int(number), unit, self.zone).rename(self.name)
 
     def _counted(self, first: float, n_rows: int) -> Any:
         """Return periods or numbers at equal steps."""
-        import pandas as pd
-
-        if self.kind.startswith(_PERIODS):
-            ordinals = int(first) + int(self.step) * np.arange(n_rows, dtype=np.int64)
-            dtype = pd.PeriodDtype(self.kind.removeprefix(_PERIODS)[:-1])
-            return pd.PeriodIndex(pd.arrays.PeriodArray(ordinals, dtype=dtype), name=self.name)
-        if self.dtype == "range":
-            return pd.RangeIndex(first, first + n_rows * self.step, self.step, name=self.name)
-        return pd.Index(first + self.step * np.arange(n_rows), dtype=self.dtype, name=self.name)
+        return counted(self.kind, first, self.step, n_rows, self.dtype).rename(self.name)
 
     def _joined(self, later: Any) -> Calendar | None:
         """Return the calendar of few rows and later ones together, if that has a frequency.
@@ -295,6 +283,22 @@ class Calendar:
         index = self.index.append(later)
         regular = index.is_monotonic_increasing and index.is_unique and _step(index) is not None
         return Calendar._of_index("", index) if regular else None
+
+
+def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
+    """Return how many rows after the earliest series each one begins.
+
+    Zeros where series have no index, or not all the same frequency; 0 for one that begins between
+    the rows of the earliest.
+    """
+    earliest = min(calendars, key=lambda calendar: calendar.first)
+    alike = {(each.kind, each.dtype, each.step) for each in calendars}
+    if earliest.kind == _ROWS or len(alike) > 1:
+        return [0] * len(calendars)
+    if earliest.kind.startswith("datetime"):
+        begin, *_ = dates = [each._date(each.first) for each in (earliest, *calendars)]
+        return [count_steps(begin, date, earliest.step) for date in dates[1:]]
+    return [round((each.first - earliest.first) / earliest.step) for each in calendars]
 
 
 def plain_name(name: Any) -> Any:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from reservoir._typing import Array
+from reservoir.estimators.series._calendar import Calendar, rows_after_first
 from reservoir.estimators.series._dynamical_fit import (
     DynamicalFit,
     Report,
@@ -24,6 +27,7 @@ from reservoir.series_models.ensemble import Learned, default_steps, learn
 from reservoir.series_models.gaps import fill_gaps
 from reservoir.series_models.rule import look_for_rule, mean_error
 from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.shared_models import learn_shared
 
 
 class Settings(NamedTuple):
@@ -82,6 +86,38 @@ def series_data(
     begin, end = int(seen[0]), int(seen[-1]) + 1
     data = fill_gaps(values[begin:end], standard[begin:], seasons, first=begin, seed=seed)
     return data, scale
+
+
+def fit_each(jobs: Sequence[Any], report: Report) -> list[tuple[StatisticalFit, Learned]]:
+    """Find models for each series, that is for the arguments that `fit_statistics` takes."""
+    results = Parallel(n_jobs=jobs[0][-1].n_jobs, return_as="generator")(
+        delayed(fit_statistics)(*job) for job in jobs
+    )
+    return list(report(results, len(jobs), "models"))
+
+
+def fit_shared(
+    jobs: Sequence[Any], calendars: Sequence[Calendar], report: Report
+) -> list[tuple[StatisticalFit, Learned]]:
+    """Find models for all series together, whose seasons are counted from the earliest row."""
+    settings = jobs[0][-1]
+    series = [
+        replace(data, first=data.first + late)
+        for (data, *_), late in zip(jobs, rows_after_first(calendars), strict=True)
+    ]
+    learned = learn_shared(
+        series,
+        n_networks=settings.n_networks,
+        n_steps=settings.horizon,
+        widths=settings.widths,
+        seed=settings.seed,
+        n_jobs=settings.n_jobs,
+        report=report,
+    )
+    return [
+        (StatisticalFit(one.ensemble, data, scale, bands_of(one, data)), one)
+        for one, data, (_, scale, _) in zip(learned, series, jobs, strict=True)
+    ]
 
 
 def fit_statistics(

@@ -73,9 +73,13 @@ class ForecasterParameters:
         None,
         '"each" or "shared"',
         """None: columns are variables of one system. Else they are series that are forecast one by
-        one, as are those of a list, of a MultiIndex, or of a column of ids: "each" finds models
-        for each alone, "shared" fits networks and autoregressions to all of them together, each in
-        units of its own, and compares models by the forecasts of all. Both are "series".""",
+        one, as are those of a list, of a MultiIndex, or of a column of ids. "each" finds models
+        for each alone. "shared" learns from all of them together: networks in closed loop and
+        autoregressions have one readout for all series, each of which is standardised by itself,
+        and models are compared by the forecasts of all, so that they have the same shares in each
+        average (the other models more where a series is too short for one). The last season,
+        Theta and the direct network are fitted to each series, and its intervals are its own. All
+        series have the seasons of the longest. This helps where series are short and alike. Both are "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(

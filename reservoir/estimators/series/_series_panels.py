@@ -135,6 +135,8 @@ class Panel:
             If an id is new, or rows do not follow.
         """
         kind, ids, parts, _ = _split(name, y, sequence_column)
+        if kind == "columns" and self.kind == "one":  # which are variables of the one series
+            ids, parts = list(self.ids), [y]
         if _by_id(kind) != _by_id(self.kind) or (not _by_id(kind) and len(ids) != len(self)):
             raise ValueError(
                 f"{name} holds {len(ids)} series ({_KINDS[kind]}), and fit had {len(self)} "

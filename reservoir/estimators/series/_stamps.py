@@ -5,18 +5,15 @@ The entries of an index are called stamps: dates, periods or numbers.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Any, NoReturn
 
 import numpy as np
 
 from reservoir._validation import index_of
-from reservoir._validation.frequencies import continued, frequency_text
+from reservoir._validation.frequencies import commonest, count_steps, first_misfit
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 
-_WIDE = 1.5  # a step of more than so many usual ones is a gap; months differ by less
-_WINDOWS = (40, 20, 14)  # rows in which a frequency is looked for
-_MOST_MISSING = 100_000  # rows that are looked for in a gap
+_MOST_MISSING = 100_000  # rows; a longer gap is an irregular step
 _SECONDS = {"YS": 31e6, "QS": 7.7e6, "MS": 2.4e6, "W": 6e5, "D": 86400, "h": 3600, "min": 60}
 _TEXT = (
     "Make dates of it, {short}.index = pd.to_datetime({short}.index), or number the rows, "
@@ -132,7 +129,7 @@ def _numbers_told(name: str, index: Any) -> str:
     """Return the message for periods or numbers at unequal steps."""
     short = name.split()[-1]
     steps = np.diff(numbers_of(index))
-    usual = _commonest(steps)
+    usual = commonest(steps)
     row = 1 + int(np.argmax(np.abs(steps - usual) > 1e-6 * usual))
     number = f"number the rows, {short} = {short}.reset_index(drop=True)"
     if is_time(kind_of(index) or ""):
@@ -152,19 +149,16 @@ def _numbers_told(name: str, index: Any) -> str:
     )
 
 
-def _commonest(steps: Any) -> Any:
-    values, counts = np.unique(steps, return_counts=True)
-    return values[np.argmax(counts)]
-
-
 def _dates_told(name: str, index: Any) -> str:
     """Return the message for dates without a frequency: the first gap, or irregular step."""
     short = name.split()[-1]
-    row, text = _first_misfit(index)
+    row, text = first_misfit(index)
     before, behind = show(index[row - 1]), show(index[row])
     number = f"Or number the rows, {short} = {short}.reset_index(drop=True), if each is one step."
-    missing = 0 if text is None else _n_missing(index[row - 1 : row], index[row], text)
-    if text is not None and missing:
+    missing = 0
+    if text is not None:
+        missing = count_steps(index[row - 1 : row], index[row : row + 1], text) - 1
+    if text is not None and 0 < missing <= _MOST_MISSING:
         are = "rows are" if missing > 1 else "row is"
         return (
             f"The index of {name} has a gap: between {before} (row {row - 1}) and {behind} "
@@ -179,45 +173,6 @@ def _dates_told(name: str, index: Any) -> str:
         f"{'' if row > 1 else ' or behind it'}; {len(np.unique(steps))} different steps in all. "
         f'Make it regular, {short} = {short}.resample("{usual}").mean(). {number}'
     )
-
-
-def _first_misfit(index: Any) -> tuple[int, str | None]:
-    """Return the first row that does not fit the frequency of the others, and that frequency.
-
-    This is looked for at the beginning and at the end, then in as many rows as have one. None
-    where no rows have.
-    """
-    for size in _WINDOWS:
-        for part in (index[:size], index[-size:]) if len(index) > size else ():
-            text = frequency_text(part)
-            if text is not None:
-                dates = continued(index[:1], len(index) - 1, text)
-                return 1 + int(np.argmax(dates != index[1:])), text
-    lengths = range(3, len(index) + 1)
-    row = 2 + bisect_left(lengths, True, key=lambda n: frequency_text(index[:n]) is None)
-    if row > 2:
-        return row, frequency_text(index[:row])
-    steps = np.diff(numbers_of(index))  # none from the start on: look at the usual step
-    wide = steps > _WIDE * np.median(steps)
-    if wide.any():
-        row = 1 + int(np.argmax(wide))
-    else:
-        row = 1 + int(np.argmax(steps != _commonest(steps)))
-    return row, frequency_text(index[row:])
-
-
-def _n_missing(before: Any, behind: Any, text: str) -> int:
-    """Return the number of rows between two dates by a frequency; 0 if they do not meet it."""
-    one = continued(before, 1, text)[0] - before[0]
-    at_most = int((behind - before[0]) / one * _WIDE) + 8
-    if at_most > _MOST_MISSING:
-        return 0
-    try:
-        dates = continued(before, at_most, text)
-    except (ValueError, OverflowError):
-        return 0
-    found = np.flatnonzero(dates == behind)
-    return int(found[0]) if len(found) else 0
 
 
 def _code(text: str) -> str:

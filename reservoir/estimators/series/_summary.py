@@ -57,8 +57,10 @@ def _models(forecaster: Any) -> list[str]:
         "forecast's",
     ]
     results = forecaster.search_results_
-    for each in forecaster._panel.ids[:_SERIES]:
-        if len(forecaster._panel) > 1:
+    names = results["series"]
+    ids = ["all"] if (names == "all").all() else forecaster._panel.ids
+    for each in ids[:_SERIES]:
+        if len(ids) > 1:
             lines.append(f"series {each!r}")
         lines += _table(results, np.flatnonzero([name == each for name in results["series"]]))
     return lines

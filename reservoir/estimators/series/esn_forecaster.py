@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +26,8 @@ from reservoir.estimators.series._fitting import (
     bands_of_networks,
     chosen_way,
     fit_dynamics,
-    fit_statistics,
+    fit_each,
+    fit_shared,
     seasons_of_user,
     series_data,
 )
@@ -88,7 +89,8 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
     seasons_ : tuple of float
         Rows per period, ascending; empty for none.
     search_results_ : dict of arrays, for pandas.DataFrame
-        For "series" a row for each model and series: `series` (its id), `model`, `scale` ("log" or
+        For "series" a row for each model and series: `series` (its id; "all" for a panel that is
+        "shared", with one row for each model), `model`, `scale` ("log" or
         "plain"), `error` (mean absolute error of forecasts of rows that were not fitted, relative
         to the best model's) and `share` (in the average).
         For "dynamics" a row for each network and penalty: the network's parameters, `alpha` (per
@@ -239,21 +241,22 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
 
     def _fit_series(self, jobs: list[Any]) -> None:
         """Find models for each series."""
-        results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-            delayed(fit_statistics)(*job) for job in jobs
-        )
-        found = list(progress(results, len(jobs), int(self.verbose), what="models", unit="series"))
+        if self.panel == "shared":
+            found = fit_shared(jobs, self._panel.calendars, partial(self._report, unit="model"))
+        else:
+            found = fit_each(jobs, partial(self._report, unit="series"))
         self._fits: list[Any] = [fit for fit, _ in found]
-        learned = [each for _, each in found]
-        self.search_results_ = table_of(learned, self._panel.ids)
+        self.best_score_ = -float(np.mean([each.relative_error for _, each in found]))
+        learned = [each for _, each in (found[:1] if self.panel == "shared" else found)]
+        ids = ("all",) if self.panel == "shared" else self._panel.ids
+        self.search_results_ = table_of(learned, ids)
         best = [each.candidates[int(np.argmin(each.errors))] for each in learned]
-        self.best_params_ = {
+        params: dict[str, Any] = {
             "model": [each.name for each in best],
             "scale": ["log" if each.log else "plain" for each in best],
         }
-        if len(best) == 1:
-            self.best_params_ = {name: each[0] for name, each in self.best_params_.items()}
-        self.best_score_ = -float(np.mean([each.relative_error for each in learned]))
+        one = len(best) == 1
+        self.best_params_ = {name: each[0] if one else each for name, each in params.items()}
         warn_of_constants(self._fits, self._panel)
 
     def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
@@ -286,8 +289,10 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
                 stacklevel=caller_level(),
             )
 
-    def _report(self, results: Iterable[Any], total: int, what: str) -> Iterable[Any]:
-        return progress(results, total, int(self.verbose), what=what, unit="network")
+    def _report(
+        self, results: Iterable[Any], total: int, what: str, unit: str = "network"
+    ) -> Iterable[Any]:
+        return progress(results, total, int(self.verbose), what=what, unit=unit)
 
     def forecast(
         self, n_steps: int, exog: Any = None, context: Any = None, coverage: Any = None

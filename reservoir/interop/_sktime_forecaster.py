@@ -1,0 +1,85 @@
+"""Forecasters of series in sktime's interface; imported inside `as_sktime` alone."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+from sktime.forecasting.base import BaseForecaster
+
+from reservoir.estimators import ESNForecaster
+
+_DIGITS = 9  # of coverages, which come from probabilities
+
+
+class SktimeForecaster(BaseForecaster):
+    """A forecaster that learns from a series alone, as one of sktime's.
+
+    Parameters
+    ----------
+    estimator : ESNForecaster
+
+    Examples
+    --------
+    >>> from reservoir import ESNForecaster
+    >>> from reservoir.interop import as_sktime
+    >>> as_sktime(ESNForecaster(season=12))
+    SktimeForecaster(estimator=ESNForecaster(season=12))
+    """
+
+    _tags: ClassVar[dict[str, Any]] = {
+        "y_inner_mtype": ["pd.Series", "pd.DataFrame"],
+        "capability:multivariate": True,
+        "capability:missing_values": True,
+        "capability:insample": False,
+        "capability:pred_int": True,
+        "capability:pred_int:insample": False,
+        "capability:update": True,
+        "capability:categorical_in_X": False,
+        "capability:non_contiguous_X": False,
+        "requires-fh-in-fit": False,
+    }
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+        super().__init__()
+
+    def _fit(self, y: Any, X: Any, fh: Any) -> Any:
+        self.estimator_ = clone(self.estimator).fit(y, X)
+        self._end = y.index[-1]
+        return self
+
+    def _update(self, y: Any, X: Any = None, update_params: bool = True) -> Any:
+        later = y.index > self._end  # sktime may repeat rows
+        if later.any():
+            self.estimator_.update(y[later], None if X is None else X[X.index > self._end])
+            self._end = y.index[-1]
+        return self
+
+    def _predict(self, fh: Any, X: Any) -> Any:
+        return self._forecast(fh, X)
+
+    def _predict_quantiles(self, fh: Any, X: Any, alpha: list[float]) -> Any:
+        import pandas as pd
+
+        share = np.round(np.abs(2 * np.array(alpha) - 1), _DIGITS)
+        coverages = np.unique(share[share > 0])
+        found = self._forecast(fh, X, coverages.tolist() or None)
+        # for each variable: forecast, lower, upper, lower, upper and so on
+        every = found.to_numpy().reshape(len(found), -1, 1 + 2 * len(coverages))
+        pair = 2 * np.searchsorted(coverages, share)
+        wanted = np.where(share == 0, 0, pair + np.where(np.array(alpha) < 0.5, 1, 2))
+        columns = self._get_columns(method="predict_quantiles", alpha=alpha)
+        return pd.DataFrame(every[:, :, wanted].reshape(len(found), -1), found.index, columns)
+
+    def _forecast(self, fh: Any, X: Any, coverage: Any = None) -> Any:
+        steps = fh.to_relative(self.cutoff).to_numpy()
+        exog = None if X is None else X[X.index > self._end].iloc[: steps[-1]]
+        return self.estimator_.forecast(int(steps[-1]), exog, coverage=coverage).iloc[steps - 1]
+
+    @classmethod
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+        """Return parameters for sktime's own checks; `parameter_set` is not used."""
+        given = [{"search": "series", "n_networks": 1, "random_state": 0}]
+        return [{"estimator": ESNForecaster(**one)} for one in given]

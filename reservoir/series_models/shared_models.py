@@ -1,0 +1,163 @@
+"""Models learned from several series together, and compared by the forecasts of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from reservoir._typing import Array
+from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
+from reservoir.series_models.ensemble import (
+    Ensemble,
+    Learned,
+    Report,
+    default_steps,
+    without_small,
+)
+from reservoir.series_models.rolling import (
+    RollingForecasts,
+    origins_of,
+    shares_by,
+    what_followed,
+)
+from reservoir.series_models.series_data import Bounds, SeriesData
+
+
+def learn_shared(
+    series: Sequence[SeriesData],
+    *,
+    n_networks: int,
+    n_steps: int | None,
+    widths: float,
+    seed: int,
+    n_jobs: int | None,
+    report: Report,
+) -> list[Learned]:
+    """Try models on several series together, and fit those that the average is made of.
+
+    What is one for all series: the readouts of networks and autoregressions, the errors that
+    models are chosen by, and the shares in the average. Where a series is too short for a model
+    the other shares count the more. Each series keeps its units, its bounds, and models of its own
+    where one rule for all is not learned. Of one series the result is that of `learn`.
+
+    Parameters
+    ----------
+    series : sequence of SeriesData
+        With as many columns, known inputs and seasons as the first; they may differ in length.
+    n_networks, n_steps, widths, seed
+        As in `learn`.
+    n_jobs : int or None
+        Workers, each with one model at a time.
+    report : callable
+        Passes results on and shows progress.
+    """
+    longest = max(series, key=lambda data: data.n_rows)
+    positive: Array = np.any([data.positive for data in series], axis=0)
+    candidates = candidates_for(replace(longest, positive=positive), n_networks)
+    bounds = [Bounds.of(data.values, data.positive, widths) for data in series]
+    steps = [default_steps(data) if n_steps is None else n_steps for data in series]
+    said = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(roll_shared)(candidate, series, steps, bounds, seed) for candidate in candidates
+    )
+    by_model = list(report(said, len(candidates), "models"))
+    rolled = []
+    for i, (data, n) in enumerate(zip(series, steps, strict=True)):
+        origins = np.concatenate(origins_of(data, n))
+        one = np.stack([model[i] for model in by_model])
+        rolled.append(RollingForecasts(origins, one, what_followed(data, origins, n)))
+    errors = shared_errors(rolled)
+    shares = [shares_in(rolling, shares_by(errors)) for rolling in rolled]
+    used = np.flatnonzero(np.any(shares, axis=0)).tolist()
+    fits = Parallel(n_jobs=n_jobs)(
+        delayed(fit_candidate)(candidates[m], series, seed) for m in used
+    )
+    learned = []
+    for i, rolling in enumerate(rolled):
+        mine = [(fit[i], shares[i][m]) for m, fit in zip(used, fits, strict=True) if shares[i][m]]
+        members, weights = zip(*mine, strict=True)
+        ensemble = Ensemble(list(members), np.array(weights), bounds[i])
+        learned.append(Learned(ensemble, candidates, errors, shares[i], rolling))
+    return learned
+
+
+def roll_shared(
+    candidate: Candidate,
+    series: Sequence[SeriesData],
+    n_steps: Sequence[int],
+    bounds: Sequence[Bounds],
+    seed: int,
+) -> list[Array]:
+    """Fit a model to beginnings of all series; forecast from these and from rows behind them.
+
+    The beginnings of one fit are the same part of each series. A series with fewer of them, being
+    short, begins with its first one in the fits that the others are ahead.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    series : sequence of SeriesData
+    n_steps : sequence of int
+    bounds : sequence of Bounds
+    seed : int
+
+    Returns
+    -------
+    list of arrays of shape (n_origins_i, n_steps_i, n_outputs)
+        NaN where a series had fewer rows than the model needs.
+    """
+    ahead = [data.with_room(data.n_rows + n) for data, n in zip(series, n_steps, strict=True)]
+    groups = [origins_of(data, n) for data, n in zip(series, n_steps, strict=True)]
+    n_fits = max(map(len, groups))
+    found: list[list[Array]] = [[] for _ in series]
+    for k in range(n_fits):
+        late = [k - (n_fits - len(group)) for group in groups]
+        places = [group[max(at, 0)] for group, at in zip(groups, late, strict=True)]
+        parts = [data.until(int(at[0])) for data, at in zip(ahead, places, strict=True)]
+        for i, fitted in enumerate(fit_candidate(candidate, parts, seed)):
+            if late[i] < 0:
+                continue
+            said = np.full((len(places[i]), n_steps[i], parts[i].values.shape[1]), np.nan)
+            if fitted is not None:
+                said = fitted.forecast(ahead[i], places[i], n_steps[i], bounds[i])
+            found[i].append(said)
+    return [np.concatenate(said) for said in found]
+
+
+def fit_candidate(
+    candidate: Candidate, series: Sequence[SeriesData], seed: int
+) -> list[Forecasting | None]:
+    """Return what a model learns of all series together; None for those that are too short."""
+    long_enough = [data.n_rows >= candidate.model.fewest for data in series]
+    histories = [
+        data.history(candidate.log) for data, fits in zip(series, long_enough, strict=True) if fits
+    ]
+    models: Any = iter(candidate.model.fit_shared(histories, seed) if histories else ())
+    return [Forecasting(candidate.log, next(models)) if fits else None for fits in long_enough]
+
+
+def shared_errors(rolled: Sequence[RollingForecasts]) -> Array:
+    """Return the error of each model over all series, relative to the best, (n_models,).
+
+    The mean of its errors in the series where it could be fitted, each relative to the median of
+    all models there: the best one's may be next to nothing in a single series.
+    """
+    errors = np.stack([rolling.errors() for rolling in rolled])
+    fitted = np.isfinite(errors)
+    typical = np.nanmedian(np.where(fitted, errors, np.nan), axis=1, keepdims=True)
+    relative = np.where(fitted, errors, 0.0) / typical
+    counts = fitted.sum(axis=0)
+    mean = np.where(counts, relative.sum(axis=0) / np.maximum(counts, 1), np.inf)
+    return mean / mean.min()
+
+
+def shares_in(rolling: RollingForecasts, shares: Array) -> Array:
+    """Return the shares that models have in the average of one series, (n_models,)."""
+    fitted = np.isfinite(rolling.errors())
+    mine = np.where(fitted, shares, 0.0)
+    if not mine.any():
+        mine = rolling.weights()
+    return without_small(mine / mine.sum())
