@@ -448,11 +448,21 @@ def test_missing_values_of_one_column_are_nowhere_in_the_forecast():
     table.iloc[20:, 1] = np.nan
     with pytest.raises(ValueError, match=r"Column 1 of y has no value in rows 22 to 39.*each"):
         quick().fit(table)
-    assert quick(panel="each").fit(table[:22]).forecast(3).notna().all(axis=None)
     table.iloc[::2, 0] = np.nan
     table.iloc[1::2, 1] = np.nan
     with pytest.raises(ValueError, match=r'y has 0 rows without missing values.*panel="each"'):
         quick().fit(table)
+
+
+@pytest.mark.parametrize("how", ["each", "shared"])
+def test_series_of_a_panel_may_end_in_missing_values(how):
+    table = FRAME[:24].copy()
+    table.iloc[20:, 1] = np.nan
+    forecast = quick(panel=how).fit(table).forecast(3)
+    pd.testing.assert_index_equal(forecast.index, MONTHS[24:27])
+    assert forecast.notna().all(axis=None)
+    short = quick(panel=how).fit([table["a"], table["b"][:20]]).forecast(7)[1]
+    np.testing.assert_allclose(forecast["b"], short[4:], atol=6)
 
 
 @pytest.mark.parametrize("value", [0, 7.5])
