@@ -123,15 +123,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-<<<<<<< HEAD
-# What was chosen stands in one table for all series; ``error`` is relative to the best model of
-# each shop.
-results = pd.DataFrame(shared.search_results_)
-=======
-# What was chosen for each shop alone stands in one table; ``error`` is relative to the best model of
-# the shop. With ``panel="shared"`` there is one choice for all.
+# What was chosen for each shop alone stands in one table; ``error`` is relative to the best model
+# of the shop. With ``panel="shared"`` there is one choice for all.
 results = pd.DataFrame(each.search_results_)
->>>>>>> shared15
 print(results.sort_values("share").groupby("series", sort=False).tail(1).round(2).to_string())
 
 # %%

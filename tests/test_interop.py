@@ -1,4 +1,4 @@
-"""Estimators of whole sequences in the interfaces of aeon and sktime."""
+"""Estimators of whole sequences, and forecasters, in the interfaces of aeon and sktime."""
 
 import doctest
 import inspect
@@ -15,7 +15,12 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifierCV
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 
-from reservoir import ESNSequenceClassifier, ESNSequenceRegressor, ReservoirFeatures
+from reservoir import (
+    ESNForecaster,
+    ESNSequenceClassifier,
+    ESNSequenceRegressor,
+    ReservoirFeatures,
+)
 from reservoir.interop import as_aeon, as_sktime
 from reservoir.model_selection import from_channels_first
 
@@ -93,6 +98,16 @@ def test_sktimes_estimator_checks(sktime, cls):
 
     results = check_estimator(type(as_sktime(cls())), verbose=0)
     assert len(results) > 60
+    assert {name: found for name, found in results.items() if found != "PASSED"} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_sktimes_forecaster_checks(sktime):
+    from sktime.utils.estimator_checks import check_estimator
+
+    results = check_estimator(type(as_sktime(ESNForecaster())), verbose=0)
+    assert len(results) > 300
     assert {name: found for name, found in results.items() if found != "PASSED"} == {}
 
 
@@ -211,6 +226,38 @@ def test_aeons_own_adapter_serves_one_channel_of_one_length(aeon):
     assert np.array_equal(wrapped.predict_proba(flat), ours.predict_proba(flat))
 
 
+@pytest.mark.parametrize("columns", [1, 2])
+def test_forecasts_of_sktime_are_ours(sktime, columns):
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(columns)
+    months = pd.period_range("2000-01", periods=60, freq="M")
+    y = pd.DataFrame(rng.normal(size=(60, columns)).cumsum(0), months, list("ab")[:columns])
+    y = y["a"] if columns == 1 else y
+    known = pd.DataFrame({"x": rng.normal(size=60)}, months)
+    model = ESNForecaster(search="series", n_networks=1, random_state=0)
+    past, later, ahead = slice(0, 45), slice(45, 50), slice(50, 54)
+    alone = model.fit(y[past], known[past])
+    adapted = as_sktime(model).fit(y[past], X=known[past])
+    adapted.update(y[later], X=known[later])
+    alone.update(y[later], known[later])
+    fh = [1, 4]
+    steps = np.array(fh) - 1
+    point = alone.forecast(4, known[ahead]).iloc[steps]
+    said = adapted.predict(fh, X=known[ahead])
+    assert said.index.equals(point.index)
+    np.testing.assert_array_equal(said, point)
+    bands = alone.forecast(4, known[ahead], coverage=[0.5, 0.9]).iloc[steps].to_numpy()
+    bands = bands.reshape(2, columns, 5)
+    intervals = adapted.predict_interval(fh, X=known[ahead], coverage=[0.9, 0.5])
+    np.testing.assert_array_equal(
+        intervals.to_numpy().reshape(2, columns, 4), bands[..., [3, 4, 1, 2]]
+    )
+    quantiles = adapted.predict_quantiles(fh, X=known[ahead], alpha=[0.95, 0.5, 0.25])
+    np.testing.assert_array_equal(
+        quantiles.to_numpy().reshape(2, columns, 3), bands[..., [4, 0, 1]]
+    )
+
+
 # --- what is refused, and the examples ---------------------------------------------------------
 
 
@@ -219,6 +266,9 @@ def test_what_is_no_estimator_of_sequences_is_refused(adapter, monkeypatch):
     for wrong in (ESNSequenceClassifier, 3, None, KMeans):
         with pytest.raises(TypeError, match="must be a classifier, a regressor or a transformer"):
             adapter(wrong)
+    if adapter is as_aeon:
+        with pytest.raises(TypeError, match="of whole sequences"):
+            adapter(ESNForecaster())
     name = adapter.__name__.removeprefix("as_")
     monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(ImportError, match=f"pip install {name}"):
@@ -228,6 +278,9 @@ def test_what_is_no_estimator_of_sequences_is_refused(adapter, monkeypatch):
 def test_the_examples_hold(library, adapt):
     module = sys.modules[type(adapt(make(ReservoirFeatures))).__module__]
     found = doctest.DocTestFinder().find(module)
+    if library == "sktime":
+        module = sys.modules[type(as_sktime(ESNForecaster())).__module__]
+        found += doctest.DocTestFinder().find(module)
     text = inspect.getdoc(adapt).replace("# doctest: +SKIP", "")
     found.append(doctest.DocTestParser().get_doctest(text, {}, adapt.__name__, None, 0))
     runner = doctest.DocTestRunner()

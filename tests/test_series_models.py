@@ -449,7 +449,8 @@ def forecasts_that_err(errors):
 def test_weights_fall_with_the_error_and_sum_to_one():
     found = forecasts_that_err([[1.0], [2.0], [4.0], [np.nan]])
     np.testing.assert_allclose(found.errors(), [1, 2, 4, np.inf])
-    np.testing.assert_allclose(found.weights(), np.array([256, 16, 1, 0]) / 273)
+    np.testing.assert_allclose(found.weights(), np.array([64, 8, 1, 0]) / 73)
+    np.testing.assert_allclose(found.weights([2, 1, 1, 1]), np.array([8, 8, 1, 0]) / 17)
     combined = found.combined(found.weights())
     expected = np.tensordot(found.weights()[:3], found.said[:3], 1)
     np.testing.assert_allclose(combined, expected)

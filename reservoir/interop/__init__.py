@@ -1,4 +1,4 @@
-"""Estimators of whole sequences as those of aeon and of sktime.
+"""Estimators of whole sequences as those of aeon and of sktime, and forecasters as sktime's.
 
 Neither library is imported before one of these functions is called.
 """

@@ -108,11 +108,9 @@ def as_sktime(estimator: Any) -> Any:
     >>> from sktime.datasets import load_airline  # doctest: +SKIP
     >>> from reservoir import ESNForecaster
     >>> forecaster = as_sktime(ESNForecaster(random_state=0))  # doctest: +SKIP
-    >>> forecaster.fit(load_airline()).predict(fh=[1, 2, 3]).round()  # doctest: +SKIP
-    1961-01    451.0
-    1961-02    425.0
-    1961-03    468.0
-    Freq: M, Name: Number of airline passengers, dtype: float64
+    >>> forecast = forecaster.fit(load_airline()).predict(fh=[1, 2, 3])  # doctest: +SKIP
+    >>> forecast.index.astype(str).tolist()  # doctest: +SKIP
+    ['1961-01', '1961-02', '1961-03']
     """
     kind = _kind_of(estimator, "sktime")
     module = "_sktime_forecaster" if kind == "Forecaster" else "_sktime_estimators"

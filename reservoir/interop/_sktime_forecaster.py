@@ -28,6 +28,7 @@ class SktimeForecaster(BaseForecaster):
     SktimeForecaster(estimator=ESNForecaster(season=12))
     """
 
+    _config: ClassVar[dict[str, Any]] = {"remember_data": False}  # update does not learn anew
     _tags: ClassVar[dict[str, Any]] = {
         "y_inner_mtype": ["pd.Series", "pd.DataFrame"],
         "capability:multivariate": True,
@@ -44,6 +45,7 @@ class SktimeForecaster(BaseForecaster):
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
         super().__init__()
+        self._y = self._X = None  # for those who set remember_data
 
     def _fit(self, y: Any, X: Any, fh: Any) -> Any:
         self.estimator_ = clone(self.estimator).fit(y, X)
@@ -81,5 +83,11 @@ class SktimeForecaster(BaseForecaster):
     @classmethod
     def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
         """Return parameters for sktime's own checks; `parameter_set` is not used."""
-        given = [{"search": "series", "n_networks": 1, "random_state": 0}]
-        return [{"estimator": ESNForecaster(**one)} for one in given]
+        return [
+            {
+                "estimator": ESNForecaster(
+                    search="series", season=season, n_networks=1, random_state=0
+                )
+            }
+            for season in (1, 4)
+        ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -37,6 +37,7 @@ class DirectNetwork(SeriesModel):
 
     alpha: float = 10.0
     fewest: int = 12
+    simple: ClassVar[bool] = False
 
     def fit(self, history: History, seed: int) -> FittedModel:
         """Build the network; readouts are solved for when it is known how many steps are asked."""

@@ -15,6 +15,7 @@ from reservoir.series_models.rolling import RollingForecasts, roll
 from reservoir.series_models.series_data import Bounds, SeriesData
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
+_SHORT, _HANDICAP = 60, 1.25  # rows of a short series; what errors of large models count there
 _LEAST_SHARE = 0.01  # models with less are left out
 _MOST = 0.5  # share of models at their bounds, from which an average is held there
 _ROUNDING = 1e-9  # widths of the bounds that a forecast may be beyond them by rounding
@@ -129,11 +130,21 @@ def learn(
     candidates = candidates_for(data, n_networks)
     steps = default_steps(data) if n_steps is None else n_steps
     rolling = roll(candidates, data, steps, bounds, seed)
-    errors, shares = rolling.errors(), without_small(rolling.weights())
+    errors = rolling.errors()
+    shares = without_small(rolling.weights(handicaps(candidates, data.n_rows)))
     used = np.flatnonzero(shares)
     members = [candidates[i].fit(data, seed) for i in used]
     ensemble = Ensemble(members, shares[used], bounds)
     return Learned(ensemble, candidates, errors, shares, rolling)
+
+
+def handicaps(candidates: Sequence[Candidate], n_rows: int) -> Array:
+    """Return by how much the error of each model counts more where rows are few, (n_models,).
+
+    What learns many numbers must be better than simple models by a quarter then.
+    """
+    simple = np.array([candidate.model.simple for candidate in candidates])
+    return np.where(simple | (n_rows >= _SHORT), 1.0, _HANDICAP)
 
 
 def without_small(shares: Array) -> Array:
@@ -160,3 +171,12 @@ def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
             rows.append((name, candidate.name, scale, one.errors[i], one.shares[i]))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return dict(zip(("series", "model", "scale", "error", "share"), columns, strict=True))
+
+
+def best_of(learned: Sequence[Learned]) -> dict[str, Any]:
+    """Return name and scale of the best model; of several series lists of them."""
+    best = [one.candidates[int(np.argmin(one.errors))] for one in learned]
+    names, scales = [one.name for one in best], ["log" if one.log else "plain" for one in best]
+    if len(best) == 1:
+        return {"model": names[0], "scale": scales[0]}
+    return {"model": names, "scale": scales}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 from reservoir._typing import Array
 from reservoir.series_models.history import History
@@ -54,9 +55,12 @@ class SeriesModel(ABC):
     ----------
     fewest : int
         Rows that it needs to learn anything.
+    simple : bool
+        Whether it learns a few numbers only, which short series can tell.
     """
 
     fewest: int = 3
+    simple: ClassVar[bool] = True
 
     @abstractmethod
     def fit(self, history: History, seed: int) -> FittedModel:

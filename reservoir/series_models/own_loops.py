@@ -9,7 +9,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +48,7 @@ class OwnLoop(SeriesModel):
 
     lag: int = 1
     alpha: float = 1.0
+    simple: ClassVar[bool] = False
 
     @property
     def fewest(self) -> int:  # type: ignore[override]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._typing import Array, ArrayLike
 from reservoir.series_models.candidates import Candidate
 from reservoir.series_models.series_data import Bounds, SeriesData
 
@@ -15,7 +15,7 @@ _FEWEST = 4  # rows
 _N_FITS = 6  # times that each model is fitted
 _PER_HORIZON = 4  # origins in each horizon's length, behind a fit
 _EXACT, _WORST = 1e-12, 1e100  # errors relative to the values that are none; to the best, at most
-_SHARPNESS = 4  # the weight of a model is its error to minus this power
+_SHARPNESS = 3  # the weight of a model is its error to minus this power
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,10 @@ class RollingForecasts:
         relative[fitted] = np.minimum(by_best, _WORST).mean(axis=1)
         return relative
 
-    def weights(self) -> Array:
+    def weights(self, handicaps: ArrayLike = 1.0) -> Array:
         """Return the share that each model has in the average, (n_models,).
+
+        Errors count `handicaps` times as much, (n_models,).
 
         Raises
         ------
@@ -70,7 +72,7 @@ class RollingForecasts:
                 f"No model could be fitted to the first {self.origins[0]} rows: each needs more. "
                 "Give a longer series."
             )
-        return shares_by(errors)
+        return shares_by(errors * np.asarray(handicaps))
 
     def combined(self, weights: Array) -> Array:
         """Return what the average said, (n_origins, n_steps, n_outputs)."""

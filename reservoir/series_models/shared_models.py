@@ -16,6 +16,7 @@ from reservoir.series_models.ensemble import (
     Learned,
     Report,
     default_steps,
+    handicaps,
     without_small,
 )
 from reservoir.series_models.rolling import (
@@ -70,7 +71,8 @@ def learn_shared(
         one = np.stack([model[i] for model in by_model])
         rolled.append(RollingForecasts(origins, one, what_followed(data, origins, n)))
     errors = shared_errors(rolled)
-    shares = [shares_in(rolling, shares_by(errors)) for rolling in rolled]
+    weighed = errors * handicaps(candidates, sum(data.n_rows for data in series))
+    shares = [shares_in(rolling, shares_by(weighed)) for rolling in rolled]
     used = np.flatnonzero(np.any(shares, axis=0)).tolist()
     fits = Parallel(n_jobs=n_jobs)(
         delayed(fit_candidate)(candidates[m], series, seed) for m in used

@@ -202,7 +202,9 @@ def bands_of_networks(fit: DynamicalFit, settings: Settings, n_steps: int) -> Ba
     return Bands.of(restore(said), restore(followed), origins, unsigned)
 
 
-def seasons_of_user(season: Any) -> tuple[float, ...]:
-    """Return seasons that were given, ascending; 1 means none."""
-    given: Sequence[float] = np.atleast_1d(np.asarray(season, dtype=float)).tolist()
+def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:
+    """Return seasons, ascending: those that were given, 1 for none, or else of the calendar."""
+    if season is None:
+        return max(calendars, key=lambda calendar: calendar.n_rows).seasons()
+    given: list[float] = np.atleast_1d(np.asarray(season, dtype=float)).tolist()
     return tuple(sorted({each for each in given if each > 1}))

@@ -79,8 +79,8 @@ class ForecasterParameters:
         and models are compared by the forecasts of all, so that they have the same shares in each
         average (the other models more where a series is too short for one). The last season,
         Theta and the direct network are fitted to each series, and its intervals are its own. All
-        series have the seasons of the longest. This helps where series are short and alike. Both
-        are "series".""",
+        series have the seasons of the longest. This helps where series are short and alike.
+        Both are "series".""",
         _check_panel,
     )
     sequence_column: Any = parameter(

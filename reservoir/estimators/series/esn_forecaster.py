@@ -28,7 +28,7 @@ from reservoir.estimators.series._fitting import (
     fit_dynamics,
     fit_each,
     fit_shared,
-    seasons_of_user,
+    seasons_for,
     series_data,
 )
 from reservoir.estimators.series._forecaster_checks import (
@@ -55,7 +55,7 @@ from reservoir.estimators.series._series_values import read_values
 from reservoir.estimators.series._spread import Spread
 from reservoir.estimators.series._statistical_fit import StatisticalFit
 from reservoir.estimators.series._summary import html_of, summary_of
-from reservoir.series_models.ensemble import table_of
+from reservoir.series_models.ensemble import best_of, table_of
 from reservoir.series_models.series_data import SeriesData
 
 __all__ = ["ESNForecaster"]
@@ -205,7 +205,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         refuse_few(rows, self._panel)
         self._known = KnownInputs.of(exog)
         known = self._read_known(exog, [len(each) for each in rows], following=False)
-        seasons = self._seasons()
+        seasons = seasons_for(self.season, self._panel.calendars)
         jobs = []
         for values, each in zip(rows, known, strict=True):
             jobs.append((*series_data(values, each, seasons, seed), settings))
@@ -232,13 +232,6 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
             report=self._report,
         )
 
-    def _seasons(self) -> tuple[float, ...]:
-        """Return the seasons that were given, or else those of the calendar."""
-        if self.season is not None:
-            return seasons_of_user(self.season)
-        longest = max(self._panel.calendars, key=lambda calendar: calendar.n_rows)
-        return longest.seasons()
-
     def _fit_series(self, jobs: list[Any]) -> None:
         """Find models for each series."""
         if self.panel == "shared":
@@ -250,13 +243,7 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
         learned = [each for _, each in (found[:1] if self.panel == "shared" else found)]
         ids = ("all",) if self.panel == "shared" else self._panel.ids
         self.search_results_ = table_of(learned, ids)
-        best = [each.candidates[int(np.argmin(each.errors))] for each in learned]
-        params: dict[str, Any] = {
-            "model": [each.name for each in best],
-            "scale": ["log" if each.log else "plain" for each in best],
-        }
-        one = len(best) == 1
-        self.best_params_ = {name: each[0] if one else each for name, each in params.items()}
+        self.best_params_ = best_of(learned)
         warn_of_constants(self._fits, self._panel)
 
     def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
