@@ -141,6 +141,14 @@ def of_others(dtype):
     yield "polynomials", numbers(NVARRegressor(3, dtype=dtype).fit(X[:400], y[:400]), X[400:])
     forecaster = ESNForecaster(random_state=0).fit(X[:300].astype(dtype))
     yield "bank", {"forecast": forecaster.forecast(20)}
+    months = np.arange(72)
+    sales = 50 + months / 4 + 9 * np.sin(months * np.pi / 6) + X[:72, 0]
+    series = ESNForecaster(season=12, random_state=0).fit(sales.astype(dtype))
+    paths = series.simulate(12, 5)
+    yield "series", {"forecast": series.forecast(12, coverage=[0.8, 0.95]), "paths": paths}
+    table = np.column_stack([sales, -sales[::-1], np.round(sales)]).astype(dtype)
+    panel = ESNForecaster(season=12, panel="each", random_state=0).fit(table[:60])
+    yield "panel", {"forecast": panel.update(table[60:]).forecast(12, coverage=0.9)}
     for cell in ("rnn", "leaky", "lstm", "gru"):
         options = {"cell": cell, "max_iter": 3, "dtype": dtype, "random_state": 0}
         rnn = RNNRegressor(10, **options).fit(X[:400], y[:400])

@@ -9,6 +9,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     listed = re.findall(r'^ +"([\w.]+)",$', (ROOT / "docs" / "saving.md").read_text(), re.MULTILINE)
     X, y = reservoir.datasets.narma(60, random_state=0)
     asked = set()
+    forecaster = partial(reservoir.ESNForecaster, n_networks=1, random_state=0)
     trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
     for model in (
         reservoir.ESNRegressor(10).fit(X, y),
@@ -170,6 +172,8 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ReservoirFeatures(10).fit([X, X]),
         reservoir.ESNSequenceClassifier(10).fit([X, -X, 2 * X, -2 * X], [0, 1, 0, 1]),
         reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),
+        forecaster(search="dynamics").fit(reservoir.datasets.mackey_glass(80, random_state=0)),
+        forecaster(search="series", season=4).fit(y[:40]),
     ):
         asked.update(sio.get_untrusted_types(data=sio.dumps(model)))
     assert set(listed) == asked

@@ -257,3 +257,13 @@ def test_panels_of_fifty_short_series_are_forecast_better_by_shared_models():
         ratios.append(shared.mean() / each.mean())
     assert max(ratios) < 0.95
     assert np.mean(ratios) < 0.9
+
+
+def test_later_rows_of_several_variables_follow():
+    pd = pytest.importorskip("pandas")
+    dates = pd.date_range("2001-01-01", periods=ROWS, freq="MS")
+    y = pd.DataFrame(np.exp(np.column_stack(monthly(2, 0))), dates, ["a", "b"])
+    model = ESNForecaster(search="series", n_networks=1, random_state=0).fit(y[:-3])
+    assert model.update(y[-3:]).forecast(1).index[0] == dates[-1] + dates.freq
+    with pytest.raises(ValueError, match="columns"):
+        model.update(model.forecast(2)[["a"]])

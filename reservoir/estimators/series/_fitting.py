@@ -115,7 +115,7 @@ def fit_shared(
         report=report,
     )
     return [
-        (StatisticalFit(one.ensemble, data, scale, bands_of(one, data)), one)
+        (_fit_of(one, data, scale), one)
         for one, data, (_, scale, _) in zip(learned, series, jobs, strict=True)
     ]
 
@@ -123,10 +123,7 @@ def fit_shared(
 def fit_statistics(
     data: SeriesData, scale: Scale | None, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:
-    """Find the models that forecast a series best.
-
-    Behind its last value are the rows that only `known` has; they are filled with forecasts.
-    """
+    """Find the models that forecast a series best."""
     learned = learn(
         data,
         n_networks=settings.n_networks,
@@ -134,10 +131,18 @@ def fit_statistics(
         widths=settings.widths,
         seed=settings.seed,
     )
+    return _fit_of(learned, data, scale), learned
+
+
+def _fit_of(learned: Learned, data: SeriesData, scale: Scale | None) -> StatisticalFit:
+    """Return what was learned, behind the last row of the series.
+
+    Rows behind its last value, which `known` alone has, are filled with forecasts.
+    """
     fit = StatisticalFit(learned.ensemble, data, scale, bands_of(learned, data))
     behind = data.known[data.n_rows :]
     empty = np.full((len(behind), data.values.shape[1]), np.nan)
-    return fit.after(empty, behind), learned
+    return fit.after(empty, behind)
 
 
 def bands_of(learned: Learned, data: SeriesData) -> Bands:

@@ -1,0 +1,664 @@
+"""ESNForecaster of series with trends and seasons: containers, dates, gaps, panels, refusals."""
+
+import copy
+import logging
+import pickle
+import re
+import sys
+from html import escape
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_checks
+
+from reservoir import ESNForecaster, load, save
+
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.one_engine
+
+RNG = np.random.default_rng(0)
+T = np.arange(46)
+MONTHS = pd.date_range("2015-01-01", periods=46, freq="MS", name="month")
+PRICE = pd.DataFrame({"price": RNG.normal(size=46)}, index=MONTHS)
+SALES = pd.Series(
+    100 + 0.5 * T + 10 * np.sin(2 * np.pi * T / 12) + RNG.normal(size=46), MONTHS, name="sales"
+)
+DRIVEN = (SALES + 8 * PRICE.price).rename("sales")
+PAST, LATER = SALES[:40], SALES[40:]
+FRAME = pd.DataFrame({"a": SALES, "b": -SALES.to_numpy()[::-1]})
+TALL = pd.concat({"north": PAST, "south": SALES[:30]}, names=["shop"])
+LONG = TALL.reset_index(level=0)
+
+
+def quick(**params):
+    return ESNForecaster(**{"search": "series", "n_networks": 1, "random_state": 0} | params)
+
+
+@pytest.fixture(scope="module")
+def _fitted():
+    return quick(season=12).fit(PAST)
+
+
+@pytest.fixture
+def fitted(_fitted):
+    return copy.deepcopy(_fitted)
+
+
+@pytest.fixture(scope="module")
+def driven():
+    return quick().fit(DRIVEN[:40], PRICE[:40])
+
+
+@pytest.fixture(scope="module")
+def _panel():
+    return quick(panel="each").fit(FRAME[:40])
+
+
+@pytest.fixture
+def panel(_panel):
+    return copy.deepcopy(_panel)
+
+
+def values_of(forecast):
+    return forecast.to_numpy() if hasattr(forecast, "iloc") else np.asarray(forecast)
+
+
+# --- containers ----------------------------------------------------------------------------------
+
+
+def test_a_series_comes_back_with_its_dates_continued(fitted):
+    forecast = fitted.forecast(6)
+    assert fitted.kind_ == "series"
+    assert forecast.name == "sales"
+    pd.testing.assert_index_equal(forecast.index, LATER.index)
+    assert np.abs(forecast - LATER).mean() < 2.5  # noise of 1, season of 10
+
+
+def test_containers_hold_the_same_forecast(fitted):
+    expected = fitted.forecast(4).to_numpy()
+    periods = PAST.copy()
+    periods.index = PAST.index.to_period("M")
+    forecast = quick().fit(periods).forecast(4)
+    assert forecast.index[0] == pd.Period("2018-05", "M")
+    np.testing.assert_array_equal(forecast, expected)
+    for given in (PAST.tolist(), PAST.reset_index(drop=True)):
+        np.testing.assert_array_equal(quick(season=12).fit(given).forecast(4), expected)
+    table = quick().fit(PAST.to_frame()).forecast(4)
+    assert list(table.columns) == ["sales"]
+    np.testing.assert_array_equal(table.to_numpy()[:, 0], expected)
+    single = quick().fit(PAST.astype(np.float32)).forecast(4)
+    assert single.dtype == np.float32
+
+
+def test_tables_of_polars(polars, fitted):
+    forecast = quick(season=12).fit(polars.Series("sales", PAST.to_numpy())).forecast(4)
+    assert forecast.name == "sales"
+    np.testing.assert_array_equal(forecast.to_numpy(), fitted.forecast(4).to_numpy())
+
+
+def test_columns_are_forecast_together_and_keep_their_names():
+    model = quick().fit(FRAME[:40])
+    forecast = model.forecast(3, coverage=[0.5, 0.9])
+    assert model.n_features_in_ == 2
+    assert list(model.feature_names_in_) == ["a", "b"]
+    labels = ["forecast", "lower 50%", "upper 50%", "lower 90%", "upper 90%"]
+    assert list(forecast.columns) == [(name, label) for name in "ab" for label in labels]
+    pd.testing.assert_index_equal(forecast.index, LATER.index[:3])
+    np.testing.assert_array_equal(forecast["a"]["forecast"], model.forecast(3)["a"])
+    assert model.simulate(3, 2).columns.nlevels == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "freq", "zone", "due"),
+    [
+        ("2020-01-31", "ME", None, "2023-05-31"),
+        ("2015-03-31", "QE", None, "2025-03-31"),
+        ("2024-01-05", "B", None, "2024-03-01"),
+        ("2024-03-30 12:00", "h", "Europe/Berlin", "2024-04-01 05:00+02:00"),
+        ("2024-03-01", "D", "Europe/Berlin", "2024-04-10 00:00+02:00"),
+    ],
+)
+def test_calendars_go_on(start, freq, zone, due):
+    index = pd.date_range(start, periods=40, freq=freq, tz=zone)
+    forecast = quick().fit(pd.Series(PAST.to_numpy(), index)).forecast(2)
+    assert forecast.index[0] == pd.Timestamp(due)
+    pd.testing.assert_index_equal(
+        index.append(forecast.index), pd.date_range(start, periods=42, freq=freq, tz=zone)
+    )
+
+
+# --- seasons and scales --------------------------------------------------------------------------
+
+
+def test_seasons_are_those_of_the_frequency_or_those_given():
+    assert quick().fit(PAST).seasons_ == (12,)
+    assert quick().fit(PAST[:20]).seasons_ == ()
+    assert quick(season=1).fit(PAST).seasons_ == ()
+    assert quick(season=[12, 4.5]).fit(PAST.to_numpy()).seasons_ == (4.5, 12)
+    assert quick(season=[1, 12]).fit(PAST).seasons_ == (12,)
+    assert quick().fit(PAST.to_numpy()).seasons_ == ()
+    hours = pd.Series(np.tile(PAST, 2), pd.date_range("2024", periods=80, freq="h"))
+    assert quick(horizon=8).fit(hours).seasons_ == (24,)
+
+
+def test_logarithms_are_for_positive_series_alone(fitted):
+    assert set(fitted.search_results_["scale"]) == {"log", "plain"}
+    assert set(quick().fit(PAST - 100).search_results_["scale"]) == {"plain"}
+
+
+def test_growth_is_followed_and_units_do_not_matter():
+    rows = np.exp(0.05 * T[:40]) * (1 + 0.1 * np.sin(np.pi * T[:40] / 6))
+    truth = np.exp(0.05 * (40 + np.arange(6)))
+    forecast = quick(season=12).fit(rows).forecast(6)
+    assert np.abs(forecast / truth - 1).max() < 0.2
+    for factor in (1e-299, 1e299):
+        scaled = quick(season=12).fit(factor * rows).forecast(6) / factor
+        np.testing.assert_allclose(scaled, forecast, rtol=1e-3)
+
+
+# --- what is known beforehand --------------------------------------------------------------------
+
+
+def test_known_inputs_are_used_and_their_dates_compared(driven):
+    forecast = driven.forecast(6, PRICE[40:])
+    without = quick().fit(DRIVEN[:40]).forecast(6)
+    truth = DRIVEN[40:]
+    assert np.abs(forecast - truth).mean() < 0.5 * np.abs(without - truth).mean()
+    np.testing.assert_array_equal(driven.forecast(6, PRICE[40:].to_numpy()), forecast)
+    np.testing.assert_array_equal(driven.forecast(6, PRICE.price[40:]), forecast)
+    for exog, message in (
+        (None, "exog is missing: the series was fitted with 1 column of it. Give it with 6 rows"),
+        (PRICE[39:45], "exog does not go with the rows after y: row 0 is 2018-04-01, and 2018-05"),
+        (PRICE[40:44], "exog has 4 rows, and 6 are needed: one for each row of the forecast"),
+        (PRICE[40:].rename(columns={"price": "cost"}), "Column 0 of exog is 'cost'.*was 'price'"),
+        (PRICE[40:].assign(more=1.0), "exog has 2 columns, and in fit it had 1"),
+        (PRICE[40:] * np.inf, "exog contains infinity"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            driven.forecast(6, exog)
+        with pytest.raises(ValueError, match=message):
+            driven.simulate(6, 2, exog)
+
+
+def test_known_inputs_are_compared_with_the_rows_of_fit(fitted):
+    for exog, message in (
+        (PRICE[:39], "exog has 39 rows, and 40 are needed: one for each row of y"),
+        (PRICE[1:41], "exog does not go with y: row 0 is 2015-02-01, and 2015-01-01 is due"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            quick().fit(PAST, exog)
+    with pytest.raises(ValueError, match="exog was given, and the series was fitted without"):
+        fitted.forecast(3, PRICE[40:43])
+    with pytest.raises(TypeError, match=r"column 'day' of exog holds text.*'Mon'"):
+        quick().fit(PAST, PRICE[:40].assign(day="Mon"))
+
+
+def test_missing_inputs_are_refused_held_or_interpolated():
+    holes = PRICE.copy()
+    holes.iloc[[7, 8, 42]] = np.nan
+    with pytest.raises(ValueError, match=r"Row 7 of exog has no value in column 0.*interpolate"):
+        quick().fit(PAST, holes[:40])
+    for how, filled in (("hold", holes.ffill()), ("interpolate", holes.interpolate())):
+        found = quick(missing_values=how).fit(PAST, holes[:40]).forecast(6, holes[40:])
+        np.testing.assert_array_equal(
+            found, quick().fit(PAST, filled[:40]).forecast(6, filled[40:])
+        )
+    with pytest.raises(ValueError, match="Column 0 of exog begins with missing values"):
+        quick(missing_values="hold").fit(PAST, PRICE[:40].where(T[:40, None] > 2))
+
+
+# --- intervals and paths -------------------------------------------------------------------------
+
+
+def test_intervals_lie_within_each_other_around_the_forecast(fitted):
+    table = fitted.forecast(6, coverage=[0.8, 0.955])
+    names = ["forecast", "lower 80%", "upper 80%", "lower 95.5%", "upper 95.5%"]
+    assert list(table.columns) == names
+    pd.testing.assert_index_equal(table.index, LATER.index)
+    np.testing.assert_array_equal(table.forecast, fitted.forecast(6))
+    order = ["lower 95.5%", "lower 80%", "forecast", "upper 80%", "upper 95.5%"]
+    assert (np.diff(table[order], axis=1) > 0).all()
+    one = fitted.forecast(6, coverage=0.8)
+    pd.testing.assert_frame_equal(one, table[names[:3]])
+    flat = quick(season=12).fit(PAST.to_numpy())
+    np.testing.assert_array_equal(flat.forecast(6, coverage=[0.8, 0.955]), table)
+    both = quick(season=12).fit(FRAME[:40].to_numpy()).forecast(6, coverage=(0.8,))
+    assert both.shape == (6, 2, 3)
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 1.5, -0.1, np.nan, "a", True, [], [0.8, 0.8], [0.8, 2]])
+def test_bad_coverages_are_refused(fitted, coverage):
+    with pytest.raises(ValueError, match=r"coverage=.*(share between 0 and 1|each share once)"):
+        fitted.forecast(2, coverage=coverage)
+
+
+def test_paths_spread_as_the_intervals_and_follow_a_seed(fitted):
+    paths = fitted.simulate(6, 400)
+    assert paths.shape == (6, 400)
+    pd.testing.assert_frame_equal(fitted.simulate(6, 400), paths)
+    pd.testing.assert_frame_equal(fitted.simulate(6, 400, random_state=0), paths)
+    assert not fitted.simulate(6, 400, random_state=1).equals(paths)
+    table = fitted.forecast(6, coverage=0.8)
+    inside = paths.ge(table["lower 80%"], axis=0) & paths.le(table["upper 80%"], axis=0)
+    assert 0.7 < inside.to_numpy().mean() < 0.9
+    assert quick(season=12).fit(PAST.to_numpy()).simulate(6, 3).shape == (3, 6)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda model: model.forecast(0), "n_steps=0 must be at least 1"),
+        (lambda model: model.forecast(2.5), "n_steps must be an integer"),
+        (lambda model: model.simulate(0), "n_steps=0 must be at least 1"),
+        (lambda model: model.simulate(2, 0), "n_paths=0 must be at least 1"),
+        (lambda model: model.forecast(2, context=PAST), 'context goes with kind_="dynamics"'),
+    ],
+)
+def test_bad_forecasts_are_refused(fitted, call, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        call(fitted)
+
+
+def test_what_is_not_fitted_says_so():
+    for call in (lambda m: m.forecast(3), lambda m: m.update(PAST), lambda m: m.summary()):
+        with pytest.raises(NotFittedError, match="not fitted"):
+            call(quick())
+
+
+# --- bounds --------------------------------------------------------------------------------------
+
+
+def test_forecasts_that_reach_their_bounds_say_so():
+    rows = pd.Series(1.0 * T[:40], PAST.index)
+    with pytest.warns(RuntimeWarning, match=r"held at its bounds.*step (39|40|41) of 60") as said:
+        forecast = quick(season=1).fit(rows).forecast(60)
+    assert [each.filename for each in said] == [__file__]
+    assert forecast.max() <= 39 * 2 * (1 + 1e-9)
+    assert forecast.iloc[:30].to_numpy() == pytest.approx(40 + np.arange(30), abs=0.5)
+    table = pd.DataFrame({"a": SALES, "up": T, "down": -T})
+    with pytest.warns(
+        RuntimeWarning, match=r"series 'up' \(and 1 more\) was held.*first in step 0"
+    ):
+        quick(panel="each", clip=0).fit(table).forecast(3)
+
+
+def test_touching_a_bound_is_not_being_held_there():
+    counts = np.tile([0, 2, 5, 0], 10)
+    forecast = quick(season=4, clip=0).fit(counts).forecast(8)
+    np.testing.assert_allclose(forecast, np.tile([0, 2, 5, 0], 2), atol=0.05)
+
+
+# --- later rows ----------------------------------------------------------------------------------
+
+
+def test_update_goes_on_from_later_rows(fitted):
+    before = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    assert fitted.update(LATER[:4]) is fitted
+    forecast = fitted.forecast(2)
+    pd.testing.assert_index_equal(forecast.index, LATER.index[4:])
+    after = {name: value for name, value in vars(fitted).items() if name.endswith("_")}
+    np.testing.assert_equal(after, before)  # nothing is learned
+    assert np.abs(forecast - LATER[4:]).mean() < 2.5
+
+
+def test_update_in_parts_is_update_at_once(fitted, driven):
+    parts, plain = copy.deepcopy(fitted), copy.deepcopy(fitted)
+    fitted.update(LATER)
+    for k in range(6):
+        parts.update(LATER[k : k + 1])
+    plain.update(LATER.to_numpy())
+    pd.testing.assert_series_equal(parts.forecast(5), fitted.forecast(5))
+    pd.testing.assert_series_equal(plain.forecast(5), fitted.forecast(5))
+    changed = copy.deepcopy(plain)
+    with pytest.raises(ValueError, match="2018-11-01 is due"):
+        changed.update(LATER)
+    pd.testing.assert_series_equal(changed.forecast(5), fitted.forecast(5))
+    model = copy.deepcopy(driven).update(DRIVEN[40:43], PRICE[40:43])
+    assert np.abs(model.forecast(3, PRICE[43:]) - DRIVEN[43:]).mean() < 4
+
+
+def test_what_is_missing_in_an_update_is_what_was_forecast(fitted):
+    whole, empty = copy.deepcopy(fitted), copy.deepcopy(fitted)
+    expected = fitted.forecast(6)
+    empty.update(LATER[:3] * np.nan)
+    pd.testing.assert_series_equal(empty.forecast(3), expected[3:], atol=0.5)
+    hole = LATER.where(np.arange(6) != 2)
+    said = whole.update(LATER[:2]).forecast(1).iloc[0]
+    fitted.update(hole)
+    whole.update(LATER.where(np.arange(6) != 2, said)[2:])
+    pd.testing.assert_series_equal(fitted.forecast(4), whole.forecast(4))
+
+
+def test_bad_updates_are_refused_and_leave_no_trace(fitted, driven, panel):
+    expected = fitted.forecast(4)
+    for rows, message in (
+        (SALES[41:], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in between"),
+        (SALES[38:], r"y begins at 2018-03-01.*is due. Leave out.*y = y.iloc\[2:\]"),
+        (LATER * np.inf, "y contains infinity"),
+        (-LATER, r"y has the value -\d.* in row 0, and in fit all values were positive.*Fit anew"),
+        (FRAME[40:], "y holds 2 series|y has 2 columns"),
+        (LATER[:0], "y has no rows"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.update(rows)
+    with pytest.raises(ValueError, match="exog was given"):
+        fitted.update(LATER, PRICE[40:])
+    with pytest.raises(ValueError, match="exog is missing"):
+        driven.update(DRIVEN[40:])
+    with pytest.raises(ValueError, match="series 'a' of y has the value -1 in row 0"):
+        panel.update(FRAME[40:] * 0 - 1)
+    pd.testing.assert_series_equal(fitted.forecast(4), expected)
+
+
+# --- panels --------------------------------------------------------------------------------------
+
+
+def test_columns_are_series_of_their_own(panel):
+    forecast = panel.forecast(3)
+    assert panel.n_features_in_ == 2
+    assert list(panel.feature_names_in_) == ["a", "b"]
+    for name in "ab":
+        alone = quick().fit(FRAME[name][:40])
+        pd.testing.assert_series_equal(forecast[name], alone.forecast(3))
+        table = pd.DataFrame(panel.search_results_).query("series == @name")
+        np.testing.assert_array_equal(table.error, alone.search_results_["error"])
+    pd.testing.assert_index_equal(forecast.index, LATER.index[:3])
+    table = panel.forecast(3, coverage=0.9)
+    assert list(table["b"].columns) == ["forecast", "lower 90%", "upper 90%"]
+    updated = panel.update(FRAME[40:42]).forecast(2)
+    pd.testing.assert_index_equal(updated.index, LATER.index[2:4])
+
+
+def test_lists_levels_and_ids_are_one_panel():
+    made = quick(panel="each").fit([PAST, SALES[:30].to_numpy()])
+    first, second = made.forecast(3)
+    pd.testing.assert_series_equal(first, quick().fit(PAST).forecast(3))
+    assert isinstance(second, np.ndarray)
+    tall = quick(panel="each").fit(TALL).forecast(3)
+    assert tall.index.names == ["shop", "month"]
+    pd.testing.assert_series_equal(tall.loc["north"], first, check_freq=False)
+    assert tall.loc["south"].index[0] == MONTHS[30]
+    model = quick(panel="each", sequence_column="shop").fit(LONG)
+    long = model.forecast(3)
+    assert list(long.columns) == ["shop", "sales"]
+    np.testing.assert_array_equal(long.sales, tall)
+    new = LATER.to_frame().assign(shop="north")[["shop", "sales"]]
+    later = model.update(new).forecast(2)  # of the south there is nothing new
+    assert later.index[0] == MONTHS[45] + pd.offsets.MonthBegin()
+    assert later.index[2] == MONTHS[30]
+
+
+def test_panels_have_known_inputs():
+    both = pd.DataFrame({"a": DRIVEN, "b": -DRIVEN})
+    shared = quick(panel="each").fit(both[:40], PRICE[:40]).forecast(6, PRICE[40:])
+    alone = quick().fit(DRIVEN[:40], PRICE[:40]).forecast(6, PRICE[40:])
+    np.testing.assert_array_equal(shared["a"], alone)
+    prices = pd.concat({"north": PRICE[:40], "south": PRICE[:30]})
+    model = quick(panel="each").fit(TALL, prices)
+    ahead = pd.concat({"south": PRICE[30:33], "north": PRICE[40:43]})
+    assert model.forecast(3, ahead).shape == (6,)
+    with pytest.raises(ValueError, match="exog has no rows of series 'south'"):
+        model.forecast(3, ahead.loc[["north"]])
+
+
+@pytest.mark.parametrize(
+    ("params", "y", "message"),
+    [
+        ({"panel": "each", "search": "dynamics"}, FRAME, "search='dynamics' fits networks to one"),
+        ({"panel": "each", "search": [{"n_units": 9}]}, FRAME, r"panel='each' says that y holds"),
+        ({}, [PAST, PAST], 'search="series" forecasts one series.*panel="each"'),
+        ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if these are several'),
+        ({"sequence_column": "shop"}, LONG, 'tells the series of a panel apart.*panel="each"'),
+        ({}, TALL, 'y has an index of 2 levels.*panel="each"'),
+        ({"panel": "each"}, {"a": PAST}, r"y is a dict of series. Give list\(y.values\(\)\)"),
+        ({"panel": "all"}, FRAME, "panel='all'"),
+        ({"panel": "each"}, FRAME.iloc[:3], "series 'a' of y has 3 rows without"),
+        ({"season": 0.5}, PAST, "season=0.5 must be"),
+        ({"season": [[12]]}, PAST, "season=.* must be a number of rows per period"),
+        ({"season": "MS"}, PAST, "season must be a"),
+        ({"missing_values": "drop"}, PAST, "missing_values='drop'"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(params, y, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        quick(**params).fit(y)
+
+
+# --- data as they come ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "gap", [slice(0, 4), slice(20, 24), slice(36, 40), [3, 4, 19, 27, 38]], ids=str
+)
+def test_missing_values_are_nowhere_in_the_forecast(gap):
+    rows = PAST.copy()
+    rows.iloc[gap] = np.nan
+    forecast = quick(search="auto").fit(rows).forecast(6, coverage=0.9)
+    pd.testing.assert_index_equal(forecast.index, LATER.index)
+    assert np.abs(forecast.forecast - LATER).mean() < 3
+    assert forecast.notna().all(axis=None)
+
+
+def test_missing_values_of_one_column_are_nowhere_in_the_forecast():
+    table = FRAME[:40].copy()
+    table.iloc[10:14, 0] = np.nan
+    assert quick().fit(table).forecast(3).notna().all(axis=None)
+    table.iloc[20:, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Column 1 of y has no value in rows 22 to 39.*each"):
+        quick().fit(table)
+    table.iloc[::2, 0] = np.nan
+    table.iloc[1::2, 1] = np.nan
+    with pytest.raises(ValueError, match=r'y has 0 rows without missing values.*panel="each"'):
+        quick().fit(table)
+
+
+@pytest.mark.parametrize("how", ["each", "shared"])
+def test_series_of_a_panel_may_end_in_missing_values(how):
+    table = FRAME[:24].copy()
+    table.iloc[20:, 1] = np.nan
+    forecast = quick(panel=how).fit(table).forecast(3)
+    pd.testing.assert_index_equal(forecast.index, MONTHS[24:27])
+    assert forecast.notna().all(axis=None)
+    short = quick(panel=how).fit([table["a"], table["b"][:20]]).forecast(7)[1]
+    np.testing.assert_allclose(forecast["b"], short[4:], atol=6)
+
+
+@pytest.mark.parametrize("value", [0, 7.5])
+def test_constants_are_forecast_with_a_warning(value):
+    with pytest.warns(UserWarning, match=f"All values of y are equal .{value}, n_samples=20") as w:
+        model = quick(search="auto").fit(np.full(20, value))
+    assert [each.filename for each in w] == [__file__]
+    np.testing.assert_allclose(model.forecast(3, coverage=0.9), value, rtol=1e-14)
+    np.testing.assert_allclose(model.simulate(3, 2), value, rtol=1e-14)
+
+
+def test_counts_are_never_negative():
+    for seed in range(2):
+        counts = np.random.default_rng(seed).poisson(0.4, 40)
+        model = quick(search="auto").fit(counts)
+        assert model.forecast(8, coverage=[0.5, 0.99]).min() >= 0
+        assert model.simulate(8, 50).min() >= 0
+
+
+def test_whole_numbers_and_missing_ones_are_read():
+    whole = PAST[:20].round()
+    expected = quick().fit(whole).forecast(3)
+    pd.testing.assert_series_equal(quick().fit(whole.astype(int)).forecast(3), expected)
+    pd.testing.assert_series_equal(quick().fit(whole.astype("Int64")).forecast(3), expected)
+    hole = whole.where(T[:20] != 7)
+    pd.testing.assert_series_equal(
+        quick().fit(hole.astype("Int64")).forecast(3), quick().fit(hole).forecast(3)
+    )
+
+
+def shuffled(rows):
+    return rows.iloc[::-1]
+
+
+BAD = [
+    (PAST[:4], "y has 4 rows without missing values.*at least 5 are needed"),
+    (PAST.where(T[:40] % 10 == 0), "y has 4 rows without missing values"),
+    (PAST * np.nan, "y has 0 rows without missing values"),
+    (np.append(PAST, np.inf), "y contains infinity.*row 40"),
+    (np.append(PAST, -1e307), "y has a value of the size 1e"),
+    (PAST.drop(MONTHS[7]), r"The index of y has a gap.*y.asfreq\(\"MS\"\)"),
+    (pd.concat([PAST[:9], PAST[8:]]), "index of y.*twice|more than once|double"),
+    (shuffled(PAST), r"index of y.*sort_index"),
+    (PAST.set_axis(MONTHS[:40] + pd.to_timedelta(T[:40] ** 2, "min")), "index of y.*resample"),
+    (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y holds labels"),
+    (["a"] * 40, "y holds text"),
+    (PAST.astype(complex), "y holds complex numbers"),
+    (None, "y must be a series.*got NoneType"),
+    (3.0, "y must be a series.*got float"),
+    (np.zeros((0, 2)), "y has no rows"),
+    (FRAME.reset_index(), r"y has the datetime column 'month'"),
+]
+
+
+@pytest.mark.parametrize(("y", "message"), BAD)
+@pytest.mark.parametrize("search", ["auto", "series"])
+def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
+    expected, found = fitted.forecast(3), repr(fitted.search_results_)
+    fitted.set_params(search=search)
+    with pytest.raises((ValueError, TypeError), match=message):
+        fitted.fit(y)
+    pd.testing.assert_series_equal(fitted.forecast(3), expected)
+    assert repr(fitted.search_results_) == found
+
+
+@pytest.mark.parametrize("n_rows", [5, 6, 7, 8, 9, 11, 13, 16])
+def test_few_rows_are_enough(n_rows):
+    for y in (PAST[:n_rows], FRAME[:n_rows]):
+        forecast = quick(search="auto").fit(y).forecast(2)
+        assert forecast.notna().to_numpy().all()
+        assert np.abs(forecast.to_numpy() - np.asarray(y)[-1]).max() < 40
+
+
+# --- copies, files, workers ----------------------------------------------------------------------
+
+
+def test_a_second_fit_is_a_first_one(panel):
+    panel.set_params(panel=None)
+    panel.fit(PAST)
+    fresh = quick().fit(PAST)
+    pd.testing.assert_series_equal(panel.forecast(4), fresh.forecast(4))
+    assert {name for name in vars(panel) if name.endswith("_")} == {
+        name for name in vars(fresh) if name.endswith("_")
+    }
+    assert list(panel.feature_names_in_) == ["sales"]
+
+
+def test_the_same_seed_gives_the_same_forecast_and_workers_change_no_bit(fitted, panel):
+    pd.testing.assert_series_equal(quick().fit(PAST).forecast(4), fitted.forecast(4))
+    assert not quick(random_state=1).fit(PAST).forecast(4).equals(fitted.forecast(4))
+    parallel = pytest.importorskip("joblib").parallel_backend("threading")
+    with parallel:
+        made = quick(panel="each", n_jobs=2).fit(FRAME[:40])
+    pd.testing.assert_frame_equal(made.forecast(4, coverage=0.9), panel.forecast(4, coverage=0.9))
+    pd.testing.assert_frame_equal(made.simulate(3, 2), panel.simulate(3, 2))
+
+
+@pytest.mark.parametrize("which", ["series", "panel", "exog", "joint", "periods"])
+def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path):
+    more = {}
+    if which == "exog":
+        model, more = driven, {"exog": PRICE[40:43]}
+    elif which == "joint":
+        model = quick(season=[12, 4.5]).fit(FRAME[:40].to_numpy())
+    elif which == "periods":
+        rows = PAST[:15]
+        model = quick(panel="each").fit([rows.to_period("M"), rows.tz_localize("Asia/Tokyo")])
+    else:
+        model = fitted if which == "series" else panel
+    save(model, tmp_path / "model.npz")
+    backs = [load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))]
+    for back in backs:
+        assert type(back) is ESNForecaster
+        assert back.summary() == model.summary()
+        assert repr(back.forecast(3, coverage=0.9, **more)) == repr(
+            model.forecast(3, coverage=0.9, **more)
+        )
+        assert repr(back.simulate(3, 2, **more)) == repr(model.simulate(3, 2, **more))
+    if which == "series":
+        pd.testing.assert_series_equal(
+            backs[0].update(LATER).forecast(3), model.update(LATER).forecast(3)
+        )
+
+
+def test_skops_keeps_it(fitted):
+    sio = pytest.importorskip("skops.io")
+    data = sio.dumps(fitted)
+    types = sio.get_untrusted_types(data=data)
+    assert all(name.startswith(("reservoir.", "scipy.sparse.")) for name in types)
+    back = sio.loads(data, trusted=types)
+    pd.testing.assert_series_equal(back.forecast(3), fitted.forecast(3))
+
+
+def test_clone_and_parameters(fitted):
+    params = fitted.get_params()
+    assert params["season"] == 12
+    assert clone(fitted).get_params() == params
+    with pytest.raises(NotFittedError):
+        clone(fitted).forecast(3)
+    assert fitted.set_params(season=1).season == 1
+
+
+# those that ask for no X: a forecaster takes a series alone
+CHECKS = [
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_no_attributes_set_in_init",
+    "check_parameters_default_constructible",
+    "check_get_params_invariance",
+    "check_set_params",
+    "check_mixin_order",
+    "check_estimator_tags_renamed",
+    "check_valid_tag_types",
+]
+
+
+@pytest.mark.parametrize("check", [name for name in CHECKS if hasattr(estimator_checks, name)])
+def test_scikit_learn_checks(check):
+    getattr(estimator_checks, check)("ESNForecaster", quick())
+
+
+# --- what is said --------------------------------------------------------------------------------
+
+
+def test_the_summary_names_what_was_chosen(fitted, panel, driven):
+    text = fitted.summary()
+    assert 'kind_ = "series"' in text
+    assert "rows per season: 12" in text
+    assert fitted.best_params_["model"] in text
+    shares = fitted.search_results_["share"]
+    assert shares.sum() == pytest.approx(1)
+    assert f"{100 * shares[0]:.0f}%" in text
+    error = float(re.search(r"average: ([\d.]+)", text)[1])
+    assert fitted.best_score_ == pytest.approx(-error, abs=6e-4)
+    assert "series 'a'" in panel.summary()
+    assert "2 series, rows: 40, 40" in panel.summary()
+    assert "none" in quick(season=1).fit(PAST[:12]).summary()
+    dynamics = ESNForecaster(search=[{"n_units": 15}], n_networks=1, random_state=0)
+    text = dynamics.fit(np.sin(0.3 * np.arange(80))).summary()
+    assert 'kind_ = "dynamics"' in text
+    assert "n_units=15" in text
+
+
+def test_the_html_holds_the_summary_escaped():
+    model = quick(panel="each").fit(pd.DataFrame({"<b>": PAST, "c": -PAST}))
+    html = model._repr_html_()
+    assert escape(model.summary()) in html
+    assert "series '<b>'" not in html
+    assert "kind_" not in quick()._repr_html_()
+
+
+def test_progress_counts_series(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with caplog.at_level(logging.INFO, logger="reservoir"):
+        quick(panel="each", verbose=1).fit(FRAME[:12])
+    assert any("models: series 2 of 2" in text for text in caplog.messages)
+    caplog.clear()
+    quick().fit(PAST[:12])
+    assert not caplog.messages
