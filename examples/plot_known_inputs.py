@@ -102,8 +102,8 @@ except ValueError as message:
 # What if?
 # --------
 # Since inputs are given, others can be tried: the same week five degrees colder. The rule by which
-# the load was made up says what is right, .8 MW per degree below 15. The answer has the right sign,
-# and is a rough one: models are fitted to forecast, not to explain, and have never seen the
+# the load was made up says what is right, .8 MW per degree below 15. The answer has the right sign
+# and falls short: models are fitted to forecast, not to explain, and have never seen the
 # temperature fall by five degrees from one hour to the next, as it does here at the start.
 colder = known[week].assign(temperature=known["temperature"][week] - 5)
 more = informed.forecast(168, colder) - forecasts["with temperature and holidays"]["forecast"]
