@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items):
         # in a checkout or where the wheel lies
         if without_plots and item.path.parent.name == "plotting":
             item.add_marker(pytest.mark.skip(reason="needs matplotlib"))
-        if without_frames and item.path.name in ("_backtest.py", "_horizon_errors.py"):
+        if without_frames and item.path.name in _WITH_FRAMES:
             item.add_marker(pytest.mark.skip(reason="needs pandas"))
         for name in set(PARTNERS) & set(getattr(item, "fixturenames", ())):
             item.add_marker(name)
@@ -53,6 +53,8 @@ def pytest_collection_modifyitems(items):
 
 # Libraries that no extra of ours installs. A test that needs one takes the fixture of its name,
 # which skips where it is missing, and marks the test: .ci/partners selects by these marks.
+# modules whose examples need pandas
+_WITH_FRAMES = ("_backtest.py", "_horizon_errors.py", "_predict_output.py")
 PARTNERS = ("aeon", "polars", "sktime", "statsmodels", "torch")
 
 
