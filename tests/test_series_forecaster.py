@@ -662,3 +662,16 @@ def test_progress_counts_series(monkeypatch, caplog):
     caplog.clear()
     quick().fit(PAST[:12])
     assert not caplog.messages
+
+
+def test_ids_of_several_levels_are_named_in_the_results():
+    rng = np.random.default_rng(0)
+    months = pd.date_range("2020-01", periods=30, freq="MS")
+    ids = [("x", 1), ("x", 2), ("y", 1)]
+    index = pd.MultiIndex.from_tuples([(*each, month) for each in ids for month in months])
+    y = pd.Series(rng.normal(size=90).cumsum() + 50, index=index, name="sales")
+    model = ESNForecaster(panel="each", n_networks=1, random_state=0).fit(y)
+    table = pd.DataFrame(model.search_results_)
+    assert table["series"].unique().tolist() == ["x, 1", "x, 2", "y, 1"]
+    assert "series 'x, 2'" in model.summary()
+    assert model.forecast(2).index.droplevel(-1).unique().tolist() == ids

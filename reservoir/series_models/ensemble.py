@@ -163,7 +163,7 @@ def default_steps(data: SeriesData) -> int:
 def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
     """Return a row for each series and model that was tried, best first within a series."""
     rows: list[tuple[Any, ...]] = []
-    for name, one in zip(ids, learned, strict=True):
+    for name, one in zip(labels_of(ids), learned, strict=True):
         order = np.argsort(one.errors, kind="stable")
         for i in order:
             candidate = one.candidates[i]
@@ -171,6 +171,14 @@ def table_of(learned: Sequence[Learned], ids: Sequence[Any]) -> dict[str, Any]:
             rows.append((name, candidate.name, scale, one.errors[i], one.shares[i]))
     columns = [np.array(column) for column in zip(*rows, strict=True)]
     return dict(zip(("series", "model", "scale", "error", "share"), columns, strict=True))
+
+
+def labels_of(ids: Sequence[Any]) -> list[Any]:
+    """Return ids that an array can hold: as they are if all are text or all numbers, else text."""
+    for kind in (str, (int, float)):
+        if all(isinstance(each, kind) for each in ids):
+            return list(ids)
+    return [", ".join(map(str, each)) if isinstance(each, tuple) else str(each) for each in ids]
 
 
 def best_of(learned: Sequence[Learned]) -> dict[str, Any]:

@@ -57,12 +57,12 @@ def _models(forecaster: Any) -> list[str]:
         "forecast's",
     ]
     results = forecaster.search_results_
-    names = results["series"]
-    ids = ["all"] if (names == "all").all() else forecaster._panel.ids
+    names = results["series"].tolist()
+    ids = list(dict.fromkeys(names))
     for each in ids[:_SERIES]:
         if len(ids) > 1:
             lines.append(f"series {each!r}")
-        lines += _table(results, np.flatnonzero([name == each for name in results["series"]]))
+        lines += _table(results, np.flatnonzero([name == each for name in names]))
     return lines
 
 
