@@ -83,12 +83,6 @@ def _n_dimensions(values: Any) -> int | None:
         return None
 
 
-def is_flat(y: Any) -> bool:
-    """Whether rows of y have no column axis."""
-    items = list(y) if is_collection(y) else [y]
-    return all(not hasattr(item, "columns") and _n_dimensions(item) == 1 for item in items)
-
-
 def dtype_of(y: Any) -> Any:
     """Return float32 where all data are, else float64: what forecasts come in."""
     kinds = set()
@@ -197,22 +191,6 @@ def refuse_short(tables: list[Array]) -> None:
             f"Trajectory {which_one} of y has {shortest} row, and networks learn from one row to "
             "the next. Give it 2 rows or more, or leave it out."
         )
-
-
-def refuse_lengths(tables: list[Array], lengths: list[int], partner: str) -> None:
-    """Refuse exogenous columns that do not go with their series row by row."""
-    if len(tables) != len(lengths):
-        raise ValueError(
-            f"exog holds {len(tables)} tables, and there are {len(lengths)} trajectories. Give one "
-            "for each."
-        )
-    for i, (table, length) in enumerate(zip(tables, lengths, strict=True)):
-        if len(table) != length:
-            which = f"Trajectory {i} of exog" if len(tables) > 1 else "exog"
-            raise ValueError(
-                f"{which} has {len(table)} rows, and {length} are needed: one for each row of "
-                f"{partner}."
-            )
 
 
 def refuse_constants(name: str, tables: list[Array]) -> None:
