@@ -22,11 +22,21 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 def pytest_configure(config):
     """Count who asks for an engine; put every job on kernels if the environment says so."""
     config.pluginmanager.register(EngineMarks(config))
+    config.pluginmanager.register(ClosedFigures())
     if os.environ.get("RESERVOIR_TEST_KERNELS"):
         from reservoir.dynamics import engines
         from reservoir.training import loop_engines as of_training
 
         engines._WORTH_LOADING = of_training._WORTH_LOADING = 0.0
+
+
+class ClosedFigures:
+    """Close the figures of each test and doctest: matplotlib warns when too many are open."""
+
+    def pytest_runtest_teardown(self):
+        """Close what pyplot has opened, if anything has imported it."""
+        if pyplot := sys.modules.get("matplotlib.pyplot"):
+            pyplot.close("all")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -312,7 +312,6 @@ def test_picture_shows_decades_and_ends_where_the_product_is_zero():
     assert one.get_legend() is None
     ax.figure.canvas.draw()
     one.figure.canvas.draw()
-    plt.close("all")
     with pytest.raises(ValueError, match="list of 2 names"):
         plotting.jacobian_norms(logs, labels=["one"])
     with pytest.raises(ValueError, match="NaN or inf"):

@@ -20,12 +20,6 @@ TIME = np.arange(100)
 SINE = np.sin(0.2 * TIME)
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def labels(ax):
     return ax.get_legend_handles_labels()[1]
 

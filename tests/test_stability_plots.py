@@ -25,12 +25,6 @@ RADII, BIASES = np.linspace(0.5, 1.5, 6), np.linspace(0.0, 2.0, 4)
 EXPONENTS = np.log(RADII) - 0.2 * BIASES[:, None]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def labels(ax):
     return ax.get_legend_handles_labels()[1]
 
