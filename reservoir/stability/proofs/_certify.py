@@ -23,6 +23,7 @@ from reservoir.stability.proofs._interval_network import (
     is_manageable,
     read_network,
 )
+from reservoir.stability.proofs._lyapunov import lyapunov_proof
 from reservoir.stability.proofs._max_norm import max_norm_proof
 from reservoir.stability.proofs._resolution import resolution
 from reservoir.stability.proofs._series_rate import series_proof
@@ -55,6 +56,7 @@ class Proof(NamedTuple):
 PROOFS = {
     "max_norm": Proof("C2: contraction in a weighted maximum norm", max_norm_proof, dense=False),
     "two_norm": Proof("C3: contraction in a weighted Euclidean norm", two_norm_proof, dense=True),
+    "lyapunov": Proof("C7: contraction in a quadratic norm", lyapunov_proof, dense=True),
     "series": Proof("C4: series of the linearisation", series_proof, dense=True),
 }
 
