@@ -18,7 +18,7 @@ from scipy.special import expit
 from reservoir.dynamics import Reservoir, run_many
 from reservoir.stability import certify, certify_cycle, drive_range
 
-METHODS = ("auto", "max_norm", "two_norm", "series", "thorough")
+METHODS = ("auto", "max_norm", "two_norm", "lyapunov", "series", "thorough")
 N_STATES, N_STEPS, BATCH = 10, 400, 250
 
 
