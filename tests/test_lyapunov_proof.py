@@ -44,7 +44,7 @@ def problem(seed):
 
 
 def at_the_threshold(W, leak, least, largest):
-    """Return the problem with W scaled up as far as the proof goes, and s; None if it never does."""
+    """Return the problem with W scaled up as far as the proof goes, s and the scaling, or None."""
     s = 1 - 1e-4 * float(leak.min())
     scaling = balanced(largest[:, None] * W)
 

@@ -55,7 +55,7 @@ def stable_bias(
         the middle of its range; "magnitude": the smallest mean absolute value of the bias.
     margin : float, not negative, default=0.0
         Widens the range of the drive on both sides by this share of its width.
-    method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
+    method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
         How `certify` proves the result; the search itself uses the maximum norm.
     leak_rate : float or array of shape (n_units,), per step, default=1.0
     activation : str or Activation, default="tanh"

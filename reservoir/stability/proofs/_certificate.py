@@ -25,7 +25,7 @@ class Certificate:
     rate : float, per step
         Proved factor: differences decay at every rate above it, up to a constant and after the
         states have come into the box. 1 or more, or infinite, where nothing is proved.
-    method : {"max_norm", "two_norm", "series"}
+    method : {"max_norm", "two_norm", "series", "lyapunov"}
         What proved it; where it does not hold, what came nearest of what was tried.
     theorem : str
         Its name in the documentation; "none" where it does not hold.
@@ -38,7 +38,8 @@ class Certificate:
         The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
         inside the box (of a cycle: over every period that starts before step 0). two_norm:
         ``||weights * e||_2`` does so if all leak rates are equal. None where the proof is of the
-        long run only: by series, or where zonotopes have narrowed the box. The constant that goes
+        long run only: by series, or where zonotopes have narrowed the box; and of "lyapunov", whose
+        norm has a full matrix. The constant that goes
         with `rate` is the ratio of the largest weight to the smallest.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what

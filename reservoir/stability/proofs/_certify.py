@@ -5,6 +5,7 @@ First a box is found that every trajectory comes into, then the proofs of `PROOF
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -45,19 +46,26 @@ class Proof(NamedTuple):
         Euclidean norm; `resolution` knows it by name.)
     dense : bool
         Whether it forms dense n_units x n_units matrices.
+    most_units : int
+        Up to so many units it is among what "auto" and "thorough" try.
     """
 
     theorem: str
     rate: Callable[[IntervalNetwork, Box], tuple[float, Array | None]]
     dense: bool
+    most_units: int = MAX_DENSE_UNITS
 
 
 # In the order in which "auto" and "thorough" try them: the cheapest first.
 PROOFS = {
-    "max_norm": Proof("C2: contraction in a weighted maximum norm", max_norm_proof, dense=False),
+    "max_norm": Proof(
+        "C2: contraction in a weighted maximum norm", max_norm_proof, False, sys.maxsize
+    ),
     "two_norm": Proof("C3: contraction in a weighted Euclidean norm", two_norm_proof, dense=True),
-    "lyapunov": Proof("C7: contraction in a quadratic norm", lyapunov_proof, dense=True),
     "series": Proof("C4: series of the linearisation", series_proof, dense=True),
+    "lyapunov": Proof(
+        "C7: contraction in a quadratic norm", lyapunov_proof, dense=True, most_units=1000
+    ),
 }
 
 
@@ -83,11 +91,12 @@ def certify(
         Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
         from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
         (teacher forcing); a loop on own outputs is another network: see `certify_loop`.
-    method : {"auto", "thorough", "max_norm", "two_norm", "series"}, default="auto"
+    method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
         "auto" tries a weighted maximum norm, a weighted Euclidean norm and the series of the
-        linearisation, the last two up to 3000 units, and takes the first that succeeds. "thorough"
-        also follows zonotopes for a tighter box, up to 3000 units: it takes several times as long,
-        and memory for some twelve matrices.
+        linearisation, the last two up to 3000 units, then a quadratic norm that uses the signs of W
+        ("lyapunov"), up to 1000 units, and takes the first that succeeds. "thorough" also follows
+        zonotopes for a tighter box, up to 3000 units: it takes several times as long, and memory
+        for some twelve matrices.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
         back through W_fb: those that the drive's bounds come from. With them "thorough" uses that
@@ -104,17 +113,19 @@ def certify(
         If the activation has no enclosure, its bounds over intervals; a subclass of ValueError.
     TypeError, ValueError
         If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
-        inputs of `input_range` leave the bounds of the drive; if "thorough", "two_norm" or "series"
-        is asked for more than 3000 units.
+        inputs of `input_range` leave the bounds of the drive; if "thorough" or a
+        method but "max_norm" is asked for more than 3000 units.
 
     Notes
     -----
-    Theorems C1 to C4 of the page on stability. In short: a box that every trajectory comes into
-    bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a spectral
-    radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, or if the series
-    about the mean slopes converges. With slopes of 1 the first two are the known conditions on W
-    alone [1]_, [2]_. If "two_norm" proves it for unequal leak rates, differences need not shrink at
-    each step. For one unit `bias_bounds` proves more: gains of 1 and below -1.
+    Theorems C1 to C4 and C7 of the page on stability. In short: a box that every trajectory comes
+    into bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a
+    spectral radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, if the
+    series about the mean slopes converges, or if ``e' P e`` shrinks under all slopes for some full
+    P. With slopes of 1 the first two are the known conditions on W alone [1]_, [2]_, and the last
+    is a numerical radius below 1 in a scaling of the units. If "two_norm" proves it for unequal
+    leak rates, differences need not shrink at each step. For one unit `bias_bounds` proves more:
+    gains of 1 and below -1.
 
     The theorems are about the exact map. How close trajectories come to each other in floating
     point is `Certificate.resolution`: chains of units with steep slopes amplify rounding errors, so
@@ -226,9 +237,9 @@ def check_size(network: IntervalNetwork, method: str) -> None:
 
 def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
     """Return the certificate of the first proof that succeeds, else of the least rate."""
-    names = [method] if method in PROOFS else list(PROOFS)
-    if network.n_units > MAX_DENSE_UNITS:
-        names = [name for name in names if not PROOFS[name].dense]
+    names = [method]
+    if method not in PROOFS:
+        names = [name for name, proof in PROOFS.items() if network.n_units <= proof.most_units]
     best: Certificate | None = None
     for name in names:
         rate, weights = PROOFS[name].rate(network, box)

@@ -48,7 +48,7 @@ def lyapunov_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
 
 
 def _least_rate(W: Array, leak: Array, least: Array, largest: Array) -> float:
-    """Return a rate s below 1 that is proved, the least that a short search finds; else infinity."""
+    """Return the least rate s that a short search proves; infinity if none below 1 is."""
     scaling = balanced(largest[:, None] * W)
 
     def proves(shrinks: float) -> bool:
