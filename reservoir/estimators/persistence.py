@@ -141,7 +141,8 @@ def load(file: str | PathLike[str]) -> Any:
 def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return an estimator's parameters, and what fit has made."""
     params = model.get_params(deep=False)
-    return params, {key: value for key, value in vars(model).items() if key not in params}
+    state = model.__getstate__()  # as in pickles: also what was to be made when first read
+    return params, {key: value for key, value in state.items() if key not in params}
 
 
 def _make_estimator(parts: list[Any]) -> Any:
