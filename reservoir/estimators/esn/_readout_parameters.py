@@ -76,9 +76,9 @@ class ReadoutParameters:
         """What each row that the fit learns from multiplies the weights of all rows before it by,
         in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
         of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
-        Later sequences are younger. The penalty is not forgotten. With less than 1 several sequences
-        run one by one, `alpha_selection` must be "gcv" if there is a choice of penalties, and
-        `readout` must be None.""",
+        Later sequences are younger; the penalty is not forgotten. With less than 1 several
+        sequences run one by one, `alpha_selection` must be "gcv" if there is a choice of
+        penalties, and `readout` must be None.""",
         check_forgetting,
     )
     readout: Any = parameter(
