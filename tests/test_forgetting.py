@@ -485,11 +485,7 @@ def test_probabilities_follow_when_labels_become_noisy():
 
 @pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")
 @parametrize_with_checks(
-    [
-        ESNRegressor(20, forgetting=0.99),
-        ESNClassifier(20, forgetting=0.99),
-        NVARRegressor(forgetting=0.99),
-    ],
+    [ESNRegressor(10, forgetting=0.99), ESNClassifier(10, forgetting=0.99)],
     expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):

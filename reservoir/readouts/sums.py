@@ -271,7 +271,7 @@ class RowSums(ABC):
 
 def check_forgetting(name: str, value: Any) -> float:
     """Return a forgetting factor as a float, or refuse it."""
-    if isinstance(value, Real) and not isinstance(value, bool) and not 0 < value <= 1:
+    if isinstance(value, Real) and not isinstance(value, bool) and not 0 < float(value) <= 1:
         raise ValueError(
             f"{name}={value} must be in (0, 1]: each row that enters multiplies the weights of "
             "all rows before it by this. Use 1.0 to forget nothing, and 1 - 1/n to remember about "

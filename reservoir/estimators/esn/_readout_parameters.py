@@ -6,28 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from reservoir._validation import (
     check_choice,
     check_n_jobs,
     check_number,
-    check_penalties,
     check_switch,
 )
 from reservoir.dynamics.augment import check_augment
 from reservoir.estimators._parameters import parameter
-from reservoir.readouts.ridge import SOLVERS
+from reservoir.readouts.ridge import SOLVERS, check_alpha
 from reservoir.readouts.selection import SELECTIONS
 from reservoir.readouts.sums import check_forgetting
-
-
-def _check_alpha(name: str, value: Any) -> None:
-    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
-        raise ValueError(
-            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
-            f"shape {np.shape(value)}."
-        )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,7 +29,7 @@ class ReadoutParameters:
         """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
         number of rows. From an array one is chosen by `alpha_selection`, at the cost of one
         decomposition (per block).""",
-        _check_alpha,
+        check_alpha,
     )
     solver: str = parameter(
         "auto",
