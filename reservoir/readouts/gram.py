@@ -51,7 +51,7 @@ class GramAccumulator(RowSums):
     n_samples : int
         Rows seen, those of weight zero left out.
     n_effective : float
-        Rows of equal weight that would say as much: generalised cross-validation goes by them.
+        Rows of equal weight that would say as much, about ``2 / (1 - forgetting)`` after many;
         n_samples where nothing was forgotten.
     weight : float
         Sum of the sample weights, as far as they are not forgotten.
