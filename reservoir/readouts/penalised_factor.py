@@ -18,6 +18,7 @@ _MOST_WAITING = 48  # rows that wait for their elimination: more cost more at ea
 _LARGEST_LEVERAGE = 16.0  # of a row that may wait: it bounds the condition of what is solved then
 _LEAST_FADE = 0.1  # of the penalty, until it is put back
 _LEAST_SCALE = 1e-8  # rounding does not depend on it; squares must not overflow
+_LEAST_IN_BLOCK = 1e-30  # what the scale may fade by within a block
 _FAR_FROM_OVERFLOW = 1e280
 
 
@@ -225,10 +226,10 @@ class PenalisedFactor:
         return rows, roots
 
     def _longest_block(self) -> int:
-        """Rows that may enter together: the first must not be lost in rounding errors' range."""
+        """Return how many rows may enter together."""
         if self._forgetting == 1.0:
             return BLOCK_ROWS
-        return int(np.clip(np.log(_LEAST_SCALE) / np.log(self._forgetting), 1, BLOCK_ROWS))
+        return int(np.clip(2 * np.log(_LEAST_IN_BLOCK) / np.log(self._forgetting), 1, BLOCK_ROWS))
 
     def _add_block(self, rows: Array, roots: Array | None) -> None:
         n_rows = len(rows)
@@ -250,7 +251,9 @@ class PenalisedFactor:
             self._eliminate()
             self._rescale()
         scales = self._scale * np.sqrt(self._forgetting) ** np.arange(1, n_rows + 1)
-        if scales[-1] < _LEAST_SCALE**2:  # one row, before which nearly all is forgotten
+        if (
+            scales[-1] < _LEAST_SCALE * _LEAST_IN_BLOCK
+        ):  # one row, before which nearly all is forgotten
             self._eliminate()
             self._scale = float(scales[-1])
             self._rescale()
