@@ -23,7 +23,7 @@ class SlidingWindow(RowRegressor):
     rounding errors of many downdates do not reach them. Where corrections do not get small, or a
     downdate would lose its digits, the factor is made afresh from the rows. A call with one row
     takes O(n_features^2 + n_rows n_features) if the window is longer than the number of features. A
-    shorter one is solved afresh in most calls.
+    shorter one is often solved afresh, at O(n_rows n_features^2), with a penalty below 1e-8 or so.
 
     Parameters
     ----------
