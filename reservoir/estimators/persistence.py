@@ -33,7 +33,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
-        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor or RNNClassifier
+        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, or one of the
+        regressors in `reservoir.readouts`
     file : path
         Written as it is named; ``.npz`` is customary.
 
@@ -41,7 +42,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     ------
     TypeError
         If the model, or one of its parameters, is an object that arrays and text cannot hold (a
-        pipeline, a `readout`, a callable, a scipy.stats distribution). Use joblib or skops there.
+        pipeline, a `readout` of another package, a callable, a scipy.stats distribution). Use
+        joblib or skops there.
 
     See Also
     --------

@@ -308,6 +308,32 @@ class QRAccumulator(RowSums):
             error[:] = np.einsum("ij,ij->j", residual, residual)
         return errors
 
+    def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
+        """Return a triangular factor of features and penalty, and the targets that go with it.
+
+        Parameters
+        ----------
+        alpha : float > 0
+        fit_intercept : bool
+            Whether the rows are taken about their means.
+
+        Returns
+        -------
+        R : array of shape (n_features, n_features)
+            Upper triangular, ``R'R = H'H + alpha I``.
+        Z : array of shape (n_features, n_outputs)
+            ``R'Z = H'Y``.
+        means : array of shape (n_features + n_outputs,)
+            Of features, then targets; zeros where they are not subtracted.
+        """
+        A, _ = self._factor(fit_intercept)
+        n = self.n_features
+        below = np.zeros((n, len(A)), order="F")
+        np.fill_diagonal(below, np.sqrt(alpha))
+        both = eliminated(A, below, triangular=True)
+        means = self.R[0, 1:] / self.R[0, 0] if fit_intercept else np.zeros(len(A))
+        return both[:n, :n], both[:n, n:], means
+
     @property
     def _noise(self) -> float:
         """Rounding errors of R's columns, relative to their lengths.
