@@ -33,7 +33,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
-        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor or RNNClassifier
+        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, or one of the
+        regressors in `reservoir.readouts`
     file : path
         Written as it is named; ``.npz`` is customary.
 
@@ -41,7 +42,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     ------
     TypeError
         If the model, or one of its parameters, is an object that arrays and text cannot hold (a
-        pipeline, a `readout`, a callable, a scipy.stats distribution). Use joblib or skops there.
+        pipeline, a `readout` of another package, a callable, a scipy.stats distribution). Use
+        joblib or skops there.
 
     See Also
     --------
@@ -141,7 +143,8 @@ def load(file: str | PathLike[str]) -> Any:
 def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return an estimator's parameters, and what fit has made."""
     params = model.get_params(deep=False)
-    return params, {key: value for key, value in vars(model).items() if key not in params}
+    state = model.__getstate__()  # as in pickles: also what was to be made when first read
+    return params, {key: value for key, value in state.items() if key not in params}
 
 
 def _make_estimator(parts: list[Any]) -> Any:

@@ -32,7 +32,9 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         one_of("raise", "skip"),
     )
 
-    def partial_fit(self: _Self, X: Any, y: Any, *, new_sequence: bool = False) -> _Self:
+    def partial_fit(
+        self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
+    ) -> _Self:
         """Go on learning with the next chunk of rows.
 
         Any split of the data over calls gives the model of one `fit`, as long as nothing else
@@ -41,11 +43,17 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         warning says where a later one leaves it); of Chebyshev polynomials the range that inputs
         are scaled by.
 
+        The rows are added to sums in the call. The ridge's attributes (`coef_`, `intercept_`,
+        `alpha_`, `alpha_scores_`) are solved for when one of them is first read, which `predict`,
+        `forecast`, `reservoir.save` and pickling do as well: under the parameters that the call
+        has seen, and with the errors that `fit` would raise in solving. A `readout` of your own
+        learns in the call.
+
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`. A table goes on where the last call ended; each item of a list is a
-            sequence of its own.
+            sequence of its own. All weights of a call may be 0.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence: fresh state, fresh washout. With
             `sequence_column` a new id says so by itself.
@@ -60,7 +68,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             If an index tells that a chunk does not begin where the last one ended, and
             `new_sequence` does not say so.
         """
-        return self._learn_chunk(X, y, new_sequence=new_sequence)
+        return self._learn_chunk(X, y, sample_weight, new_sequence=new_sequence)
 
     def _coding(self) -> Numbers:
         return Numbers()
