@@ -276,6 +276,25 @@ class GramAccumulator(RowSums):
             error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
         return errors
 
+    def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
+        """Return a triangular factor of features and penalty, and the targets that go with it.
+
+        Parameters and results are those of `RowSums.penalised_factor`. Where the penalty is within
+        rounding errors of the Gram matrix, directions that are, too, get the coefficient zero.
+        """
+        gram, cross = self._normal_equations(fit_intercept)
+        means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
+        if alpha > NOISE * linalg.norm(gram, check_finite=False):
+            gram[np.diag_indices(self.n_features)] += alpha
+            R = linalg.cholesky(gram, check_finite=False)
+            return R, linalg.solve_triangular(R, cross, trans="T", check_finite=False), means
+        values, vectors = linalg.eigh(gram, check_finite=False)
+        kept = values > NOISE * values[-1]
+        lengths = np.sqrt(np.where(kept, values, 0.0) + alpha)
+        Q, R = linalg.qr(lengths[:, None] * vectors.T, check_finite=False)
+        targets = np.where(kept[:, None], vectors.T @ cross, 0.0) / lengths[:, None]
+        return R, Q.T @ targets, means
+
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
         solved = None if np.ndim(alpha) else self._by_cholesky(alpha, fit_intercept)

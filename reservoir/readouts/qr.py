@@ -285,6 +285,19 @@ class QRAccumulator(RowSums):
             error[:] = np.einsum("ij,ij->j", residual, residual)
         return errors
 
+    def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
+        """Return a triangular factor of features and penalty, and the targets that go with it.
+
+        Parameters and results are those of `RowSums.penalised_factor`.
+        """
+        A, _ = self._factor(fit_intercept)
+        n = self.n_features
+        below = np.zeros((n, len(A)), order="F")
+        np.fill_diagonal(below, np.sqrt(alpha))
+        both = eliminated(A, below, triangular=True)
+        means = self.R[0, 1:] / self.R[0, 0] if fit_intercept else np.zeros(len(A))
+        return both[:n, :n], both[:n, n:], means
+
     @property
     def _noise(self) -> float:
         """Rounding errors of R's columns, relative to their lengths.
