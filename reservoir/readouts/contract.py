@@ -27,6 +27,8 @@ class ReadoutSettings:
         The parameter `readout`: None, or what the user wants instead of the ridge.
     solver, alpha, selection, alpha_per_target, fit_intercept
         The ridge's parameters.
+    forgetting : float
+        What each row that enters multiplies the weights of the rows before it by.
     skip_missing : bool
         Whether rows with a target that is NaN are left out; else they are refused.
     dtype : numpy.dtype
@@ -47,6 +49,7 @@ class ReadoutSettings:
     selection: str = "gcv"
     alpha_per_target: bool = False
     fit_intercept: bool = True
+    forgetting: float = 1.0
     skip_missing: bool = False
     dtype: Any = "float64"
     one_dimensional: bool = False
@@ -75,12 +78,17 @@ class Readout(ABC):
         Names of the fitted attributes that `solve` may return; a new fit forgets them.
     ordered : bool
         Whether rows must come in the order of the data; sequences are then run one by one.
+    lazy : bool
+        Whether partial_fit may leave it to the first who reads a fitted attribute to call `solve`.
+        That then depends on rows and settings alone, leaves the readout as it was to those who go
+        on from it, and may be called at any time, by any thread.
     n_rows : int
         Rows seen so far, without those of the washout.
     """
 
     fitted: tuple[str, ...] = ()
-    ordered = False
+    ordered: Any = False
+    lazy = False
     n_rows: Any
 
     def __init__(self, settings: ReadoutSettings) -> None:
@@ -141,6 +149,15 @@ class Readout(ABC):
     @abstractmethod
     def merge(self: _Self, other: _Self) -> None:
         """Take what another one, begun from this one, has seen after it."""
+
+    def after(self: _Self, earlier: _Self) -> _Self:
+        """Return a readout that has seen what an earlier one has, and then what this one has.
+
+        The earlier one stays as it was; this one is used up.
+        """
+        one = earlier.renewed(self.settings)
+        one.merge(self)
+        return one
 
     @abstractmethod
     def solve(self) -> dict[str, Any]:

@@ -29,10 +29,12 @@ class PenaltyPath(ABC):
         Products of features and targets, in the basis of the vectors.
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
         Weighted means of features and targets; zeros without an intercept.
-    n_samples : int
-        Rows behind the decomposition.
-    n_free : int
+    n_samples : float
+        Rows behind the decomposition; where older rows weigh less, the number of equal ones.
+    n_free : float
         Directions of that many rows that are left to features: one fewer with an intercept.
+    total : float or None
+        Where older rows weigh less, the sum of what is left of each; else None.
     """
 
     values: Array
@@ -40,8 +42,9 @@ class PenaltyPath(ABC):
     projected: Array
     mean_h: Array
     mean_y: Array
-    n_samples: int
-    n_free: int
+    n_samples: float
+    n_free: float
+    total: float | None = None
 
     @abstractmethod
     def _gain(self, alpha: ArrayLike) -> Array:
@@ -102,10 +105,14 @@ class PenaltyPath(ABC):
     def _score(self, rss: Array, residual: Array) -> Array:
         """Return the score of residual squares; `residual` is 1 - value * gain of each direction.
 
-        At most n_free directions carry data: the rest are rounding errors of zero.
+        At most n_free directions carry data: the rest are rounding errors of zero. Not so where
+        rows have aged: then there are more of them, and the fit may have no freedom left to score.
         """
         n, d = self.n_samples, len(self.values)
-        free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
+        if self.total is None:
+            free = residual[int(max(d - self.n_free, 0)) :].sum() + max(self.n_free - d, 0)
+        else:
+            free, rss = residual.sum() + (self.n_free - d), rss * (n / self.total)
         if free <= d * EPS * n:
             return np.full_like(rss, np.inf)
         return n * rss / free**2
@@ -122,7 +129,7 @@ class Eigenbasis(PenaltyPath):
         Products of features and targets.
     sum_y2 : array of shape (n_outputs,)
         Sums of the squared targets.
-    mean_h, mean_y, n_samples, n_free
+    mean_h, mean_y, n_samples, n_free, total
         As in `PenaltyPath`.
     """
 
@@ -134,8 +141,9 @@ class Eigenbasis(PenaltyPath):
         *,
         mean_h: Array,
         mean_y: Array,
-        n_samples: int,
-        n_free: int,
+        n_samples: float,
+        n_free: float,
+        total: float | None = None,
     ) -> None:
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
@@ -144,7 +152,8 @@ class Eigenbasis(PenaltyPath):
         self.values = np.maximum(values, 0.0)
         self.noise = NOISE * self.values[-1]
         self.projected = self.vectors.T @ cross
-        self.sum_y2, self.n_samples, self.n_free = sum_y2, n_samples, n_free
+        self.sum_y2, self.total = sum_y2, total
+        self.n_samples, self.n_free = n_samples, n_free
         self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> Eigenbasis:
@@ -194,7 +203,7 @@ class SingularBasis(PenaltyPath):
         Those errors, relative.
     least_rss : array of shape (n_outputs,)
         Squared rounding errors of the targets.
-    mean_h, mean_y, n_samples, n_free
+    mean_h, mean_y, n_samples, n_free, total
         As in `PenaltyPath`.
     """
 
@@ -209,8 +218,9 @@ class SingularBasis(PenaltyPath):
         least_rss: Array,
         mean_h: Array,
         mean_y: Array,
-        n_samples: int,
-        n_free: int,
+        n_samples: float,
+        n_free: float,
+        total: float | None = None,
     ) -> None:
         used = size[size > 0]
         # columns of very different lengths: Jacobi's method alone keeps the digits of the short
@@ -226,7 +236,7 @@ class SingularBasis(PenaltyPath):
         self.values, self.vectors = s[::-1] ** 2, right[:, ::-1]
         self.along = (left.T @ targets)[::-1]
         self.projected = s[::-1, None] * self.along
-        self.rest_y2, self.least_rss = rest_y2, least_rss
+        self.rest_y2, self.least_rss, self.total = rest_y2, least_rss, total
         self.n_samples, self.n_free = n_samples, n_free
         self.mean_h, self.mean_y = mean_h, mean_y
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -156,6 +157,7 @@ class RidgeReadout(Readout):
     """
 
     fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "temperature_")
+    lazy = True
     kept: RowSample | None = None
 
     def __init__(self, settings: ReadoutSettings) -> None:
@@ -169,6 +171,11 @@ class RidgeReadout(Readout):
         return readout is None
 
     @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether rows must come in order: what is forgotten depends on it."""
+        return self.settings.forgetting < 1
+
+    @property
     def n_rows(self) -> int:
         """Rows seen."""
         return sum(sums.n_samples for sums in self.parts.values())
@@ -177,7 +184,7 @@ class RidgeReadout(Readout):
         """Return an empty readout of the same settings, with a solver decided on."""
         empty, asked = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
-        empty.kept = None if asked.classes is None else RowSample()
+        empty.kept = None if asked.classes is None else RowSample(forgetting=asked.forgetting)
         return empty
 
     def go_on_from(self, earlier: RidgeReadout) -> None:
@@ -200,16 +207,22 @@ class RidgeReadout(Readout):
         rule = self.rule
         return super().edges(lengths, skips) if rule is None else rule.edges(lengths, skips)
 
-    def renewed(self, settings: ReadoutSettings) -> RidgeReadout:
-        """Return an independent copy under settings that may be others."""
-        one = super().renewed(settings)
-        one.parts = {part: sums.copy() for part, sums in self.parts.items()}
-        one.kept = None if self.kept is None else self.kept.copy()
+    def after(self, earlier: RidgeReadout) -> RidgeReadout:
+        """Return a readout that has seen what an earlier one has, and then what this one has."""
+        one = copy.copy(self)
+        one.parts = dict(earlier.parts)
+        for part, sums in self.parts.items():
+            one.parts[part] = sums.after(earlier.parts[part]) if part in earlier.parts else sums
+        if earlier.kept is not None:
+            one.kept = earlier.kept.copy()
+            if self.kept is not None:
+                one.kept.merge(self.kept)
         return one
 
     def check_partial(self) -> None:
         """Refuse a selection that needs more than one sum over all rows."""
-        if np.ndim(self.settings.alpha) > 0:
+        # what `solve`, which may be called much later, would have to refuse
+        if check_penalties("alpha", self.settings.alpha).ndim > 0:
             check_choice("alpha_selection", self.settings.selection, SELECTIONS)
         if self.rule is not None and self.rule.fewest:
             raise ValueError(
@@ -230,7 +243,8 @@ class RidgeReadout(Readout):
         """Add rows to the sums of a part; the memory of the features is used up."""
         if part not in self.parts:
             assert self.solver is not None
-            self.parts[part] = SOLVERS[self.solver](self.width, self.n_outputs)
+            kind, factor = SOLVERS[self.solver], self.settings.forgetting
+            self.parts[part] = kind(self.width, self.n_outputs, forgetting=factor)
         missing = "skip" if self.settings.skip_missing else "raise"
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
 
