@@ -216,9 +216,7 @@ class RowLearner(ABC):
         return type(self).__name__
 
     @abstractmethod
-    def learn(
-        self, features: Array, targets: Array, weights: Array | None, decode: Decode
-    ) -> None:
+    def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
         """Learn from rows, one at least.
 
         Parameters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,7 @@ class RidgeRows(RowLearner):
         self.waiting: list[tuple[Array, Array, Array | None]] = []
         self.n_waiting = 0
 
-    def learn(
-        self, features: Array, targets: Array, weights: Array | None, decode: Decode
-    ) -> None:
+    def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
         """Add rows to the factors; the sums get them some at a time."""
         for factor in self.factors:
             factor.add(features, targets, weights)
@@ -79,7 +76,6 @@ class RidgeRows(RowLearner):
             rows = range(len(self.which))
             coef = np.stack([found[self.which[k]][0][k] for k in rows])
             intercept = np.stack([found[self.which[k]][1][k] for k in rows])
-        rounded: Callable[..., dict[str, Any]] = self.kept.rounded
         return rounded(RidgeSolution(coef, intercept, 0.0, None), settings)
 
     def readout(self) -> Readout:
@@ -97,11 +93,27 @@ class RidgeRows(RowLearner):
         self._add_to_sums()
         for factor in self.factors:
             factor.forgetting = value
-        self.kept.set_forgetting(self.factors[0].forgetting)
+        self.kept.fade(forgetting=self.factors[0].forgetting)
 
     def forget(self, factor: float) -> None:
         """Let all rows so far weigh `factor` times as much; the penalty stays."""
         self._add_to_sums()
         for each in self.factors:
             each.discount(factor)
-        self.kept.discount(factor)
+        self.kept.fade(factor=factor)
+
+
+def rounded(solution: RidgeSolution, settings: ReadoutSettings) -> dict[str, Any]:
+    """Return coefficients and intercept in the dtype and the shape of the outputs."""
+    dtype, one = settings.dtype, settings.one_dimensional
+    with np.errstate(over="ignore", invalid="ignore"):
+        coef, intercept = solution.coef.astype(dtype), solution.intercept.astype(dtype)
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            f"The readout's coefficients overflow {dtype}: the targets are near the largest "
+            "float. Scale y, for instance with TransformedTargetRegressor."
+        )
+    return {
+        "coef_": coef[0] if one else coef,
+        "intercept_": intercept[0] if one else intercept,
+    }

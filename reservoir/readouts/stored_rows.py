@@ -35,9 +35,7 @@ class StoredRows(RowLearner):
         """What messages call it."""
         return type(self.estimator).__name__
 
-    def learn(
-        self, features: Array, targets: Array, weights: Array | None, decode: Decode
-    ) -> None:
+    def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
         """Go on with the estimator."""
         known: dict[str, Any] = {}
         if weights is not None:

@@ -59,17 +59,18 @@ class FeatureLearner(SessionLearner):
             generator=self.noise,
             engine=model._engine,
         )
+        taught = model._as_learned(rows, targets)
         with naming_columns(source, model._sequence_column):
-            for begin, features, state in blocks:
+            for begin, features, end in blocks:
+                state = end
                 block = slice(begin, begin + len(features))
                 self._learn_block(
                     model,
                     features,
-                    targets[block],
+                    taught[block],
                     None if weights is None else weights[block],
                     enter[block],
                 )
-        model._n_trained += len(rows)
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])
         return state
@@ -88,17 +89,15 @@ class FeatureLearner(SessionLearner):
     def settle(self, model: Any) -> None:
         """Set coefficients, or whatever else the readout has."""
         if self.new:
-            self._tell(model)
+            made = self.readout.fitted(model._new_readout(partial=True).settings)
+            for name, value in model._as_attributes(made).items():
+                setattr(model, name, value)
             self.new = False
-
-    def _tell(self, model: Any) -> None:
-        settings = model._new_readout(partial=True).settings
-        for name, value in self.readout.fitted(settings).items():
-            setattr(model, name, value)
 
     def finish(self, model: Any, *, stands: bool) -> None:
         """Set the readout, too, from which partial_fit goes on."""
-        self._tell(model)
+        self.new = True
+        self.settle(model)
         model._readout = self.readout.readout()
         model._readout.settings = ReadoutSettings()
         model._noise_generator = self.noise
