@@ -74,7 +74,7 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
     def _partial_fit(
         self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
     ) -> None:
-        """Go on learning."""
+        """Go on learning; families that take weights of rows get them as `weights`."""
 
     @abstractmethod
     def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
@@ -134,7 +134,9 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
             self._fit(sequences, targets, weights, (X, y))
         return self
 
-    def _learn_chunk(self: _Self, X: Any, y: Any, *, new_sequence: bool, **known: Any) -> _Self:
+    def _learn_chunk(
+        self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool, **known: Any
+    ) -> _Self:
         """Read a chunk and learn from it, or leave everything as it was."""
         if getattr(self, "class_weight", None) is not None:
             raise ValueError(
@@ -144,7 +146,9 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         with leaving_no_trace(self, self._changed_in_place):
             sequences = self._read(X, y, reset=self._is_new)
             targets = self._read_targets(y, sequences, first=self._is_new, **known)
-            self._partial_fit(sequences, targets, (X, y), new_sequence=new_sequence)
+            weights = self._targets.weights(sample_weight, sequences, targets)
+            options: dict[str, Any] = {} if weights is None else {"weights": weights}
+            self._partial_fit(sequences, targets, (X, y), new_sequence=new_sequence, **options)
         return self
 
     @property

@@ -147,7 +147,8 @@ def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     if isinstance(model, Stream):
         return {}, model.__getstate__()
     params = model.get_params(deep=False)
-    return params, {key: value for key, value in vars(model).items() if key not in params}
+    state = model.__getstate__()  # as in pickles: also what was to be made when first read
+    return params, {key: value for key, value in state.items() if key not in params}
 
 
 def _make_estimator(parts: list[Any]) -> Any:

@@ -78,6 +78,8 @@ class Readout(ABC):
         Names of the fitted attributes that `solve` may return; a new fit forgets them.
     ordered : bool
         Whether rows must come in the order of the data; sequences are then run one by one.
+    forgets : bool
+        Whether it heeds ``settings.forgetting``.
     lazy : bool
         Whether partial_fit may leave it to the first who reads a fitted attribute to call `solve`.
         That then depends on rows and settings alone, leaves the readout as it was to those who go
@@ -88,6 +90,7 @@ class Readout(ABC):
 
     fitted: tuple[str, ...] = ()
     ordered: Any = False
+    forgets = False
     lazy = False
     n_rows: Any
 

@@ -29,12 +29,12 @@ class PenaltyPath(ABC):
         Products of features and targets, in the basis of the vectors.
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
         Weighted means of features and targets; zeros without an intercept.
-    n_samples : float
-        Rows behind the decomposition; where older rows weigh less, the number of equal ones.
-    n_free : float
+    n_samples : int
+        Rows behind the decomposition.
+    n_free : int
         Directions of that many rows that are left to features: one fewer with an intercept.
-    total : float or None
-        Where older rows weigh less, the sum of what is left of each; else None.
+    ages : tuple of two floats, or None
+        Where older rows weigh less, the sum of what is left of their weights, and of its squares.
     """
 
     values: Array
@@ -42,9 +42,9 @@ class PenaltyPath(ABC):
     projected: Array
     mean_h: Array
     mean_y: Array
-    n_samples: float
-    n_free: float
-    total: float | None = None
+    n_samples: int
+    n_free: int
+    ages: tuple[float, float] | None = None
 
     @abstractmethod
     def _gain(self, alpha: ArrayLike) -> Array:
@@ -105,17 +105,50 @@ class PenaltyPath(ABC):
     def _score(self, rss: Array, residual: Array) -> Array:
         """Return the score of residual squares; `residual` is 1 - value * gain of each direction.
 
-        At most n_free directions carry data: the rest are rounding errors of zero. Not so where
-        rows have aged: then there are more of them, and the fit may have no freedom left to score.
+        At most n_free directions carry data: the rest are rounding errors of zero.
         """
         n, d = self.n_samples, len(self.values)
-        if self.total is None:
-            free = residual[int(max(d - self.n_free, 0)) :].sum() + max(self.n_free - d, 0)
-        else:
-            free, rss = residual.sum() + (self.n_free - d), rss * (n / self.total)
+        if self.ages is not None:
+            return rss * aged_inflation(n - self.n_free + (1 - residual).sum(), *self.ages)
+        free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
         if free <= d * EPS * n:
             return np.full_like(rss, np.inf)
         return n * rss / free**2
+
+
+def aged_inflation(dof: float, total: float, squares: float) -> float:
+    """Return what the squares of residuals, summed, become the error of rows left out by.
+
+    Generalised cross-validation for rows whose weights a have aged (docs/theory/readouts.md). With
+    Q what the features of a row not in the fit amount to there, the same for all rows, a row adds
+    ``a Q / (1 + a Q)`` to its own output; these sum up to `dof`, which tells Q. Taken to be spread
+    from 1 down to `least` as forgetting by one factor leaves them, the weights are known by their
+    sum and that of their squares.
+
+    Parameters
+    ----------
+    dof : float
+        The trace of the hat matrix.
+    total, squares : float
+        The sum of the ageing factors, and of their squares.
+
+    Returns
+    -------
+    float
+        ``n / (n - dof)^2`` for n equal weights; infinite where all rows cannot have so large a dof.
+    """
+    least = max(2 * squares / total - 1, 0.0)
+    rate = min(2 * squares / total**2, (1 - least) / total)
+    if rate * dof > _FULL:
+        return np.inf
+    grown = np.expm1(rate * dof) / (1 - least) if least < 1 else dof / total
+    free = 1 - least * grown
+    if free <= dof * EPS:
+        return np.inf
+    return float(np.exp(rate * dof) / (total * free**2))
+
+
+_FULL = 600.0  # the logarithm of an inflation that no penalty can be chosen for
 
 
 class Eigenbasis(PenaltyPath):
@@ -129,7 +162,7 @@ class Eigenbasis(PenaltyPath):
         Products of features and targets.
     sum_y2 : array of shape (n_outputs,)
         Sums of the squared targets.
-    mean_h, mean_y, n_samples, n_free, total
+    mean_h, mean_y, n_samples, n_free, ages
         As in `PenaltyPath`.
     """
 
@@ -141,9 +174,9 @@ class Eigenbasis(PenaltyPath):
         *,
         mean_h: Array,
         mean_y: Array,
-        n_samples: float,
-        n_free: float,
-        total: float | None = None,
+        n_samples: int,
+        n_free: int,
+        ages: tuple[float, float] | None = None,
     ) -> None:
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
@@ -152,7 +185,7 @@ class Eigenbasis(PenaltyPath):
         self.values = np.maximum(values, 0.0)
         self.noise = NOISE * self.values[-1]
         self.projected = self.vectors.T @ cross
-        self.sum_y2, self.total = sum_y2, total
+        self.sum_y2, self.ages = sum_y2, ages
         self.n_samples, self.n_free = n_samples, n_free
         self.mean_h, self.mean_y = mean_h, mean_y
 
@@ -203,7 +236,7 @@ class SingularBasis(PenaltyPath):
         Those errors, relative.
     least_rss : array of shape (n_outputs,)
         Squared rounding errors of the targets.
-    mean_h, mean_y, n_samples, n_free, total
+    mean_h, mean_y, n_samples, n_free, ages
         As in `PenaltyPath`.
     """
 
@@ -218,9 +251,9 @@ class SingularBasis(PenaltyPath):
         least_rss: Array,
         mean_h: Array,
         mean_y: Array,
-        n_samples: float,
-        n_free: float,
-        total: float | None = None,
+        n_samples: int,
+        n_free: int,
+        ages: tuple[float, float] | None = None,
     ) -> None:
         used = size[size > 0]
         # columns of very different lengths: Jacobi's method alone keeps the digits of the short
@@ -236,7 +269,7 @@ class SingularBasis(PenaltyPath):
         self.values, self.vectors = s[::-1] ** 2, right[:, ::-1]
         self.along = (left.T @ targets)[::-1]
         self.projected = s[::-1, None] * self.along
-        self.rest_y2, self.least_rss, self.total = rest_y2, least_rss, total
+        self.rest_y2, self.least_rss, self.ages = rest_y2, least_rss, ages
         self.n_samples, self.n_free = n_samples, n_free
         self.mean_h, self.mean_y = mean_h, mean_y
 

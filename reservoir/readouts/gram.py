@@ -438,7 +438,7 @@ class GramAccumulator(RowSums):
             self._check_finite("H", rest_h, mean_h, weight, sign)
             self._check_finite("Y", squares_y, mean_y, weight, sign)
         self._age(ageing, sums_of(ages), len(h))
-        if len(h) > 1 or ageing != 1.0:  # about its mean a single row is zeros
+        if len(h) > 1 or (ageing != 1.0 and self.n_samples):  # about its mean one row is zeros
             self._upper = blas.dsyrk(float(sign), h.T, ageing, self._upper, overwrite_c=True)
         self.cross += sign * products[:, 1:]
         self.sum_y2 += sign * squares_y

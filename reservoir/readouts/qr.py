@@ -174,7 +174,9 @@ class QRAccumulator(RowSums):
         if self.n_samples == 0:
             self.R = other.R.copy(order="F")
         else:
-            self.R = eliminated(self.R, other.R.copy(order="F"), triangular=True)
+            # rows below are rounding errors: where chunks are short, nearly all
+            rows = other.R[: other.n_samples].copy(order="F")
+            self.R = eliminated(self.R, rows, triangular=True)
         self.n_samples += other.n_samples
         self.n_blocks += other.n_blocks
         self.weight += other.weight

@@ -159,7 +159,7 @@ class RidgeReadout(Readout):
     """
 
     fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "temperature_")
-    lazy = True
+    forgets = lazy = True
     kept: RowSample | None = None
 
     def __init__(self, settings: ReadoutSettings) -> None:

@@ -209,9 +209,8 @@ class RowSums(ABC):
 
     def _counts(self, fit_intercept: bool) -> dict[str, Any]:
         """Return the counts of rows that a path of penalties goes by."""
-        n = self.n_effective
-        total = None if self._ages is None else self._ages[0]
-        return {"n_samples": n, "n_free": n - int(fit_intercept), "total": total}
+        n = self.n_samples
+        return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
 
     def discounted(self: _Self, factor: float) -> _Self:
         """Return sums in which every row so far weighs `factor` times as much; use these up."""
@@ -306,8 +305,8 @@ def check_forgetting(name: str, value: Any) -> float:
     factor = check_number(name, value)
     if not 0 < factor <= 1:
         raise ValueError(
-            f"{name}={value} must be in (0, 1]: the weight of old rows is multiplied by it whenever "
-            "a row enters. Use 1.0 to forget nothing, and 1 - 1/n to remember about n rows."
+            f"{name}={value} must be in (0, 1]: each row that enters multiplies the weights of "
+            "all rows before it by this. Use 1.0 to forget nothing, and 1 - 1/n to remember about n rows."
         )
     return factor
 

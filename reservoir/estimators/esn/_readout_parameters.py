@@ -19,6 +19,7 @@ from reservoir.dynamics.augment import check_augment
 from reservoir.estimators._parameters import parameter
 from reservoir.readouts.ridge import SOLVERS
 from reservoir.readouts.selection import SELECTIONS
+from reservoir.readouts.sums import check_forgetting
 
 
 def _check_alpha(name: str, value: Any) -> None:
@@ -68,6 +69,17 @@ class ReadoutParameters:
         "bool",
         """Whether each output gets a penalty of its own.""",
         check_switch,
+    )
+    forgetting: float = parameter(
+        1.0,
+        "float in (0, 1]",
+        """What each row that the fit learns from multiplies the weights of all rows before it by,
+        in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
+        of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
+        Later sequences are younger. The penalty is not forgotten. With less than 1 several sequences
+        run one by one, `alpha_selection` must be "gcv" if there is a choice of penalties, and
+        `readout` must be None.""",
+        check_forgetting,
     )
     readout: Any = parameter(
         None,
