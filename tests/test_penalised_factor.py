@@ -128,3 +128,10 @@ def test_what_cannot_be_squared_is_refused_and_changes_nothing(value):
         factor.add(H, Y)
     assert factor.n_samples == 20
     np.testing.assert_array_equal(factor.coef()[0], before[0])
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 40])
+def test_short_rows_do_not_wait_for_the_first_intercept(size):
+    H, Y = data(40, 3)
+    factor = fed(PenalisedFactor(3, 2, 1.0), 1e-3 * H, Y, [size])
+    assert_same_outputs(factor, ridge(1e-3 * H, Y, 1.0), 1e-3 * H, Y)

@@ -285,6 +285,9 @@ class PenalisedFactor:
         if end > _MOST_WAITING:
             self._eliminate(rows)
             return
+        if not self._factor.diagonal().all():  # nothing has fixed the intercept yet
+            self._eliminate(rows)
+            return
         if len(rows) == 1:
             white = blas.dtrsv(self._factor, rows[0], trans=1)[None]
         else:
@@ -292,7 +295,7 @@ class PenalisedFactor:
         V = white[:, : -self.n_outputs]
         self._waiting[begin:end] = rows
         self._whitened[begin:end] = white
-        with np.errstate(over="ignore", invalid="ignore"):  # a factor that is singular still
+        with np.errstate(over="ignore", invalid="ignore"):  # nearly all has been forgotten
             products = self._whitened[:end, : -self.n_outputs] @ V.T
         if not np.abs(products[begin:]).max() <= _LARGEST_LEVERAGE:
             self._eliminate(rows)

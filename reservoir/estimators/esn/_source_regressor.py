@@ -33,7 +33,9 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         one_of("raise", "skip"),
     )
 
-    def partial_fit(self: _Self, X: Any, y: Any, *, new_sequence: bool = False) -> _Self:
+    def partial_fit(
+        self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
+    ) -> _Self:
         """Go on learning with the next chunk of rows.
 
         Any split of the data over calls gives the model of one `fit`, as long as nothing else
@@ -61,7 +63,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             If an index tells that a chunk does not begin where the last one ended, and
             `new_sequence` does not say so.
         """
-        return self._learn_chunk(X, y, new_sequence=new_sequence)
+        return self._learn_chunk(X, y, sample_weight, new_sequence=new_sequence)
 
     def _coding(self) -> Numbers:
         return Numbers()
