@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import reservoir
 from reservoir import ESNClassifier, ESNRegressor, force_train
+from reservoir.datasets import lorenz
 from reservoir.dynamics import run
 from reservoir.readouts.penalised_factor import PenalisedFactor
 
@@ -199,8 +200,10 @@ def test_a_loop_that_does_not_follow_says_so():
 
 def test_partial_fit_is_refused_after_it():
     model = force_train(chaotic(20), WAVES[:300], n_test=0)
-    with pytest.raises(ValueError, match="is of another kind"):
+    with pytest.raises(ValueError, match=r"Go on with force_train\(model"):
         model.partial_fit(np.empty((10, 0)), WAVES[:10])
+    with pytest.raises(ValueError, match=r"Go on with force_train\(model"):
+        model.stream().learn(np.empty((10, 0)), WAVES[:10])
 
 
 @pytest.mark.parametrize(
@@ -244,3 +247,46 @@ def test_a_fitted_network_needs_the_columns_it_knows():
         force_train(fitted, WAVES[:300])
     with pytest.raises(ValueError, match="2 outputs"):
         force_train(fitted, PAIR[:300], exog=X)
+
+
+# --- the heavier sweep ------------------------------------------------------------------------
+
+PERIOD = 600
+SLOW = 2 * np.pi * np.arange(9000) / PERIOD
+PATTERNS = {
+    "sines": np.sin(SLOW) + np.sin(2 * SLOW) / 2 + np.sin(3 * SLOW) / 6 + np.sin(4 * SLOW) / 3,
+    "triangle": 1 - 4 * np.abs(np.arange(9000) / PERIOD % 1 - 0.5),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", PATTERNS)
+def test_slow_patterns_run_alone(name, seed):
+    y = PATTERNS[name]
+    model = force_train(chaotic(300, random_state=seed), y[:6000])
+    error = np.sqrt(np.mean((model.forecast(3000) - y[6000:]) ** 2))
+    assert error < 0.1 * y.std()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_the_lorenz_attractor_goes_on(seed):
+    orbit = lorenz(16000, dt=0.01)
+    orbit = (orbit - orbit.mean(axis=0)) / (2 * orbit.std(axis=0))
+    esn = chaotic(300, spectral_radius=1.2, leak_rate=0.3, random_state=seed)
+    model = force_train(esn, orbit[:8000], alpha=1e-4, forgetting=0.999)
+    rows = model.forecast(8000)
+    # for a Lyapunov time it is right, and then a copy: ranges, and the map of maxima of z
+    assert np.abs(rows[:110] - orbit[8000:8110]).max() < 0.15
+    np.testing.assert_allclose(rows.std(axis=0), orbit.std(axis=0), rtol=0.2)
+    known, seen = maxima(orbit[:, 2]), maxima(rows[:, 2])
+    order = np.argsort(known[:-1])
+    expected = np.interp(seen[:-1], known[:-1][order], known[1:][order])
+    assert len(seen) > 80
+    assert np.median(np.abs(expected - seen[1:])) < 0.1 * known.std()
+
+
+def maxima(z):
+    inner = z[1:-1]
+    return inner[(inner > z[:-2]) & (inner > z[2:])]

@@ -29,7 +29,6 @@ TAUGHT = {
     "teacher, noise 1e-4": {"noise": 1e-4},
     "teacher, noise 1e-3": {"noise": 1e-3},
     "teacher, noise 1e-2": {"noise": 1e-2},
-    "teacher, noise 1e-1": {"noise": 1e-1},
 }
 
 
@@ -120,7 +119,7 @@ def main():
     n_seeds = parser.parse_args().n_seeds
     warnings.simplefilter("ignore", RuntimeWarning)
     orbit = attractor(16000)
-    slow, fast = {"alpha": 0.01}, {"alpha": 0.01, "forgetting": 0.9995}
+    slow, fast = {"alpha": 0.01}, {"alpha": 1e-4, "forgetting": 0.999}
     tasks = {
         "four sines": (periodic, PERIODIC, (sines, slow), {}),
         "four sines, noise .1": (periodic, PERIODIC, (sines, slow), {"level": 0.1}),

@@ -87,17 +87,19 @@ def force_train(
     The network hears its own outputs from the first row on. After every `n_steps_between` steps the
     readout is corrected by recursive least squares, so strongly that the output is near the target
     from the start [1]_. The errors that remain go round the loop, so that the weights are learned
-    on the states that the network visits when it runs alone. The network may be chaotic before
-    training: ``spectral_radius`` 1.2 to 1.5.
+    on the states that the network visits when it runs alone. A ``spectral_radius`` of 1.2 to 1.5,
+    at which the units may be active by themselves before training, is often best; a strongly
+    chaotic network (2 and more) is not tamed.
 
     Parameters
     ----------
     esn : ESNRegressor
         With ``feedback=True`` and the built-in readout; it is not changed. If it is not fitted, all
         weights of the readout begin at zero. If it is, its reservoir is used and the training goes
-        on from its weights and its state: so a loop that was learned by teacher forcing (`fit`)
-        is made stable. Of its parameters `washout` counts: the loop runs without corrections for so
-        many rows. `alpha`, `solver` and `noise`, which belong to `fit`, play no part.
+        on from its weights and its state: a loop that was learned by teacher forcing (`fit`), and
+        does not stay near a chaotic target, often does so afterwards. For the rows of its `washout`
+        the loop runs without corrections. Its parameters that say how `fit` learns (`alpha`,
+        `forgetting`, `solver`, `noise` and others) play no part.
     y : array of shape (n_samples,) or (n_samples, n_outputs)
         What the outputs are to be, one row for each step. Repeat a pattern (``np.tile``) to train
         on it several times.
@@ -112,10 +114,11 @@ def force_train(
         Ridge penalty on what is learned, 1 over the learning rate of [1]_: at first a correction
         removes all of an error but a share of ``alpha / ||x||^2``, x being the features. The
         weights at the end are the ridge solution for the rows of all corrections. For a fitted
-        `esn` the penalty is on the distance from its weights.
+        `esn` the penalty is on the distance from its weights. Targets without noise may be learned
+        with less, 1e-4 say.
     forgetting : float in (0, 1], default=1.0
         Each correction multiplies the weight of the rows before it by this. The first rows come
-        from a loop that knew nothing: with .9995, say, they fade, and chaotic targets (Lorenz) are
+        from a loop that knew nothing: with .999, say, they fade, and chaotic targets (Lorenz) are
         learned that are not learned with 1. It must remember several periods of a pattern, about
         ``n_steps_between / (1 - forgetting)`` steps.
     feed_corrected : bool, default=True
@@ -135,8 +138,8 @@ def force_train(
     model : ESNRegressor
         A fitted copy of `esn`, whose `state_` is where the run has ended, with the last target
         behind the units. It predicts, forecasts, streams and is saved as any other, and `alpha_` is
-        the penalty used here. `partial_fit` is refused, since it learns by teacher forcing; go on
-        with ``force_train(model, ...)``.
+        the penalty used here. `partial_fit` and ``stream().learn`` are refused, since they feed
+        back the targets; go on with ``force_train(model, ...)``.
     history : ForceHistory
         Only if `return_history`.
 
@@ -358,7 +361,7 @@ def _tested(
         warnings.warn(
             f"The trained loop does not follow its targets: alone over the last n_test={n_test} "
             f"rows it is wrong by {error:.3g} of their standard deviation, and {_FOLLOWS} is "
-            "allowed. More rows or units, another alpha, a forgetting of .9995 or another "
+            "allowed. More rows or units, another alpha, a forgetting of .999 or another "
             "random_state often help; a chaotic target needs a smaller n_test.",
             RuntimeWarning,
             stacklevel=caller_level(),
