@@ -44,7 +44,7 @@ _LONGEST_TEST = (
 class ForceHistory:
     """What happened while a loop was trained; made by `force_train`.
 
-    Attributes
+    Parameters
     ----------
     outputs : array of shape (n_samples, n_outputs)
         What the network said in each step, before the correction of that step.
@@ -59,6 +59,17 @@ class ForceHistory:
     test_error : float
         Root mean square of the error of these rows, in standard deviations of the targets; NaN if
         ``n_test=0``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import ESNRegressor, force_train
+    >>> esn = ESNRegressor(50, leak_rate=0.1, feedback=True, washout=100, random_state=0)
+    >>> y = np.sin(0.05 * np.arange(1000))
+    >>> model, history = force_train(esn, y, return_history=True)
+    >>> errors = np.abs(history.errors[:, 0])
+    >>> bool(errors[:100].mean() > 10 * errors[-100:].mean())  # before, and at the end
+    True
     """
 
     outputs: Array
