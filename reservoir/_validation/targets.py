@@ -182,14 +182,21 @@ def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
         )
 
 
-def read_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
-    """Return one float64 array of weights per sequence; negative ones are refused."""
+def read_weights(
+    sample_weight: Any, sequences: Sequences, *, may_be_zero: bool = False
+) -> list[Array] | None:
+    """Return one float64 array of weights per sequence; negative ones are refused.
+
+    So are weights that are all 0, unless `may_be_zero`.
+    """
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):
         sample_weight = sequences.restore([np.full(n, sample_weight) for n in sequences.lengths])
     items = _items("sample_weight", sample_weight, sequences)
     stacked = np.concatenate(items)
+    if may_be_zero and stacked.dtype.kind in "biuf" and not stacked.any():
+        return sequences.split(np.zeros(stacked.shape))
     stacked = _check_sample_weight(stacked, stacked, dtype=np.float64, ensure_non_negative=True)
     return sequences.split(stacked)
 
