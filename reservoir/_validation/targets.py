@@ -183,11 +183,11 @@ def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
 
 
 def read_weights(
-    sample_weight: Any, sequences: Sequences, *, may_be_zero: bool = False
+    sample_weight: Any, sequences: Sequences, *, all_zero: bool = False
 ) -> list[Array] | None:
     """Return one float64 array of weights per sequence; negative ones are refused.
 
-    So are weights that are all 0, unless `may_be_zero`.
+    `all_zero` says that there need not be any other, as in a chunk of rows.
     """
     if sample_weight is None:
         return None
@@ -195,8 +195,8 @@ def read_weights(
         sample_weight = sequences.restore([np.full(n, sample_weight) for n in sequences.lengths])
     items = _items("sample_weight", sample_weight, sequences)
     stacked = np.concatenate(items)
-    if may_be_zero and stacked.dtype.kind in "biuf" and not stacked.any():
-        return sequences.split(np.zeros(stacked.shape))
+    if all_zero and stacked.ndim == 1 and stacked.dtype.kind in "iuf" and not stacked.any():
+        return sequences.split(stacked.astype(np.float64))
     stacked = _check_sample_weight(stacked, stacked, dtype=np.float64, ensure_non_negative=True)
     return sequences.split(stacked)
 

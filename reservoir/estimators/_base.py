@@ -18,6 +18,7 @@ from reservoir._validation import (
     index_of,
     read_last_weights,
     read_series,
+    read_weights,
     refuse_one_row,
     resolve_washout,
 )
@@ -146,7 +147,7 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         with leaving_no_trace(self, self._changed_in_place):
             sequences = self._read(X, y, reset=self._is_new)
             targets = self._read_targets(y, sequences, first=self._is_new, **known)
-            weights = self._targets.weights(sample_weight, sequences, targets)
+            weights = read_weights(sample_weight, sequences, all_zero=True)
             options: dict[str, Any] = {} if weights is None else {"weights": weights}
             self._partial_fit(sequences, targets, (X, y), new_sequence=new_sequence, **options)
         return self

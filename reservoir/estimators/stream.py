@@ -270,7 +270,7 @@ class Stream:
         sequences = self._read(x, y)
         targets = model._read_targets(y, sequences, first=False)
         model._refuse_other_outputs(targets)
-        read = read_weights(sample_weight, sequences, may_be_zero=True)
+        read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._find(sequences.arrays[0], predicted)
         if place is None:

@@ -134,9 +134,9 @@ class QRAccumulator(RowSums):
         if len(h) == 0:
             return
         ageing, ages = self._row_ages(len(h))
+        self._age(ageing, sums_of(ages), len(h))
         if ages is not None:
             w = ages if w is None else w * ages
-            self._age(ageing, sums_of(ages), len(h))
         block = np.empty((len(h), len(self.R)), order="F")
         block[:, 0] = 1.0
         block[:, 1 : 1 + self.n_features] = h

@@ -134,6 +134,15 @@ def _temperature(kept: RowSample, solution: RidgeSolution, solved: Solved, own: 
     return fitted_temperature(targets - errors / left, targets, weights)
 
 
+def check_alpha(name: str, value: Any) -> None:
+    """Refuse what is neither a penalty nor a path of them."""
+    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+        raise ValueError(
+            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
+            f"shape {np.shape(value)}."
+        )
+
+
 #: What the parameter `solver` may name, beside "auto": the sums that are kept.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
 _LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
@@ -224,7 +233,8 @@ class RidgeReadout(Readout):
     def check_partial(self) -> None:
         """Refuse a selection that needs more than one sum over all rows."""
         # what `solve`, which may be called much later, would have to refuse
-        if check_penalties("alpha", self.settings.alpha).ndim > 0:
+        check_alpha("alpha", self.settings.alpha)
+        if np.ndim(self.settings.alpha) > 0:
             check_choice("alpha_selection", self.settings.selection, SELECTIONS)
         if self.rule is not None and self.rule.fewest:
             raise ValueError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -302,13 +303,13 @@ class RowSums(ABC):
 
 def check_forgetting(name: str, value: Any) -> float:
     """Return a forgetting factor as a float, or refuse it."""
-    factor = check_number(name, value)
-    if not 0 < factor <= 1:
+    if isinstance(value, Real) and not isinstance(value, bool) and not 0 < float(value) <= 1:
         raise ValueError(
             f"{name}={value} must be in (0, 1]: each row that enters multiplies the weights of "
-            "all rows before it by this. Use 1.0 to forget nothing, and 1 - 1/n to remember about n rows."
+            "all rows before it by this. Use 1.0 to forget nothing, and 1 - 1/n to remember about "
+            "n rows."
         )
-    return factor
+    return check_number(name, value)
 
 
 def ageing_factors(forgetting: float, n: int) -> Array:

@@ -10,6 +10,7 @@ from reservoir.readouts.contract import Readout, RowLearner
 @saved
 class NearestReadout(Readout):
     fitted = ("rows_", "values_")
+    lazy = True
 
     def __init__(self, settings):
         super().__init__(settings)

@@ -193,9 +193,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         weights: list[Array] | None = None,
     ) -> None:
         first = self._is_new
+        self._check_forgetting()
         readout = self._new_readout(partial=True)
         readout.check_partial()
-        self._check_forgetting()
         if first:
             self._start(sequences, targets)
             self._progress.washout = self._first_washout(sequences, targets)

@@ -44,11 +44,17 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         warning says where a later one leaves it); of Chebyshev polynomials the range that inputs
         are scaled by.
 
+        The rows are added to sums in the call. The ridge's attributes (`coef_`, `intercept_`,
+        `alpha_`, `alpha_scores_`) are solved for when one of them is first read, which `predict`,
+        `forecast`, `reservoir.save` and pickling do as well: under the parameters that the call
+        has seen, and with the errors that `fit` would raise in solving. A `readout` of your own
+        learns in the call.
+
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`. A table goes on where the last call ended; each item of a list is a
-            sequence of its own.
+            sequence of its own. All weights of a call may be 0.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence: fresh state, fresh washout. With
             `sequence_column` a new id says so by itself.
