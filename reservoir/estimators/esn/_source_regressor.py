@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice, with_targets
-from reservoir.estimators._base import NetworkForecaster, join
+from reservoir._validation import Sequences, check_choice
+from reservoir.estimators._base import NetworkForecaster
 from reservoir.estimators._parameters import one_of, parameter
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.esn._source_estimator import SourceEstimator
@@ -202,14 +201,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         ValueError
             If the index of y does not go with that of X, or no row has a target.
         """
-        if self.missing_targets != "skip":
-            return self._score(X, y, sample_weight)
-        self._check_fitted()
-        predicted = join(self.predict(X, initial_state=self._starts_of_score(X, y)), X)
-        weight = join(sample_weight, X)
-        y, known = with_targets(join(y, X))
-        weight = None if weight is None else np.asarray(weight)[known]
-        return self._targets.score(y[known], predicted[known], weight)
+        skip = self.missing_targets == "skip"
+        return self._score(X, y, sample_weight, skip_missing=skip)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
