@@ -16,6 +16,7 @@ import pytest
 
 import reservoir
 import reservoir.training
+from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
 from reservoir.training.gradient_control import GradientControl
 
 pytestmark = pytest.mark.one_engine
@@ -169,6 +170,9 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNClassifier(10).fit(X, y > y.mean()),
         reservoir.ReservoirTransformer(10).fit(X),
         reservoir.NVARRegressor().fit(X, y),
+        reservoir.ESNRegressor(10, readout=RecursiveLeastSquares()).fit(X, y),
+        LMS().fit(X, y),
+        SlidingWindow(20).fit(X, y),
         reservoir.ReservoirFeatures(10).fit([X, X]),
         reservoir.ESNSequenceClassifier(10).fit([X, -X, 2 * X, -2 * X], [0, 1, 0, 1]),
         reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),

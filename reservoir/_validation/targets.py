@@ -152,20 +152,20 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
 
     `last` means one target per sequence.
     """
+    if last:
+        return "Leave that sequence out of X and y."
     # estimators that can skip such rows, unless every target is fed back into the reservoir
     parameters = estimator.get_params(deep=False)
     if "missing_targets" in parameters and not np.any(parameters.get("feedback")):
         return (
             'Use missing_targets="skip", which leaves such rows out of the fit while they drive '
-            "the reservoir, or fill y."
+            "the network, or fill y."
         )
     if "missing_targets" in parameters:
         return (
             "Fill y: with feedback=True every target is fed back into the next step, so that "
             'missing_targets="skip" cannot step over it.'
         )
-    if last:
-        return "Leave that sequence out of X and y."
     return (
         f"{type(estimator).__name__} has no missing_targets: fill y, or put any valid value there "
         "and give that row sample_weight 0 in fit, so that it drives the network and is not "

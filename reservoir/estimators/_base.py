@@ -21,6 +21,7 @@ from reservoir._validation import (
     read_weights,
     refuse_one_row,
     resolve_washout,
+    with_targets,
 )
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
 from reservoir.estimators._predict_output import (
@@ -234,7 +235,7 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
             return in_frames(values, X, sequences, names)
         return sequences.restore(values)
 
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
+    def _score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool = False) -> float:
         self._check_fitted()
         predict, score = self.predict, self._targets.score  # type: ignore[attr-defined]
         if self._targets.per_sequence:
@@ -244,6 +245,10 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
             return score(truth, predict(X), None if weights is None else np.concatenate(weights))
         predicted = predict(X, initial_state=self._starts_of_score(X, y))
         y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
+        if skip_missing:
+            y, known = with_targets(y)
+            y, predicted = y[known], predicted[known]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return score(y, predicted, sample_weight)
 
     def _starts_of_score(self, X: Any, y: Any) -> Array | None:

@@ -35,7 +35,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
-        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, or a `Stream`
+        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, one of the
+        regressors in `reservoir.readouts`, or a `Stream`
         Of a session everything but its callback: give that again after `load`.
     file : path
         Written as it is named; ``.npz`` is customary.
@@ -44,7 +45,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     ------
     TypeError
         If the model, or one of its parameters, is an object that arrays and text cannot hold (a
-        pipeline, a `readout`, a callable, a scipy.stats distribution). Use joblib or skops there.
+        pipeline, a `readout` of another package, a callable, a scipy.stats distribution). Use
+        joblib or skops there.
 
     See Also
     --------

@@ -12,7 +12,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_number
+from reservoir._validation import Sequences, caller_level, check_number, read_weights
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
 
@@ -184,8 +184,8 @@ class Stream:
             )
         if self._id is not None and sequences.ids != self._id:
             raise ValueError(
-                f"A stream follows one sequence; the rows before had the id {self._id[0]!r}, and "
-                f"the chunk has {sequences.ids[0]!r}. Call reset() between sequences."
+                "A stream follows one sequence; the rows before were of another than the chunk, "
+                f"which is of {sequences.name(0)}. Call reset() between sequences."
             )
         return sequences
 
@@ -270,7 +270,7 @@ class Stream:
         sequences = self._read(x, y)
         targets = model._read_targets(y, sequences, first=False)
         model._refuse_other_outputs(targets)
-        read = model._targets.weights(sample_weight, sequences, targets)
+        read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._find(sequences.arrays[0], predicted)
         if place is None:

@@ -305,8 +305,23 @@ class GramAccumulator(RowSums):
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
         """Return a triangular factor of features and penalty, and the targets that go with it.
 
-        Parameters and results are those of `RowSums.penalised_factor`. Where the penalty is within
-        rounding errors of the Gram matrix, directions that are, too, get the coefficient zero.
+        Where the penalty is within rounding errors of the Gram matrix, directions that are, too,
+        get the coefficient zero.
+
+        Parameters
+        ----------
+        alpha : float > 0
+        fit_intercept : bool
+            Whether the rows are taken about their means.
+
+        Returns
+        -------
+        R : array of shape (n_features, n_features)
+            Upper triangular, ``R'R = H'H + alpha I``.
+        Z : array of shape (n_features, n_outputs)
+            ``R'Z = H'Y``.
+        means : array of shape (n_features + n_outputs,)
+            Of features, then targets; zeros where they are not subtracted.
         """
         gram, cross = self._normal_equations(fit_intercept)
         means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)

@@ -18,6 +18,8 @@ _MOST_WAITING = 48  # rows that wait for their elimination: more cost more at ea
 _LARGEST_LEVERAGE = 16.0  # of a row that may wait: it bounds the condition of what is solved then
 _LEAST_FADE = 0.1  # of the penalty, until it is put back
 _LEAST_SCALE = 1e-8  # rounding does not depend on it; squares must not overflow
+_LEAST_IN_BLOCK = 1e-30  # what the scale may fade by within a block
+_FAR_OFF = 8.0  # features' deviations from their shift to their mean
 _FAR_FROM_OVERFLOW = 1e280
 
 
@@ -25,7 +27,7 @@ _FAR_FROM_OVERFLOW = 1e280
 class PenalisedFactor:
     """Ridge coefficients of rows that come one after the other, at O(n_features^2) a row.
 
-    Kept is the triangular factor R of the rows [1, H], H about the first row, over
+    Kept is the triangular factor R of the rows [1, H], H about a row or its mean, over
     ``sqrt(alpha) I``, with the columns Z that the targets become: R C' = Z (square-root information
     form [1]_). Rows are rotated into R in blocks, by Householder reflections. Rows that have come
     since the last block wait in whitened form, ``R^-T h``, in which a few of them are cheaply
@@ -195,7 +197,7 @@ class PenalisedFactor:
         return one
 
     def _read(self, H: Array, Y: Array, weights: Array | None) -> tuple[Array, Array | None]:
-        """Return [1, H, Y] about the first row ever, and roots of weights, of rows that enter."""
+        """Return [1, H, Y] of the rows that enter, and roots of their weights."""
         n_rows, n = len(H), self.n_features
         if H.shape != (n_rows, n) or Y.shape != (n_rows, self.n_outputs):
             raise ValueError(
@@ -218,28 +220,28 @@ class PenalisedFactor:
                 sizes = np.einsum("ij,ij->j", rows, rows)[first:] * heaviest**2
                 column = int(np.argmin(sizes < _FAR_FROM_OVERFLOW))
                 refuse_overflow(*(("H", column) if column < n else ("Y", column - n)))
-        if first and len(rows):
-            if not self.n_samples:
-                self._shift = rows[0, 1:].copy()
-            rows[:, 1:] -= self._shift
         return rows, roots
 
     def _longest_block(self) -> int:
-        """Rows that may enter together: the first must not be lost in rounding errors' range."""
+        """Return how many rows may enter together."""
         if self._forgetting == 1.0:
             return BLOCK_ROWS
-        return int(np.clip(np.log(_LEAST_SCALE) / np.log(self._forgetting), 1, BLOCK_ROWS))
+        return int(np.clip(2 * np.log(_LEAST_IN_BLOCK) / np.log(self._forgetting), 1, BLOCK_ROWS))
 
     def _add_block(self, rows: Array, roots: Array | None) -> None:
         n_rows = len(rows)
         self._solved = None
-        self.n_samples += n_rows
         put_back = None
         scales: Any = self._scale
         if self._forgetting < 1.0:
             scales = self._faded_scales(n_rows)
             put_back = self._due(scales)
             self._scale = float(scales[-1])
+        if self.fit_intercept:
+            if not self.n_samples:
+                self._shift = rows[0, 1:].copy()
+            rows[:, 1:] -= self._shift
+        self.n_samples += n_rows
         if self._scale != 1.0 or roots is not None:
             rows *= np.reshape((1.0 if roots is None else roots) / scales, (-1, 1))
         self._enter(rows, put_back)
@@ -250,7 +252,9 @@ class PenalisedFactor:
             self._eliminate()
             self._rescale()
         scales = self._scale * np.sqrt(self._forgetting) ** np.arange(1, n_rows + 1)
-        if scales[-1] < _LEAST_SCALE**2:  # one row, before which nearly all is forgotten
+        if (
+            scales[-1] < _LEAST_SCALE * _LEAST_IN_BLOCK
+        ):  # one row, before which nearly all is forgotten
             self._eliminate()
             self._scale = float(scales[-1])
             self._rescale()
@@ -332,6 +336,18 @@ class PenalisedFactor:
         self._factor = eliminated(self._factor, block, n_trapezoidal=n_last)
         q = self.n_outputs
         self._factor[-q:, -q:] = np.eye(q)
+        if self.fit_intercept and self._factor[0, 0] > 0:
+            self._recentre()
+
+    def _recentre(self) -> None:
+        """Take features about their mean where that is far off: it costs digits."""
+        q, mean = self.n_outputs, self._factor[0, 1 : -self.n_outputs]
+        about_mean = self._factor[1:-q, 1:-q]
+        squares = np.einsum("ij,ij->j", about_mean, about_mean)
+        if (mean**2 > _FAR_OFF**2 * squares).any():
+            before = self._shift[:-q].copy()
+            self._shift[:-q] += mean / self._factor[0, 0]
+            mean -= self._factor[0, 0] * (self._shift[:-q] - before)
 
     def _rescale(self) -> None:
         """Make the scale one; no row waits."""

@@ -327,7 +327,7 @@ class RidgeReadout(Readout):
     def row_learner(self, model: Any) -> RidgeRows:
         """Return what goes on row by row, under the penalty that was used."""
         settings = replace(self.settings, decode=None)  # what is kept can be saved
-        own = self.renewed(settings)
+        own = copy.deepcopy(self.renewed(settings))
         return RidgeRows(
             own,
             own.parts[0],  # `solve` has made one sum of all

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.stored_rows import StoredRows
 
 
+@saved
 class StoredReadout(Readout):
     """Any estimator with `fit` and `predict` on the stored features of all rows."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import Sequences
 from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.online import OnlineLearner
@@ -51,6 +52,7 @@ class NetworkLearner(SessionLearner):
                 f"{type(model).__name__} does not take sample_weight in session.learn: its online "
                 "learner weighs all rows alike. Leave it out, or use an echo state network."
             )
+        model._check_values(Sequences((rows,), "table"), [targets], model.network_)
         model._learn_sequence(self.online, rows, targets, skip, None if follows else start)
         return self.online.state.copy()
 

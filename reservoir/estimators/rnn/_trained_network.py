@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from reservoir.estimators._parameters import (
 )
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators.rnn._loop_trial import trial_of
+from reservoir.estimators.rnn._missing_rows import (
+    filled,
+    known_rows,
+    weights_of_known,
+)
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
 from reservoir.estimators.rnn._starting_weights import (
@@ -59,6 +64,7 @@ from reservoir.training.trainer import Data, Training
 
 _BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
 _Self = TypeVar("_Self", bound="BaseRNN")
+Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, washout left
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -87,7 +93,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     )
     _changed_in_place = ("_progress", "_online", "loss_curve_")
     _engine = "auto"
-    refit_readout = False  # RNNRegressor makes a parameter of it
+    refit_readout = False  # RNNRegressor makes parameters of these two
+    missing_targets = "raise"
+    _recent = cast("Recent | None", None)
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
         """Start the network, and train it.
@@ -163,10 +171,18 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         )
         if self._control is not None:
             check_controllable(self, network.cell)
-        check_targets(np.vstack(targets), output, loss)
-        check_squares(sequences.arrays, targets)
+        self._check_values(sequences, targets, network)
         self._sequence_column = self.sequence_column
         return network
+
+    @staticmethod
+    def _check_values(sequences: Sequences, targets: list[Array], network: Network) -> None:
+        """Refuse values that the network cannot take; missing targets are none."""
+        known = known_rows(targets)
+        values = filled(targets, known)
+        if known is None or any(rows.any() for rows in known):
+            check_targets(np.vstack(values), network.output, network.loss)
+        check_squares(sequences.arrays, values)
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         several = len(lengths) > 1 and isinstance(self.washout, str)  # each starts from zeros
@@ -181,6 +197,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def _fit(
         self, sequences: Sequences, targets: list[Array], weights: list[Array] | None, data: Any
     ) -> None:
+        known = known_rows(targets)
+        seen = None if self._targets.per_sequence else targets  # NaN included
+        weights, targets = weights_of_known(weights, known), filled(targets, known)
         network = self._begin(sequences, targets)
         goes_on = self.warm_start and hasattr(self, "params_")
         before = (self.network_, self.params_) if goes_on else None
@@ -194,7 +213,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._engine = engine_for_training(self, network, learned)
         trial = None
         if before is None:
-            trial = trial_of(self, network, sequences.arrays, targets, starts)
+            trial = trial_of(self, network, sequences.arrays, targets, starts, known)
         # where training starts, and the run itself
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
             if before is None:
@@ -216,12 +235,32 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._keep(done)
         self.washout_ = np.array(skips)
         self._progress = fresh
-        seen = None if self._targets.per_sequence else targets
         fresh.finish(sequences, seen, washout=skips[0])
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
+        self._recent = self._last_rows(sequences, targets, weights, skips, starts)
         warn_of_trouble(self, done)
+
+    def _last_rows(
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        weights: list[Array] | None,
+        skips: list[int],
+        starts: list[Array],
+    ) -> Recent | None:
+        """Return the rows that `partial_fit` looks back to after `fit`; None if it does not."""
+        if self.online != "least_squares" or self._targets.per_sequence:
+            return None
+        rows, values = sequences.arrays[-1], targets[-1].astype(self._dtype)
+        if weights is not None:
+            values[weights[-1] == 0] = np.nan
+        first, start = max(len(rows) - self.online_window, 0), starts[-1]
+        if first:
+            start = self._run(Sequences((rows[:first],), "table"), starts[-1:])[1][0]
+        left = max(skips[-1] - first, 0)
+        return rows[first:].copy(), values[first:].copy(), start, left
 
     def _first_weights(
         self,
@@ -255,7 +294,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._progress = Progress(network.n_outputs, compares=not self._targets.per_sequence)
         self._progress.target_range = np.full((2, network.n_outputs), np.nan)
         self.state_ = np.zeros(network.cell.state_size, dtype)
-        self._online = None
+        self._online = self._recent = None
         return self
 
     def _keep(self, done: Training) -> None:
@@ -275,8 +314,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         if self._is_new:
             self._start_online(sequences, targets, data)
         self._refuse_other_outputs(targets)
-        check_targets(np.vstack(targets), self.network_.output, self.network_.loss)
-        check_squares(sequences.arrays, targets)
+        self._check_values(sequences, targets, self.network_)
         if self._online is None:
             self._online = self._new_learner()
         # where the first sequence goes on, so do state and washout; the others start anew
@@ -303,6 +341,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             online.restart(start)
         elif not online.running:  # after fit: the learner has not run yet
             online.restart(self.state_)
+            if self._recent is not None:
+                online.look_back(*self._recent)
         return online.learn(rows, targets.astype(self._dtype), skip)
 
     def _session_learner(self) -> NetworkLearner:
@@ -320,7 +360,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._hold(network, params, [])
         self.n_iter_ = 0
         self.washout_ = np.array([washout])
-        self._online, self._progress = None, progress
+        self._online, self._recent, self._progress = None, None, progress
 
     def _new_learner(self) -> OnlineLearner:
         """Return what learns row by row from the weights as they are."""
@@ -348,10 +388,14 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         """Return what learning online starts from."""
         washout = progress.washout
         rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
+        known = known_rows(targets)
+        plain = known is None and not washout
+        rows = weights_of_known(rows, known) or rows
         if not self._starts_at_random(network):
             require_targets(rows)
         starts = self._states_before(progress, network, self.initial_state, sequences, None)
-        return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))
+        values = filled(targets, known)
+        return Data(list(sequences.arrays), values, None if plain else rows, np.stack(starts))
 
     # ------------------------------------------------------------------ using the fitted network
 
