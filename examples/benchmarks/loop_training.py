@@ -81,7 +81,7 @@ def no_input(model, n_steps):
 def trained(way, params, y, force, seed):
     """Return a network that was trained in one of the ways."""
     esn = ESNRegressor(**params, random_state=seed)
-    if way in ("force", "force, as in 2009"):
+    if way in ("force", "force, uncorrected"):
         return force_train(esn, y, n_test=0, feed_corrected=way == "force", **force)
     n_taught = len(y) // 2 if way == "teacher, then force" else len(y)
     X = np.zeros((len(y), 1))
@@ -131,7 +131,7 @@ def main():
     print(f"{'task':22}{'radius':8}{'way':22}{'succeed':>8}{'median':>9}{'':>9}{'s each':>8}")
     for name, (play, params, (signal, force), more) in tasks.items():
         for radius in (0.9, 1.2, 1.5):
-            for way in (*TAUGHT, "force", "force, as in 2009", "teacher, then force"):
+            for way in (*TAUGHT, "force", "force, uncorrected", "teacher, then force"):
                 begin = time.perf_counter()
                 wide = {**params, "spectral_radius": radius}
                 runs = [play(way, wide, signal, force, seed, **more) for seed in range(n_seeds)]
