@@ -20,6 +20,19 @@ _IF_ROWS = (
 )
 
 
+def plain_rows(
+    values: Any, sequences: Sequences, *, kinds: str, ndims: tuple[int, ...] = (1, 2)
+) -> Array | None:
+    """Return y if it is a plain array that belongs to one table, and needs no further reading.
+
+    `kinds` are those of its dtype. For a single row the other checks take longer than the network.
+    """
+    if type(values) is not np.ndarray or values.dtype.kind not in kinds:
+        return None
+    one = sequences.container == "table" and sequences.ids is None and values.ndim in ndims
+    return values if one and values.shape[:1] == sequences.arrays[0].shape[:1] else None
+
+
 def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     """Return one array per sequence, each with as many entries as the sequence has rows.
 
@@ -72,16 +85,21 @@ def read_targets(
     The latter is 1 or 2: whether y, or each of its items, had a column axis. Infinity is refused,
     and so is NaN unless `allow_nan`.
     """
-    _require_y(estimator, y)
-    _refuse_lost_index(y, sequences)
-    refuse_dates("y", y)
-    items = _items("y", y, sequences)
+    plain = plain_rows(y, sequences, kinds="f")
+    if plain is not None and plain.dtype == np.float64 and plain.size:
+        items = [plain]
+    else:
+        _require_y(estimator, y)
+        _refuse_lost_index(y, sequences)
+        refuse_dates("y", y)
+        items = _items("y", y, sequences)
     # the first item decides the number of outputs
     ndim = items[0].ndim
     targets = []
     for i, item in enumerate(items):
         name = "y" if sequences.container == "table" else f"sequence {i} of y"
-        item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+        if item is not plain:
+            item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
         if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
             raise ValueError(
                 f"{name} has shape {item.shape}, sequence 0 has {items[0].shape}: the number of "

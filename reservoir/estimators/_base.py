@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,6 +33,7 @@ from reservoir.estimators._predict_output import (
 )
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.stream import Stream
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
@@ -82,13 +83,28 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         """Return the state before each sequence, for a fitted network."""
 
     @abstractmethod
-    def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end state of each sequence."""
+    def _outputs_from(
+        self, sequences: Sequences, starts: list[Array], readout: Any = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence, from these states.
+
+        `readout`, for families that have one, replaces the fitted one.
+        """
+
+    def _session_learner(self) -> SessionLearner:
+        """Return what goes on learning in a session; most families say how."""
+        raise TypeError(f"{type(self).__name__} does not learn in a session; use partial_fit.")
 
     _n_fed_back = 0  # outputs that come back through weights of their own
 
     def _refuse_loop(self) -> None:
         """Refuse a network whose outputs cannot be its next inputs; most can."""
+
+    def _outputs(
+        self, sequences: Sequences, spec: Any, readout: Any = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence, from where `spec` says."""
+        return self._outputs_from(sequences, self._start_states(spec, sequences), readout)
 
     def _listen(self, rows: Array, targets: Array | None, state: Array) -> Array:
         """Return the state behind rows that are run over as in training."""
@@ -196,19 +212,28 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)
-        options = {} if readout is None else {"readout": readout}
-        outputs, states = self._outputs(sequences, initial_state, **options)
+        outputs, states = self._outputs(sequences, initial_state, readout)
         values = [decode(rows) for rows in outputs]
         packed = _pack_states(states, sequences)
+        return self._presented(values, X, sequences, names), packed
+
+    def _predicts_by(self) -> tuple[Any, Any]:
+        """Return what makes predictions of outputs, and what outputs are: None for the usual."""
+        return self._targets.decode, None
+
+    def _presented(
+        self, values: list[Array], X: Any, sequences: Sequences, names: Sequence[Any] | None = None
+    ) -> Any:
+        """Return values, (n_samples, ...) for each sequence, in the container of X."""
         names = self._target_names if names is None else names
         pandas = asks_for_pandas(self)
         if self._targets.per_sequence:
             last = np.stack([rows[-1] for rows in values])
             id_name = self._sequence_column
-            return in_one_frame(last, X, sequences, names, id_name) if pandas else last, packed
+            return in_one_frame(last, X, sequences, names, id_name) if pandas else last
         if pandas:
-            return in_frames(values, X, sequences, names), packed
-        return sequences.restore(values), packed
+            return in_frames(values, X, sequences, names)
+        return sequences.restore(values)
 
     def _score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool = False) -> float:
         self._check_fitted()
@@ -240,20 +265,30 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         """Return the state that a run goes on from; None where it cannot."""
         return self.state_ if self._progress.continues else None  # type: ignore[attr-defined]
 
-    def stream(self, initial_state: Any = "last") -> Stream:
-        """Return a session that keeps its state from chunk to chunk.
+    def stream(
+        self,
+        initial_state: Any = "last",
+        *,
+        score_forgetting: float = 0.999,
+        callback: Callable[[Stream], Any] | None = None,
+    ) -> Stream:
+        """Return a session that keeps its state from chunk to chunk, and learns if it is taught.
 
         Parameters
         ----------
         initial_state : {"last", "zeros", "steady"} or array, default="last"
+        score_forgetting : float in (0, 1], default=0.999
+            What each row multiplies the weights of earlier rows by in `Stream.score_`.
+        callback : callable, optional
+            ``callback(session)`` is called after each `Stream.learn`.
 
         Returns
         -------
         Stream
-            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
+            With `predict`, `learn`, `score_`, `state` and `reset`. The estimator is not changed.
         """
         self._check_fitted()
-        return Stream(self, initial_state)
+        return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

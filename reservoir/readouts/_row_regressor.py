@@ -98,11 +98,15 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "No rows to fit. Sample weights must contain at least one non-zero number."
             )
         self._learn(H, Y, weights, anew)
+        self._tell(one=y.ndim == 1)
+        return self
+
+    def _tell(self, *, one: bool) -> None:
+        """Set coefficients and intercept, without the axis of outputs if there is `one`."""
         C, c = self._coefficients()
         # a copy: what is kept for going on must not change with it
-        self.coef_ = C[0].copy() if y.ndim == 1 else C.copy()
-        self.intercept_ = float(c[0]) if y.ndim == 1 else c.copy()
-        return self
+        self.coef_ = C[0].copy() if one else C.copy()
+        self.intercept_ = float(c[0]) if one else c.copy()
 
     @abstractmethod
     def _check_parameters(self) -> None:

@@ -439,6 +439,10 @@ class GramAccumulator(RowSums):
                 for sums in (self._upper, self.cross, self.sum_y2):
                     sums[np.abs(sums) < TINY] = 0.0
 
+    def _discount(self, factor: float) -> None:
+        self._upper *= factor
+        self._age(factor, (0.0, 0.0), 0)
+
     def _combine(
         self, other: GramAccumulator, sign: int, *, use_up: bool = False
     ) -> GramAccumulator:

@@ -191,6 +191,9 @@ class QRAccumulator(RowSums):
             self.n_blocks *= ageing
             self.weight = above_tiny(self.weight * ageing)
 
+    def _discount(self, factor: float) -> None:
+        self._age(factor, (0.0, 0.0), 0)
+
     def without(self, part: QRAccumulator, others: Sequence[QRAccumulator]) -> QRAccumulator:
         """Return new sums over all rows but those of a part: the others', merged.
 

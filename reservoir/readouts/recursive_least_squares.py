@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sklearn.utils.validation import check_is_fitted
+
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_number, check_switch
@@ -83,6 +85,23 @@ class RecursiveLeastSquares(RowRegressor):
         self.forgetting = forgetting
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+
+    def discount(self, factor: float) -> RecursiveLeastSquares:
+        """Let all rows so far weigh `factor` times as much, at once; the penalty stays.
+
+        Parameters
+        ----------
+        factor : float in [0, 1]
+            0 begins again.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._factor.discount(factor)
+        self._tell(one=self.coef_.ndim == 1)
+        return self
 
     def _check_parameters(self) -> None:
         check_number("forgetting", self.forgetting, low=0, high=1, low_open=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
+from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
 from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds, least_score
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved
@@ -297,7 +299,7 @@ class RidgeReadout(Readout):
             )
         # what is kept for more rows to come
         self.parts = {0: total}
-        found = self._rounded(solution) | {"alpha_": solution.alpha}
+        found = rounded(solution, settings) | {"alpha_": solution.alpha}
         if rule is not None:
             found["alpha_scores_"] = solution.scores
         if self.kept is not None:
@@ -322,20 +324,24 @@ class RidgeReadout(Readout):
                 'smaller washout, or alpha_selection="gcv".'
             )
 
-    def _rounded(self, solution: RidgeSolution) -> dict[str, Any]:
-        """Return coefficients and intercept in the dtype and the shape of the outputs."""
-        dtype, one = self.settings.dtype, self.settings.one_dimensional
-        with np.errstate(over="ignore", invalid="ignore"):
-            coef, intercept = solution.coef.astype(dtype), solution.intercept.astype(dtype)
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            raise ValueError(
-                f"The readout's coefficients overflow {dtype}: the targets are near the largest "
-                "float. Scale y, for instance with TransformedTargetRegressor."
-            )
-        return {
-            "coef_": coef[0] if one else coef,
-            "intercept_": intercept[0] if one else intercept,
-        }
+    def row_learner(self, model: Any) -> RidgeRows:
+        """Return what goes on row by row, under the penalty that was used."""
+        settings = replace(self.settings, decode=None)  # what is kept can be saved
+        own = copy.deepcopy(self.renewed(settings))
+        return RidgeRows(
+            own,
+            own.parts[0],  # `solve` has made one sum of all
+            model.alpha_,
+            forgetting=settings.forgetting,
+            fit_intercept=settings.fit_intercept,
+        )
+
+    def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
+        """Let the rows so far weigh `factor` times as much, and those to come forget as told."""
+        for part, sums in self.parts.items():
+            if forgetting is not None:
+                sums.forgetting = forgetting
+            self.parts[part] = sums.discounted(factor)
 
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array]:

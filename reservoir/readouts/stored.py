@@ -12,6 +12,7 @@ from sklearn.base import clone
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+from reservoir.readouts.stored_rows import StoredRows
 
 
 @saved
@@ -85,9 +86,19 @@ class StoredReadout(Readout):
         fit(np.concatenate(features), Y if decode is None else decode(Y), **known)
         return {"readout_": self.learned}
 
+    def row_learner(self, model: Any) -> StoredRows:
+        """Return what goes on with a copy of the fitted estimator."""
+        self.check_partial()
+        own = copy.deepcopy(model.readout_)
+        return StoredRows(
+            self.renewed(ReadoutSettings()),
+            own,
+            self.settings.classes,
+            takes_weights=_takes_weights(own.partial_fit),
+        )
+
     def _check_takes_weights(self, fit: Any) -> None:
-        takes = inspect.signature(fit).parameters.values()
-        if not any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes):
+        if not _takes_weights(fit):
             raise TypeError(
                 f"{type(self.settings.estimator).__name__} does not take the sample_weight that "
                 "was given, or that class_weight makes."
@@ -102,3 +113,9 @@ class StoredReadout(Readout):
             return np.reshape(predict(features), (len(features), -1)).astype(features.dtype)
 
         return say
+
+
+def _takes_weights(fit: Any) -> bool:
+    """Whether a method knows sample_weight."""
+    takes = inspect.signature(fit).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes)

@@ -213,6 +213,18 @@ class RowSums(ABC):
         n = self.n_samples
         return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
 
+    def discounted(self: _Self, factor: float) -> _Self:
+        """Return sums in which every row so far weighs `factor` times as much; use these up."""
+        if factor == 0:
+            return type(self)(self.n_features, self.n_outputs, forgetting=self.forgetting)
+        if factor < 1:
+            self._discount(factor)
+        return self
+
+    @abstractmethod
+    def _discount(self, factor: float) -> None:
+        """Let every row so far weigh `factor` times as much, between 0 and 1."""
+
     def _row_ages(self, n: int) -> tuple[float, Array | None]:
         """Return what n rows multiply the sums before them by, and what is left of each of them."""
         if self.forgetting == 1.0:

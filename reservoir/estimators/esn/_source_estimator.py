@@ -35,6 +35,7 @@ from reservoir.estimators.esn._learning import (
 )
 from reservoir.estimators.esn._measured_washout import is_measured, measured_washouts
 from reservoir.estimators.esn._readout_parameters import ReadoutParameters
+from reservoir.estimators.esn._session import FeatureLearner
 from reservoir.estimators.esn._unsolved import Unsolved
 from reservoir.estimators.esn.sources import SOURCES
 from reservoir.loops.path_loops import run_source_loops
@@ -218,6 +219,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _refuse_other_readout(self, readout: Readout) -> None:
         """Refuse a readout that cannot go on from what another kind has learned."""
+        if self._readout is not None:
+            self._readout.refuse_more_rows()
         if type(readout) is not type(self._readout):
             raise ValueError(
                 f"readout={self.readout!r} is of another kind than that of earlier calls, and "
@@ -246,7 +249,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             noise = held if i == 0 and held is not None else self._next_noise()
             weight = None if weights is None else weights[i]
             start = starts[i][:size]
-            jobs.append(Job(X, Y, weight, skips[i], edges[i], start, last, noise, number))
+            taught = self._as_learned(X, Y)
+            jobs.append(Job(X, taught, weight, skips[i], edges[i], start, last, noise, number))
             number += len(X)
         return jobs
 
@@ -319,7 +323,21 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _made_of(self, readout: Readout) -> dict[str, Any]:
         """Return the fitted attributes that the rows seen lead to."""
-        return readout.solve()
+        return self._as_attributes(readout.solve())
+
+    def _as_learned(self, X: Array, Y: Array) -> Array:
+        """Return what the readout is taught where X has the targets Y."""
+        return Y
+
+    def _as_attributes(self, made: dict[str, Any]) -> dict[str, Any]:
+        """Return what the readout makes of it as this estimator's attributes."""
+        return made
+
+    def _session_learner(self) -> FeatureLearner:
+        assert self._readout is not None
+        settings = self._new_readout(partial=True).settings
+        learner = self._readout.renewed(settings).row_learner(self)
+        return FeatureLearner(learner, self._noise_generator)
 
     def _watch_units(self, activity: Activity | None) -> None:
         """Say so once where the inputs hold most units at their bounds."""
@@ -421,11 +439,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             fresh=source.fresh_state,
         )
 
-    def _outputs(
-        self, sequences: Sequences, spec: Any, readout: Outputs | None = None
+    def _outputs_from(
+        self, sequences: Sequences, starts: list[Array], readout: Outputs | None = None
     ) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end state of each sequence; `readout` replaces the fitted one."""
-        starts = self._start_states(spec, sequences)
         if self._source.n_fed_back:
             return self._play_all(sequences, starts)
         readout = readout or self._solved().outputs(self)

@@ -126,6 +126,11 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
                 "readout=None or feedback=False."
             )
 
+    def _predicts_by(self) -> tuple[Any, Any]:
+        if hasattr(self, "readout_"):
+            return lambda rows: rows, self.readout_.predict
+        return super()._predicts_by()
+
     def _say(self, method: str, X: Any, initial_state: Any) -> tuple[Any, Any]:
         """Return what a method says of every row, the built-in scores or the readout's own."""
         self._check_fitted()

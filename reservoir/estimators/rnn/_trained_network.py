@@ -32,7 +32,8 @@ from reservoir.estimators.rnn._missing_rows import (
     known_rows,
     weights_of_known,
 )
-from reservoir.estimators.rnn._network_parameters import WHOLE, NetworkParameters
+from reservoir.estimators.rnn._network_parameters import NetworkParameters
+from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
 from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
 from reservoir.estimators.rnn._starting_weights import (
     check_controllable,
@@ -274,16 +275,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def _partial_fit(
         self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
     ) -> None:
-        if self.target == "last":
-            raise ValueError(
-                "partial_fit learns step by step, from a target at every step; target='last' "
-                "needs fit."
-            )
-        if self.solver in WHOLE:
-            raise ValueError(
-                f"partial_fit goes through the data once; solver={self.solver!r} needs all of it. "
-                "Use solver='adam', or fit."
-            )
+        check_online(self, "partial_fit")
         if self._is_new:
             self._start_online(sequences, targets, data)
         self._refuse_other_outputs(targets)
@@ -296,13 +288,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         goes_on = progress.enter(sequences, new_sequence)
         skips = progress.skips(sequences, goes_on)
         for i, (rows, values) in enumerate(zip(sequences.arrays, targets, strict=True)):
-            if i or not goes_on:
-                online.restart(starts[i])
-            elif not online.running:  # after fit: the learner has not run yet
-                online.restart(self.state_)
-                if self._recent is not None:
-                    online.look_back(*self._recent)
-            loss = online.learn(rows, values.astype(self._dtype), skips[i])
+            start = starts[i] if i or not goes_on else None
+            loss = self._learn_sequence(online, rows, values, skips[i], start)
             if np.isfinite(loss):
                 self.loss_curve_.append(loss)
         self.params_ = online.params
@@ -310,6 +297,21 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self.n_iter_ += 1
         progress.add(sequences, targets, goes_on=goes_on)
         progress.continues = True
+
+    def _learn_sequence(
+        self, online: OnlineLearner, rows: Array, targets: Array, skip: int, start: Array | None
+    ) -> float:
+        """Go through rows, from a state or from where the sequence stands; return the loss."""
+        if start is not None:
+            online.restart(start)
+        elif not online.running:  # after fit: the learner has not run yet
+            online.restart(self.state_)
+            if self._recent is not None:
+                online.look_back(*self._recent)
+        return online.learn(rows, targets.astype(self._dtype), skip)
+
+    def _session_learner(self) -> NetworkLearner:
+        return NetworkLearner.of(self)
 
     def _start_online(self, sequences: Sequences, targets: list[Array], data: Any) -> None:
         """Start the network from the first chunk."""
@@ -408,8 +410,10 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         _refuse_overflow("output", outputs)
         return outputs, ends
 
-    def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        return self._run(sequences, self._start_states(spec, sequences))
+    def _outputs_from(
+        self, sequences: Sequences, starts: list[Array], readout: Any = None
+    ) -> tuple[list[Array], list[Array]]:
+        return self._run(sequences, starts)
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return what the readout sees of the recurrent layer.
