@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn.metrics import log_loss
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -17,6 +18,7 @@ from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, load, save
 from reservoir.datasets import narma, sine_square
 from reservoir.model_selection import stack_sequences
 from reservoir.readouts import GramAccumulator, QRAccumulator, ridge_path
+from reservoir.readouts.eigen import aged_inflation
 from reservoir.readouts.row_sample import CAPACITY, RowSample
 
 pytestmark = pytest.mark.one_engine
@@ -218,6 +220,32 @@ def test_penalties_are_chosen_by_what_is_remembered(kind, n_features):
         assert chosen < 1.03 * best
         assert said == pytest.approx(chosen, rel=0.1)
         assert by_count < 0.02 * alpha
+
+
+def test_the_inflation_of_residuals_is_that_of_every_row_for_itself():
+    """Against Q found from the leverages of all rows; to count effective rows would not do."""
+    falling = 0.99 ** np.arange(3000.0)
+    slowly = 0.999 ** np.arange(20_000.0)
+    for ages, accuracy in (
+        (falling, 0.03),
+        (falling[:100], 0.02),
+        (slowly, 3e-3),
+        (falling[:1], 0),
+    ):
+        total, squares = ages.sum(), ages @ ages
+        n = total**2 / squares
+        for dof in np.array([0.01, 0.1, 0.5, 0.8]) * n:
+
+            def excess(Q, ages=ages, dof=dof):
+                return (ages * Q / (1 + ages * Q)).sum() - dof
+
+            Q = brentq(excess, 0, 1e6, xtol=1e-14)
+            expected = 1 / (ages / (1 + ages * Q) ** 2).sum()
+            found = aged_inflation(dof, total, squares)
+            assert found == pytest.approx(expected, rel=max(accuracy, 1e-12))
+            if accuracy and dof > 0.6 * n:
+                assert 1 / (total * (1 - dof / n) ** 2) > 1.5 * expected
+    assert aged_inflation(50.0, 40.0, 40.0) == aged_inflation(1e9, 10.0, 5.3) == np.inf
 
 
 def test_scores_without_forgetting_are_as_ever():

@@ -176,6 +176,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ReservoirFeatures(10).fit([X, X]),
         reservoir.ESNSequenceClassifier(10).fit([X, -X, 2 * X, -2 * X], [0, 1, 0, 1]),
         reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),
+        reservoir.force_train(reservoir.ESNRegressor(10, feedback=True), y, n_test=0),
         forecaster(search="dynamics").fit(reservoir.datasets.mackey_glass(80, random_state=0)),
         forecaster(search="series", season=4).fit(y[:40]),
     ):

@@ -205,8 +205,16 @@ def _is_table(item: Any) -> bool:
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
     """Return a table as a float array after scikit-learn's checks, which NaN and infinity pass."""
     check_dimensions(estimator, X)
+    # a network that was trained without any input has rows without columns
+    deaf = not reset and getattr(estimator, "n_features_in_", None) == 0
     return validate_data(
-        estimator, X, reset=reset, dtype=list(_FLOATS), ensure_all_finite=False, order="C"
+        estimator,
+        X,
+        reset=reset,
+        dtype=list(_FLOATS),
+        ensure_all_finite=False,
+        order="C",
+        ensure_min_features=0 if deaf else 1,
     )
 
 

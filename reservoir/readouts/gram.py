@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg import blas
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
+from reservoir.readouts.eigen import EPS, Eigenbasis, PenaltyPath
+from reservoir.readouts.normal_equations import by_cholesky, penalised
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
@@ -51,7 +51,7 @@ class GramAccumulator(RowSums):
     n_samples : int
         Rows seen, those of weight zero left out.
     n_effective : float
-        Rows of equal weight that would say as much: generalised cross-validation goes by them.
+        Rows of equal weight that would say as much, about ``2 / (1 - forgetting)`` after many;
         n_samples where nothing was forgotten.
     weight : float
         Sum of the sample weights, as far as they are not forgotten.
@@ -323,56 +323,18 @@ class GramAccumulator(RowSums):
         means : array of shape (n_features + n_outputs,)
             Of features, then targets; zeros where they are not subtracted.
         """
-        gram, cross = self._normal_equations(fit_intercept)
         means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
-        if alpha > NOISE * linalg.norm(gram, check_finite=False):
-            gram[np.diag_indices(self.n_features)] += alpha
-            R = linalg.cholesky(gram, check_finite=False)
-            return R, linalg.solve_triangular(R, cross, trans="T", check_finite=False), means
-        values, vectors = linalg.eigh(gram, check_finite=False)
-        kept = values > NOISE * values[-1]
-        lengths = np.sqrt(np.where(kept, values, 0.0) + alpha)
-        Q, R = linalg.qr(lengths[:, None] * vectors.T, check_finite=False)
-        targets = np.where(kept[:, None], vectors.T @ cross, 0.0) / lengths[:, None]
-        return R, Q.T @ targets, means
+        return *penalised(*self._normal_equations(fit_intercept), alpha), means
 
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
-        solved = None if np.ndim(alpha) else self._by_cholesky(alpha, fit_intercept)
-        if solved is not None:
-            return solved
+        if np.ndim(alpha) == 0:
+            mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
+            solved = by_cholesky(*self._normal_equations(fit_intercept), alpha, mean)
+            if solved is not None:
+                return solved
         basis = path or self.path(fit_intercept)
         return Solved(basis.coef(alpha), partial(basis.leverage, alpha=alpha))
-
-    def _by_cholesky(self, alpha: float, fit_intercept: bool) -> Solved | None:
-        """Solve by Cholesky; None where neither data nor penalty fix all coefficients."""
-        gram, cross = self._normal_equations(fit_intercept)
-        varies = np.diagonal(gram) > 0
-        # the Frobenius norm bounds the largest eigenvalue: a penalty above the rounding errors
-        # makes the Gram matrix positive definite, whatever its condition
-        with np.errstate(over="ignore"):
-            covered = alpha > NOISE * linalg.norm(gram, check_finite=False)
-        gram[np.diag_indices(self.n_features)] += alpha
-        scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
-        gram /= scale  # unit diagonal: columns in large units must not make others look singular
-        gram /= scale[:, None]
-        try:
-            factor = linalg.cholesky(gram, check_finite=False)
-        except linalg.LinAlgError:
-            return None
-        if not covered:
-            rcond, _ = linalg.lapack.dpocon(factor, linalg.norm(gram, 1), uplo="U")
-            if rcond <= self.n_features * EPS:
-                return None
-        scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
-        mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
-
-        def leverage(rows: Array) -> Array:
-            about = np.where(varies, rows - mean, 0.0) / scale
-            part = linalg.solve_triangular(factor, about.T, trans="T", check_finite=False)
-            return np.einsum("ij,ij->j", part, part)
-
-        return Solved((scaled / scale[:, None]).T, leverage)
 
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h

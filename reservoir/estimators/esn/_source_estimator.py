@@ -219,6 +219,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _refuse_other_readout(self, readout: Readout) -> None:
         """Refuse a readout that cannot go on from what another kind has learned."""
+        if self._readout is not None:
+            self._readout.refuse_more_rows()
         if type(readout) is not type(self._readout):
             raise ValueError(
                 f"readout={self.readout!r} is of another kind than that of earlier calls, and "
