@@ -7,7 +7,7 @@ errors of these predictions, over those of the same network left as it is: below
 gained. "each step" takes every step of `ls_online_step`, over a window of 300 rows;
 "least_squares" is `RNNRegressor(online="least_squares")`, which holds its weights until others
 predict better. Means over seeds (100 to 102 by default, which no setting was chosen on), and the
-worst seed. Five minutes on one core.
+worst seed. A few minutes on one core.
 """
 
 from __future__ import annotations

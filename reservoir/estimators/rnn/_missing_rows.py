@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir.estimators.rnn._starting_weights import check_squares
+from reservoir.training.bptt import Network
+from reservoir.training.losses import check_targets
 
 
 def known_rows(targets: Sequence[Array]) -> list[Array] | None:
@@ -57,3 +60,12 @@ def followed(
         rows.append(X[:n])
         values.append(np.where(k[:, None], Y, following)[:n])
     return rows, values
+
+
+def check_values(inputs: Sequence[Array], targets: list[Array], network: Network) -> None:
+    """Refuse values that a network cannot take; missing targets are none."""
+    known = known_rows(targets)
+    values = filled(targets, known)
+    if known is None or any(rows.any() for rows in known):
+        check_targets(np.vstack(values), network.output, network.loss)
+    check_squares(inputs, values)

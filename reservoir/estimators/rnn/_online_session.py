@@ -9,9 +9,10 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences
 from reservoir.estimators._session_learner import SessionLearner
+from reservoir.estimators.rnn._missing_rows import check_values
 from reservoir.estimators.rnn._network_parameters import WHOLE
+from reservoir.estimators.rnn._online_start import new_learner
 from reservoir.training.online import OnlineLearner
 
 
@@ -33,7 +34,7 @@ class NetworkLearner(SessionLearner):
         """Return what goes on from a fitted network."""
         check_online(model, "session.learn")
         online = model._online
-        return cls(model._new_learner() if online is None else copy.deepcopy(online))
+        return cls(new_learner(model) if online is None else copy.deepcopy(online))
 
     def learn(
         self,
@@ -52,7 +53,7 @@ class NetworkLearner(SessionLearner):
                 f"{type(model).__name__} does not take sample_weight in session.learn: its online "
                 "learner weighs all rows alike. Leave it out, or use an echo state network."
             )
-        model._check_values(Sequences((rows,), "table"), [targets], model.network_)
+        check_values([rows], [targets], model.network_)
         model._learn_sequence(self.online, rows, targets, skip, None if follows else start)
         return self.online.state.copy()
 

@@ -27,15 +27,16 @@ from reservoir.estimators._parameters import (
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._missing_rows import (
+    check_values,
     filled,
     known_rows,
     weights_of_known,
 )
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
+from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
 from reservoir.estimators.rnn._starting_weights import (
     check_controllable,
-    check_squares,
     check_together,
     make_cell,
     read_control,
@@ -44,12 +45,10 @@ from reservoir.estimators.rnn._starting_weights import (
 )
 from reservoir.estimators.rnn._training_run import (
     BATCH_SIZE,
-    TRUNCATION,
     engine_for_training,
     require_targets,
     run_training,
     split,
-    steps_of_update,
     warn_of_trouble,
 )
 from reservoir.training.bptt import Network, predict
@@ -57,14 +56,13 @@ from reservoir.training.cells import SimpleCell
 from reservoir.training.gated_loop import run_gated_loop, steady_state_of
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.loop_engines import kept, using
-from reservoir.training.losses import apply_output, check_targets, resolve_loss
+from reservoir.training.losses import apply_output, resolve_loss
 from reservoir.training.online import OnlineLearner
 from reservoir.training.params import Params
 from reservoir.training.trainer import Data, Training
 
 _BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
 _Self = TypeVar("_Self", bound="BaseRNN")
-Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, washout left
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -171,18 +169,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         )
         if self._control is not None:
             check_controllable(self, network.cell)
-        self._check_values(sequences, targets, network)
+        check_values(sequences.arrays, targets, network)
         self._sequence_column = self.sequence_column
         return network
-
-    @staticmethod
-    def _check_values(sequences: Sequences, targets: list[Array], network: Network) -> None:
-        """Refuse values that the network cannot take; missing targets are none."""
-        known = known_rows(targets)
-        values = filled(targets, known)
-        if known is None or any(rows.any() for rows in known):
-            check_targets(np.vstack(values), network.output, network.loss)
-        check_squares(sequences.arrays, values)
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         several = len(lengths) > 1 and isinstance(self.washout, str)  # each starts from zeros
@@ -225,11 +214,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             done = run_training(self, network, params, learned, validation, generator)
             if trial is not None:
                 trial.settle(done, params)
-        if not np.isfinite(done.criterion[done.best_epoch]):
-            raise ValueError(
-                "The loss overflows from the start on. Scale X and y, or use a bounded activation "
-                'such as "tanh".'
-            )
+        _refuse_lost(done)
         # what is left of it
         self._hold(network, done.params, list(done.losses))
         self._keep(done)
@@ -239,28 +224,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
-        self._recent = self._last_rows(sequences, targets, weights, skips, starts)
+        self._recent = last_rows(self, sequences, targets, weights, skips, starts)
         warn_of_trouble(self, done)
-
-    def _last_rows(
-        self,
-        sequences: Sequences,
-        targets: list[Array],
-        weights: list[Array] | None,
-        skips: list[int],
-        starts: list[Array],
-    ) -> Recent | None:
-        """Return the rows that `partial_fit` looks back to after `fit`; None if it does not."""
-        if self.online != "least_squares" or self._targets.per_sequence:
-            return None
-        rows, values = sequences.arrays[-1], targets[-1].astype(self._dtype)
-        if weights is not None:
-            values[weights[-1] == 0] = np.nan
-        first, start = max(len(rows) - self.online_window, 0), starts[-1]
-        if first:
-            start = self._run(Sequences((rows[:first],), "table"), starts[-1:])[1][0]
-        left = max(skips[-1] - first, 0)
-        return rows[first:].copy(), values[first:].copy(), start, left
 
     def _first_weights(
         self,
@@ -314,9 +279,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         if self._is_new:
             self._start_online(sequences, targets, data)
         self._refuse_other_outputs(targets)
-        self._check_values(sequences, targets, self.network_)
+        check_values(sequences.arrays, targets, self.network_)
         if self._online is None:
-            self._online = self._new_learner()
+            self._online = new_learner(self)
         # where the first sequence goes on, so do state and washout; the others start anew
         progress, online = self._progress, self._online
         starts = self._states_before(progress, self.network_, self.initial_state, sequences, None)
@@ -361,22 +326,6 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self.n_iter_ = 0
         self.washout_ = np.array([washout])
         self._online, self._recent, self._progress = None, None, progress
-
-    def _new_learner(self) -> OnlineLearner:
-        """Return what learns row by row from the weights as they are."""
-        return OnlineLearner(
-            self.network_,
-            self.params_,
-            method=self.online,
-            solver=self.solver,
-            learning_rate=self.learning_rate_init,
-            truncation=steps_of_update(self) or TRUNCATION,
-            window=self.online_window,
-            clip_norm=self.clip_norm,
-            l1=self.l1,
-            l2=self.alpha,
-            control=self._control,
-        )
 
     def _first_data(
         self,
@@ -522,6 +471,14 @@ def _refuse_overflow(name: str, parts: list[Array]) -> None:
                 f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
                 "what the network was trained on. Check that row, or scale the data."
             )
+
+
+def _refuse_lost(done: Training) -> None:
+    if not np.isfinite(done.criterion[done.best_epoch]):
+        raise ValueError(
+            "The loss overflows from the start on. Scale X and y, or use a bounded activation "
+            'such as "tanh".'
+        )
 
 
 def _check_same(network: Network, before: Network) -> None:

@@ -97,7 +97,9 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         """Learn online from the next rows, once through.
 
         How is a matter of `online`. The first call starts the network from its rows by `init`;
-        after `fit` learning goes on from the trained weights.
+        after `fit` learning goes on from the trained weights. With ``online="least_squares"`` it
+        then looks back to the last rows of `fit`, and keeps the trained weights until others have
+        predicted new rows better.
 
         Parameters
         ----------

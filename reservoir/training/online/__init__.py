@@ -40,7 +40,12 @@ class OnlineLearner:
       as many rows; where fewer come at a time, to the rows before them.
     - "rtrl": after every row a step down its exact gradient, from `reservoir.training.rtrl`.
     - "least_squares": after every `truncation` rows one relaxed step of least squares over the last
-      `window` rows, `reservoir.training.least_squares.ls_online_step`.
+      `window` rows, `reservoir.training.least_squares.ls_online_step` with ``shrink=1``. The
+      weights that take these steps are on trial: where there were rows to look back to
+      (`look_back`), those given at first are held, and `params` are the held ones until the trial
+      has predicted new rows better, by three standard errors of a paired comparison in which a row
+      fades over `window` rows. Then the trial is used, and held in its turn; where it falls behind,
+      it begins anew at the weights that are held.
 
     Parameters
     ----------
