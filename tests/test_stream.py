@@ -344,6 +344,19 @@ def test_rows_without_a_target_are_run_over():
         esn().fit(X, y).stream().learn(X[:1], gaps[:1])
 
 
+def test_trained_networks_run_over_rows_without_a_target():
+    gaps = np.where(np.arange(700) % 4 == 0, np.nan, y)
+    rnn = RNNRegressor(6, max_iter=3, missing_targets="skip", random_state=0)
+    rnn.fit(X[:FITTED], gaps[:FITTED])
+    session, expected = rnn.stream(), copy.deepcopy(rnn)
+    for a in range(FITTED, END, 20):
+        session.learn(X[a : a + 20], gaps[a : a + 20])
+        expected.partial_fit(X[a : a + 20], gaps[a : a + 20])
+    assert session.n_learned_ == 90
+    assert np.isfinite(session.score_)
+    assert_alike(rnn, session.predict(X[END:]), expected.predict(X[END:]))
+
+
 def test_classes_may_come_later():
     clf = ESNClassifier(30, random_state=0)
     classes = ["high", "low", "middle", "never"]

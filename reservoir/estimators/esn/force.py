@@ -35,9 +35,7 @@ __all__ = ["ForceHistory", "force_train"]
 _FIRST_STATES = 0.5  # a random state is U(-1, 1) times this
 _FOLLOWS = 0.5  # of the targets' standard deviation: a larger error is none of a loop that follows
 _ROUNDING = 1e-9  # of the range of the targets: a smaller deviation is that of a constant
-_LONGEST_TEST = (
-    100  # rows that a trained loop must follow on its own, unless the user says how many
-)
+_LONGEST_TEST = 100  # rows that a trained loop must follow alone, unless the user says how many
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,8 @@ def force_train(
         network has no input at all (``n_features_in_`` is 0): forecasts need no `exog`, and what
         `predict` gets has shape (n_samples, 0).
     n_steps_between : int, default=2
-        The readout is corrected in every so manieth step. 1 keeps outputs nearer to the targets; a
-        larger number costs less time, and lets the loop stray more.
+        Steps from one correction of the readout to the next. 1 keeps outputs nearer to the targets;
+        a larger number costs less time, and lets the loop stray more.
     alpha : float > 0, default=0.01
         Ridge penalty on what is learned, 1 over the learning rate of [1]_: at first a correction
         removes all of an error but a share of ``alpha / ||x||^2``, x being the features. The
