@@ -135,3 +135,18 @@ def test_short_rows_do_not_wait_for_the_first_intercept(size):
     H, Y = data(40, 3)
     factor = fed(PenalisedFactor(3, 2, 1.0), 1e-3 * H, Y, [size])
     assert_same_outputs(factor, ridge(1e-3 * H, Y, 1.0), 1e-3 * H, Y)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.99, 0.9])
+@pytest.mark.parametrize("sizes", [[1], [500]])
+@pytest.mark.parametrize("of", ["features", "targets"])
+def test_a_first_row_far_off_costs_later_ones_no_digits(forgetting, sizes, of):
+    for seed in range(3):
+        H, Y = data(500, 6, seed=seed)
+        (H if of == "features" else Y)[0] = 1e10
+        weights = np.r_[1e-32, np.ones(len(H) - 1)]
+        one = PenalisedFactor(6, 2, 1e-6, forgetting=forgetting)
+        fed(one, H, Y, sizes, weights)
+        aged = weights * forgetting ** np.arange(len(H))[::-1].astype(float)
+        expected = ridge(H[1:], Y[1:], one.penalties, aged[1:])
+        assert_same_outputs(one, expected, H[-50:], Y[-50:])

@@ -20,6 +20,7 @@ _LEAST_FADE = 0.1  # of the penalty, until it is put back
 _LEAST_SCALE = 1e-8  # rounding does not depend on it; squares must not overflow
 _LEAST_IN_BLOCK = 1e-30  # what the scale may fade by within a block
 _FAR_OFF = 8.0  # features' deviations from their shift to their mean
+_DIGITS_LOST = 1e4  # of a value, at most, to what is subtracted from it
 _FAR_FROM_OVERFLOW = 1e280
 
 
@@ -240,6 +241,7 @@ class PenalisedFactor:
         if self.fit_intercept:
             if not self.n_samples:
                 self._shift = rows[0, 1:].copy()
+            self._approach(rows[:, 1:])
             rows[:, 1:] -= self._shift
         self.n_samples += n_rows
         if self._scale != 1.0 or roots is not None:
@@ -339,15 +341,29 @@ class PenalisedFactor:
         if self.fit_intercept and self._factor[0, 0] > 0:
             self._recentre()
 
+    def _approach(self, rows: Array) -> None:
+        """Take features and targets about values that cost those of new rows few digits.
+
+        Else one outlier that they are taken about would cost all later rows theirs.
+        """
+        nearest = rows[np.abs(rows).argmin(axis=0), range(rows.shape[1])]
+        sizes, shifts = np.abs(nearest), np.abs(self._shift)
+        if (shifts > _DIGITS_LOST * sizes).any():
+            self._eliminate()
+            self._move(np.where(shifts > sizes, nearest, self._shift))
+
     def _recentre(self) -> None:
-        """Take features about their mean where that is far off: it costs digits."""
-        q, mean = self.n_outputs, self._factor[0, 1 : -self.n_outputs]
-        about_mean = self._factor[1:-q, 1:-q]
+        """Take features and targets about their mean where that is far off: it costs digits."""
+        q = self.n_outputs
+        mean, about_mean = self._factor[0, 1:], self._factor[1:-q, 1:]
         squares = np.einsum("ij,ij->j", about_mean, about_mean)
         if (mean**2 > _FAR_OFF**2 * squares).any():
-            before = self._shift[:-q].copy()
-            self._shift[:-q] += mean / self._factor[0, 0]
-            mean -= self._factor[0, 0] * (self._shift[:-q] - before)
+            self._move(self._shift + mean / self._factor[0, 0])
+
+    def _move(self, shift: Array) -> None:
+        """Take features and targets about other values; no row waits."""
+        self._factor[0, 1:] -= self._factor[0, 0] * (shift - self._shift)
+        self._shift = shift
 
     def _rescale(self) -> None:
         """Make the scale one; no row waits."""
