@@ -19,7 +19,13 @@ from reservoir._validation.scalars import (
     check_scaling,
     check_switch,
 )
-from reservoir._validation.sequences import Sequences, container_of, read_series, refuse_one_row
+from reservoir._validation.sequences import (
+    Sequences,
+    container_of,
+    plain_table,
+    read_series,
+    refuse_one_row,
+)
 from reservoir._validation.targets import (
     is_per_row,
     plain_rows,
@@ -57,6 +63,7 @@ __all__ = [
     "index_of",
     "is_per_row",
     "plain_rows",
+    "plain_table",
     "read_labels",
     "read_last_labels",
     "read_last_targets",

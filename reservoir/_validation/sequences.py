@@ -106,7 +106,7 @@ def read_series(
         The column of a table that holds the ids of the sequences.
     """
     if not reset and sequence_column is None and (y is None or type(y) is np.ndarray):
-        plain = _plain_table(estimator, X)
+        plain = plain_table(estimator, X)
         if plain is not None:
             return Sequences((as_finite("X", plain, dtype),), "table")
     sequences = _read_arrays(estimator, X, reset, dtype, sequence_column)
@@ -120,7 +120,7 @@ def read_series(
     return replace(sequences, times=times)
 
 
-def _plain_table(estimator: Any, X: Any) -> Array | None:
+def plain_table(estimator: Any, X: Any) -> Array | None:
     """Return X if it is such an array that scikit-learn's checks would let it pass as it is.
 
     For a single row they take longer than the network; all else, and all that is wrong, is theirs.

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import plain_table
 
 _Self = TypeVar("_Self", bound="RowRegressor")
 
@@ -71,8 +72,10 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         array of shape (n_samples,) or (n_samples, n_outputs), as y
         """
         check_is_fitted(self)
-        H = validate_data(self, X, reset=False, dtype=np.float64)
-        outputs = self._outputs(H)
+        plain = plain_table(self, X)
+        if plain is None or not np.isfinite(plain).all():
+            plain = validate_data(self, X, reset=False, dtype=np.float64)
+        outputs = self._outputs(plain.astype(np.float64, copy=False))
         return outputs[:, 0] if self.coef_.ndim == 1 else outputs
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -83,9 +86,7 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ) -> _Self:
         """Learn from rows, anew or not; refuse to if there must be some and all weigh nothing."""
         self._check_parameters()
-        H, y = validate_data(
-            self, X, y, reset=anew, dtype=np.float64, multi_output=True, y_numeric=True
-        )
+        H, y = self._read(X, y, anew)
         Y = np.asarray(y, dtype=np.float64).reshape(len(H), -1)
         if not anew and (y.ndim != self.coef_.ndim or Y.shape[1] != np.size(self.intercept_)):
             raise ValueError(
@@ -100,6 +101,21 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._learn(H, Y, weights, anew)
         self._tell(one=y.ndim == 1)
         return self
+
+    def _read(self, X: Any, y: Any, anew: bool) -> tuple[Array, Array]:
+        """Return features and targets that have passed scikit-learn's checks.
+
+        For a single row these take longer than what is learned from it: what would pass them as it
+        is, is not sent there.
+        """
+        plain = None if anew else plain_table(self, X)
+        if plain is not None and type(y) is np.ndarray and y.dtype == np.float64:
+            fits = y.ndim in (1, 2) and len(y) == len(plain)
+            if fits and y.size and np.isfinite(plain).all() and np.isfinite(y).all():
+                return plain.astype(np.float64, copy=False), y
+        return validate_data(
+            self, X, y, reset=anew, dtype=np.float64, multi_output=True, y_numeric=True
+        )
 
     def _tell(self, *, one: bool) -> None:
         """Set coefficients and intercept, without the axis of outputs if there is `one`."""
