@@ -446,6 +446,55 @@ def test_too_large_values_are_named_and_leave_no_trace():
     assert session.n_learned_ == 11
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        esn(),
+        esn(noise=1e-3),
+        esn(readout=RecursiveLeastSquares()),
+        esn(alpha=[1e-6, 1e-2], alpha_per_target=True),
+    ],
+    ids=["ridge", "noise", "readout", "two penalties"],
+)
+@pytest.mark.parametrize("predicted", [False, True])
+def test_what_is_refused_in_a_later_block_leaves_no_trace(model, predicted, monkeypatch):
+    """Rows are learned block by block; after a refusal the same rows may be learned once more."""
+    monkeypatch.setattr("reservoir.dynamics.open_loop._BLOCK_ROWS", 16)
+    model.fit(X[:FITTED], TWO[:FITTED])
+    failing, other = (model.stream().learn(X[300:310], TWO[300:310]) for _ in range(2))
+    if predicted:
+        for session in (failing, other):
+            session.predict(X[310:END])
+    state = failing.state
+    bad = TWO[310:END].copy()
+    bad[-1, 1] = 1e200
+    with pytest.raises(ValueError, match="squares of y overflow in column 1"):
+        failing.learn(X[310:END], bad)
+    np.testing.assert_array_equal(failing.state, state)
+    assert len(failing._waiting) == len(other._waiting)
+    for session in (failing, other):
+        session.learn(X[310:END], TWO[310:END])
+    assert failing.n_learned_ == other.n_learned_
+    np.testing.assert_array_equal(failing.predict(X[END:]), other.predict(X[END:]))
+    np.testing.assert_array_equal(
+        failing.to_estimator().predict(X[:20]), other.to_estimator().predict(X[:20])
+    )
+
+
+def test_rows_that_trained_networks_refuse_do_not_move_the_state():
+    model = RNNRegressor(6, max_iter=3, random_state=0).fit(X[:FITTED], y[:FITTED])
+    session, other = model.stream(), model.stream()
+    with pytest.raises(TypeError, match="does not take sample_weight"):
+        session.learn(X[300:310], y[300:310], sample_weight=np.ones(10))
+    np.testing.assert_array_equal(session.predict(X[300:310]), other.predict(X[300:310]))
+
+
+def test_predicted_is_a_switch():
+    session = esn().fit(X[:FITTED], y[:FITTED]).stream()
+    with pytest.raises(TypeError, match="predicted must be True or False"):
+        session.learn(X[300:310], y[300:310], predicted="yes")
+
+
 # --- forgetting --------------------------------------------------------------------------------
 
 
@@ -657,6 +706,18 @@ def test_a_forecast_goes_on_behind_the_session():
     rows = session.to_estimator().forecast(4)
     expected = expected.forecast(5, context=pairs[400:401])[1:]
     np.testing.assert_allclose(rows, expected, atol=1e-8)
+
+
+def test_outputs_that_stand_for_targets_are_not_compared_with_inputs():
+    """What comes behind a row that waits is no reason to refuse a forecast."""
+    pairs, follows = X[:-1], X[1:]
+    session = esn().fit(pairs[:FITTED], follows[:FITTED]).stream()
+    session.learn(pairs[300:310], follows[300:310]).predict(pairs[310:312])
+    model = session.to_estimator().partial_fit(pairs[312:330], follows[312:330])
+    assert np.isfinite(model.forecast(3)).all()
+    model.partial_fit(pairs[331:340], follows[331:340])  # behind a target
+    with pytest.raises(ValueError, match="needs y"):
+        model.forecast(3)
 
 
 def test_tables_keep_their_index_and_names():

@@ -12,7 +12,8 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_number, read_weights
+from reservoir._validation import Sequences, caller_level, check_number, check_switch, read_weights
+from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
 
@@ -258,7 +259,8 @@ class Stream:
         ------
         ValueError, TypeError
             If rows, targets or weights are refused, as in `fit`; if the estimator, or its
-            `readout`, cannot learn row by row; if ``predicted=True`` and the rows do not wait.
+            `readout`, cannot learn row by row; if ``predicted=True`` and the rows do not wait. The
+            session then stands where it stood before the call.
 
         Warns
         -----
@@ -273,10 +275,15 @@ class Stream:
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._find(sequences.arrays[0], predicted)
-        if place is None:
-            place = self._n_run
-            self._run(sequences)
-        self._learn_at(learner, place, sequences, targets[0], weights)
+        try:
+            with leaving_no_trace(self):
+                if place is None:
+                    place = self._n_run
+                    self._run(sequences)
+                self._learn_at(learner, place, sequences, targets[0], weights)
+        except BaseException:
+            self._waiting.drop_from(self._n_run)
+            raise
         if self.callback is not None:
             self.callback(self)
         return self
@@ -298,6 +305,8 @@ class Stream:
 
     def _find(self, rows: Array, predicted: bool | None) -> int | None:
         """Return the number of the first of the waiting rows that are meant; None for new ones."""
+        if predicted is not None:
+            check_switch("predicted", predicted)
         if predicted is False:
             return None
         places = list(itertools.islice(self._waiting.find(rows), 2))
@@ -453,5 +462,6 @@ class Stream:
             last = self._waiting.chunks[-1].outputs[-1]
             if last.dtype.kind == "f" and last.shape == progress.last_output.shape:
                 progress.last_output = last.astype(np.float64)
+            progress.last_is_target = False
         learner.finish(one, stands=stands)
         return one
