@@ -72,6 +72,10 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
     bad[3, 2] = 1e200
     with pytest.raises(ValueError, match=r"H holds .* column 2"):
         model.partial_fit(bad, Y)
+    bad = Y.copy()
+    bad[7, 1] = 1e200
+    with pytest.raises(ValueError, match=r"Y holds .* column 1"):
+        model.partial_fit(H, bad)
     np.testing.assert_array_equal(model.predict(H), before)
     with pytest.raises(ValueError, match=r"No rows to fit"):
         clone(model).fit(H, Y, np.zeros(60))
@@ -84,7 +88,7 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
     [
         (RecursiveLeastSquares(alpha=0.0), r"alpha=0 must be above 0: before there are"),
         (SlidingWindow(10, alpha=0), r"alpha=0 must be above 0: before there are"),
-        (RecursiveLeastSquares(forgetting=1.1), r"forgetting=1.1 must be finite and in \(0, 1\]"),
+        (RecursiveLeastSquares(forgetting=1.1), r"forgetting=1.1 must be in \(0, 1\].* 1 - 1/n"),
         (RecursiveLeastSquares(forgetting=0.0), r"forgetting=0.0 must be"),
         (LMS(learning_rate=1.5), r"learning_rate=1.5 must be finite and in \(0, 1\]"),
         (LMS(epsilon=0.0), r"epsilon=0.0 must be"),

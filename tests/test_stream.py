@@ -489,8 +489,15 @@ def test_rows_that_trained_networks_refuse_do_not_move_the_state():
     np.testing.assert_array_equal(session.predict(X[300:310]), other.predict(X[300:310]))
 
 
-def test_predicted_is_a_switch():
-    session = esn().fit(X[:FITTED], y[:FITTED]).stream()
+def test_arguments_are_refused_with_their_bounds():
+    model = esn().fit(X[:FITTED], y[:FITTED])
+    session = model.stream()
+    with pytest.raises(ValueError, match=r"forgetting=1.1 must be in \(0, 1\].* 1 - 1/n"):
+        session.forgetting = 1.1
+    with pytest.raises(ValueError, match="initial_state='start' is not known"):
+        model.stream("start")
+    with pytest.raises(ValueError, match=r"alpha=0 must be above 0.*such as 1e-10"):
+        esn(alpha=0).fit(X[:FITTED], y[:FITTED]).stream().learn(X[300:301], y[300:301])
     with pytest.raises(TypeError, match="predicted must be True or False"):
         session.learn(X[300:310], y[300:310], predicted="yes")
 
@@ -577,7 +584,7 @@ def test_all_may_be_forgotten():
 
 
 def test_what_does_not_forget_says_so():
-    for name, match in (("readout", "SGDRegressor has no"), ("trained", "NetworkLearner keeps no")):
+    for name, match in (("readout", "SGDRegressor has no"), ("trained", "trained network has no")):
         session = fitted(name, 100)[0].stream()
         with pytest.raises(AttributeError, match=match):
             session.forgetting = 0.9

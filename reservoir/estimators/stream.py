@@ -12,7 +12,14 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_number, check_switch, read_weights
+from reservoir._validation import (
+    Sequences,
+    caller_level,
+    check_choice,
+    check_number,
+    check_switch,
+    read_weights,
+)
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
@@ -117,6 +124,8 @@ class Stream:
         callback: Callable[[Stream], Any] | None = None,
     ) -> None:
         fading = check_number("score_forgetting", score_forgetting, low=0, high=1, low_open=True)
+        if isinstance(initial_state, str):
+            check_choice("initial_state", initial_state, ("last", "steady", "zeros"))
         if callback is not None and not callable(callback):
             raise TypeError(
                 f"callback must be a function of the session, or None; got {callback!r}."
