@@ -727,6 +727,26 @@ def test_outputs_that_stand_for_targets_are_not_compared_with_inputs():
         model.forecast(3)
 
 
+def test_tables_that_do_not_follow_are_told():
+    pd = pytest.importorskip("pandas")
+    dates = pd.date_range("2026-01-01", periods=700, freq="h")
+    U, z = pd.DataFrame(X, dates), pd.Series(y, dates)
+    session = esn().fit(U[:FITTED], z[:FITTED]).stream()
+    session.predict(U[300:310])
+    session.learn(U[300:305], z[300:305]).learn(U[305:310], z[305:310])
+    session.learn(U[310:320], z[310:320]).predict(X[320:321])  # without dates nothing is known
+    session.predict(U[321:322])
+    with pytest.warns(UserWarning, match=r"X begins at 2026-01-15 10:00:00 and that row was at"):
+        session.predict(U[346:350])
+    with pytest.warns(UserWarning, match=r"Call reset\(\)"):
+        session.learn(U[320:330], z[320:330])
+    # numbers that begin at 0 in every chunk tell nothing
+    session = esn().fit(X[:FITTED], y[:FITTED]).stream()
+    for begin in (300, 310):
+        session.predict(pd.DataFrame(X[begin : begin + 10]))
+    session.predict(pd.DataFrame(X[320:330], np.arange(20, 30)))
+
+
 def test_tables_keep_their_index_and_names():
     pd = pytest.importorskip("pandas")
     days = pd.date_range("2024-01-01", periods=700, freq="D")

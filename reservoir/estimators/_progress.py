@@ -261,6 +261,19 @@ def _warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
     )
 
 
+def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
+    """Say where the index of X tells that rows do not follow those that a session has seen."""
+    gap = gap_before((ended[0], None), sequences)
+    if gap is not None:
+        warnings.warn(
+            f"A session goes on from the state behind its last row, but X begins at {gap.begin} "
+            f"and that row was at {gap.end}. Call reset() where rows do not follow, or give the "
+            "rows between.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+
 def _warn_of_gap(gap: Gap) -> None:
     """Say that a chunk is learned from as if it followed."""
     warnings.warn(

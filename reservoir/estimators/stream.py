@@ -20,6 +20,7 @@ from reservoir._validation import (
     check_switch,
     read_weights,
 )
+from reservoir.estimators._progress import warn_of_session_gap
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
@@ -174,6 +175,11 @@ class Stream:
         ValueError
             If the chunk holds several sequences, or one of another id than the rows before: a
             stream follows one.
+
+        Warns
+        -----
+        UserWarning
+            If an index tells that the rows do not follow those before; so does `learn`.
         """
         model = self._model
         sequences = self._read(chunk)
@@ -202,7 +208,10 @@ class Stream:
     def _run(self, sequences: Sequences) -> Array:
         """Run over rows, which wait for their targets from then on; return their outputs."""
         model = self._model
+        goes_on = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
+        if goes_on:
+            warn_of_session_gap(self._ended, sequences)
         if self._learner is not None:
             self._learner.settle(model)
         outputs, states = model._outputs_from(sequences, [start], model._predicts_by()[1])
@@ -210,7 +219,10 @@ class Stream:
         self._waiting.add(Chunk(self._n_run, rows.copy(), start, outputs[0].copy()))
         self._n_run += len(rows)
         self.state, self._id, self._anew = states[0], sequences.ids, False
-        self._ended_before, self._ended = self._ended, sequences.times.ended(self._ended)
+        x, y = sequences.times.ended(self._ended)
+        if goes_on and x and x.plain:  # rows numbered from 0 in every chunk: of no use to the next
+            x = None
+        self._ended_before, self._ended = self._ended, (x, y)
         return outputs[0]
 
     def _begin_sequence(self, sequences: Sequences) -> Array:
