@@ -71,7 +71,7 @@ class Stream:
 
     See Also
     --------
-    ESNRegressor.partial_fit : Learns from chunks, and keeps no session.
+    reservoir.ESNRegressor.partial_fit : Learns from chunks, and keeps no session.
 
     Notes
     -----
