@@ -788,3 +788,11 @@ def test_memory_stays_flat():
         tracemalloc.stop()
     assert len(never._waiting) == 10_000
     assert max(sizes[-3:]) < min(sizes[-3:]) + 200_000
+
+
+def test_a_copy_of_a_session_learns_by_itself():
+    model = ESNRegressor(10, random_state=0).fit(X[:FITTED], y[:FITTED])
+    session = model.stream().learn(X[FITTED:600], y[FITTED:600])
+    before = session.to_estimator().coef_
+    copy.copy(session).learn(X[600:620], -y[600:620])
+    np.testing.assert_array_equal(session.to_estimator().coef_, before)

@@ -154,6 +154,10 @@ class Stream:
         """Return what is saved and pickled: all but the callback."""
         return {**vars(self), "callback": None}
 
+    def __copy__(self) -> Stream:
+        """Return a session that shares nothing with this one: half a copy would learn with it."""
+        return copy.deepcopy(self)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
