@@ -216,7 +216,7 @@ def test_partial_fit_is_refused_after_it():
         (chaotic(washout="measured"), {}, ValueError, 'washout="measured"'),
         (chaotic(washout=300), {}, ValueError, "washout=300 leaves nothing"),
         (chaotic(n_units=0), {}, ValueError, "n_units=0"),
-        (chaotic(), {"alpha": 0.0}, ValueError, "alpha=0.0"),
+        (chaotic(), {"alpha": 0.0}, ValueError, "alpha=0 must be above 0"),
         (chaotic(), {"forgetting": 1.5}, ValueError, "forgetting=1.5"),
         (chaotic(), {"n_steps_between": 0}, ValueError, "n_steps_between=0 must be at least 1"),
         (chaotic(), {"n_test": 300}, ValueError, "n_test=300 must be smaller"),

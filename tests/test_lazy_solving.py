@@ -178,6 +178,16 @@ def test_washout_rows_alone_leave_nothing_to_solve_for(solved):
     pickle.loads(pickle.dumps(model)).partial_fit(X[30:], Y[30:]).predict(X)
 
 
+def test_rows_that_count_nothing_leave_nothing_to_solve_for():
+    """It is said to be the weights' doing, or the targets', where the washout is over."""
+    model = esn(washout=10).partial_fit(X[:30], Y[:30], sample_weight=np.zeros(30))
+    with pytest.raises(NotFittedError, match=r"none of 30 steps: washout=10, others weigh 0"):
+        model.predict(X)
+    skipping = esn(washout=10, missing_targets="skip").partial_fit(X[:30], np.full(30, np.nan))
+    with pytest.raises(NotFittedError, match="or miss y"):
+        skipping.stream()
+
+
 @pytest.mark.parametrize("first_read", [False, True])
 def test_a_call_that_fails_leaves_no_trace(first_read):
     model = esn().partial_fit(X[:200], Y[:200])

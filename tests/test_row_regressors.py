@@ -72,6 +72,10 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
     bad[3, 2] = 1e200
     with pytest.raises(ValueError, match=r"H holds .* column 2"):
         model.partial_fit(bad, Y)
+    bad = Y.copy()
+    bad[7, 1] = 1e200
+    with pytest.raises(ValueError, match=r"Y holds .* column 1"):
+        model.partial_fit(H, bad)
     np.testing.assert_array_equal(model.predict(H), before)
     with pytest.raises(ValueError, match=r"No rows to fit"):
         clone(model).fit(H, Y, np.zeros(60))
@@ -84,7 +88,7 @@ def test_a_chunk_that_is_refused_changes_nothing(model):
     [
         (RecursiveLeastSquares(alpha=0.0), r"alpha=0 must be above 0: before there are"),
         (SlidingWindow(10, alpha=0), r"alpha=0 must be above 0: before there are"),
-        (RecursiveLeastSquares(forgetting=1.1), r"forgetting=1.1 must be finite and in \(0, 1\]"),
+        (RecursiveLeastSquares(forgetting=1.1), r"forgetting=1.1 must be in \(0, 1\].* 1 - 1/n"),
         (RecursiveLeastSquares(forgetting=0.0), r"forgetting=0.0 must be"),
         (LMS(learning_rate=1.5), r"learning_rate=1.5 must be finite and in \(0, 1\]"),
         (LMS(epsilon=0.0), r"epsilon=0.0 must be"),
@@ -245,3 +249,19 @@ def test_lms_without_intercept_knows_no_units(seed, unit):
     C = np.random.default_rng(seed).normal(size=4)
     model = LMS(fit_intercept=False, epsilon=1e-12).fit(unit * H, H @ C)
     np.testing.assert_allclose(unit * model.coef_, C, rtol=1e-4, atol=1e-4)
+
+
+def test_parameters_of_a_readout_may_change_between_chunks():
+    """They reach the copy that learns; what a session has set stays; alpha cannot change."""
+    X, y = np.random.default_rng(0).standard_normal((2, 120, 1))
+    esn = ESNRegressor(10, readout=RecursiveLeastSquares(forgetting=0.99), random_state=0)
+    esn.partial_fit(X[:60], y[:60, 0])
+    esn.set_params(readout__forgetting=0.5).partial_fit(X[60:80], y[60:80, 0])
+    assert esn.readout_.forgetting == 0.5
+    session = esn.stream()
+    session.forgetting = 0.9
+    own = session.to_estimator().partial_fit(X[80:100], y[80:100, 0])
+    assert own.readout_.forgetting == 0.9
+    with pytest.raises(ValueError, match="alpha"):
+        esn.set_params(readout__alpha=1.0).partial_fit(X[100:], y[100:, 0])
+    assert esn.readout_.alpha == 1e-6

@@ -446,6 +446,62 @@ def test_too_large_values_are_named_and_leave_no_trace():
     assert session.n_learned_ == 11
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        esn(),
+        esn(noise=1e-3),
+        esn(readout=RecursiveLeastSquares()),
+        esn(alpha=[1e-6, 1e-2], alpha_per_target=True),
+    ],
+    ids=["ridge", "noise", "readout", "two penalties"],
+)
+@pytest.mark.parametrize("predicted", [False, True])
+def test_what_is_refused_in_a_later_block_leaves_no_trace(model, predicted, monkeypatch):
+    """Rows are learned block by block; after a refusal the same rows may be learned once more."""
+    monkeypatch.setattr("reservoir.dynamics.open_loop._BLOCK_ROWS", 16)
+    model.fit(X[:FITTED], TWO[:FITTED])
+    failing, other = (model.stream().learn(X[300:310], TWO[300:310]) for _ in range(2))
+    if predicted:
+        for session in (failing, other):
+            session.predict(X[310:END])
+    state = failing.state
+    bad = TWO[310:END].copy()
+    bad[-1, 1] = 1e200
+    with pytest.raises(ValueError, match="squares of y overflow in column 1"):
+        failing.learn(X[310:END], bad)
+    np.testing.assert_array_equal(failing.state, state)
+    assert len(failing._waiting) == len(other._waiting)
+    for session in (failing, other):
+        session.learn(X[310:END], TWO[310:END])
+    assert failing.n_learned_ == other.n_learned_
+    np.testing.assert_array_equal(failing.predict(X[END:]), other.predict(X[END:]))
+    np.testing.assert_array_equal(
+        failing.to_estimator().predict(X[:20]), other.to_estimator().predict(X[:20])
+    )
+
+
+def test_rows_that_trained_networks_refuse_do_not_move_the_state():
+    model = RNNRegressor(6, max_iter=3, random_state=0).fit(X[:FITTED], y[:FITTED])
+    session, other = model.stream(), model.stream()
+    with pytest.raises(TypeError, match="does not take sample_weight"):
+        session.learn(X[300:310], y[300:310], sample_weight=np.ones(10))
+    np.testing.assert_array_equal(session.predict(X[300:310]), other.predict(X[300:310]))
+
+
+def test_arguments_are_refused_with_their_bounds():
+    model = esn().fit(X[:FITTED], y[:FITTED])
+    session = model.stream()
+    with pytest.raises(ValueError, match=r"forgetting=1.1 must be in \(0, 1\].* 1 - 1/n"):
+        session.forgetting = 1.1
+    with pytest.raises(ValueError, match="initial_state='start' is not known"):
+        model.stream("start")
+    with pytest.raises(ValueError, match=r"alpha=0 must be above 0.*such as 1e-10"):
+        esn(alpha=0).fit(X[:FITTED], y[:FITTED]).stream().learn(X[300:301], y[300:301])
+    with pytest.raises(TypeError, match="predicted must be True or False"):
+        session.learn(X[300:310], y[300:310], predicted="yes")
+
+
 # --- forgetting --------------------------------------------------------------------------------
 
 
@@ -528,7 +584,7 @@ def test_all_may_be_forgotten():
 
 
 def test_what_does_not_forget_says_so():
-    for name, match in (("readout", "SGDRegressor has no"), ("trained", "NetworkLearner keeps no")):
+    for name, match in (("readout", "SGDRegressor has no"), ("trained", "trained network has no")):
         session = fitted(name, 100)[0].stream()
         with pytest.raises(AttributeError, match=match):
             session.forgetting = 0.9
@@ -659,6 +715,38 @@ def test_a_forecast_goes_on_behind_the_session():
     np.testing.assert_allclose(rows, expected, atol=1e-8)
 
 
+def test_outputs_that_stand_for_targets_are_not_compared_with_inputs():
+    """What comes behind a row that waits is no reason to refuse a forecast."""
+    pairs, follows = X[:-1], X[1:]
+    session = esn().fit(pairs[:FITTED], follows[:FITTED]).stream()
+    session.learn(pairs[300:310], follows[300:310]).predict(pairs[310:312])
+    model = session.to_estimator().partial_fit(pairs[312:330], follows[312:330])
+    assert np.isfinite(model.forecast(3)).all()
+    model.partial_fit(pairs[331:340], follows[331:340])  # behind a target
+    with pytest.raises(ValueError, match="needs y"):
+        model.forecast(3)
+
+
+def test_tables_that_do_not_follow_are_told():
+    pd = pytest.importorskip("pandas")
+    dates = pd.date_range("2026-01-01", periods=700, freq="h")
+    U, z = pd.DataFrame(X, dates), pd.Series(y, dates)
+    session = esn().fit(U[:FITTED], z[:FITTED]).stream()
+    session.predict(U[300:310])
+    session.learn(U[300:305], z[300:305]).learn(U[305:310], z[305:310])
+    session.learn(U[310:320], z[310:320]).predict(X[320:321])  # without dates nothing is known
+    session.predict(U[321:322])
+    with pytest.warns(UserWarning, match=r"X begins at 2026-01-15 10:00:00 and that row was at"):
+        session.predict(U[346:350])
+    with pytest.warns(UserWarning, match=r"Call reset\(\)"):
+        session.learn(U[320:330], z[320:330])
+    # numbers that begin at 0 in every chunk tell nothing
+    session = esn().fit(X[:FITTED], y[:FITTED]).stream()
+    for begin in (300, 310):
+        session.predict(pd.DataFrame(X[begin : begin + 10]))
+    session.predict(pd.DataFrame(X[320:330], np.arange(20, 30)))
+
+
 def test_tables_keep_their_index_and_names():
     pd = pytest.importorskip("pandas")
     days = pd.date_range("2024-01-01", periods=700, freq="D")
@@ -700,3 +788,11 @@ def test_memory_stays_flat():
         tracemalloc.stop()
     assert len(never._waiting) == 10_000
     assert max(sizes[-3:]) < min(sizes[-3:]) + 200_000
+
+
+def test_a_copy_of_a_session_learns_by_itself():
+    model = ESNRegressor(10, random_state=0).fit(X[:FITTED], y[:FITTED])
+    session = model.stream().learn(X[FITTED:600], y[FITTED:600])
+    before = session.to_estimator().coef_
+    copy.copy(session).learn(X[600:620], -y[600:620])
+    np.testing.assert_array_equal(session.to_estimator().coef_, before)

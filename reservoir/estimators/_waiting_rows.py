@@ -137,6 +137,11 @@ class WaitingRows:
         if self.chunks and state is not None:
             self.chunks[0].state = state
 
+    def drop_from(self, place: int) -> None:
+        """Drop all chunks from one on, none of whose rows has been looked for."""
+        while self.chunks and self.chunks[-1].first >= place:
+            self._n_rows -= len(self.chunks.pop().rows)
+
     def clear(self) -> None:
         """Drop all rows."""
         self._build([])

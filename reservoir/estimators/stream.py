@@ -12,7 +12,16 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_number, read_weights
+from reservoir._validation import (
+    Sequences,
+    caller_level,
+    check_choice,
+    check_number,
+    check_switch,
+    read_weights,
+)
+from reservoir.estimators._progress import warn_of_session_gap
+from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
 
@@ -62,7 +71,7 @@ class Stream:
 
     See Also
     --------
-    ESNRegressor.partial_fit : Learns from chunks, and keeps no session.
+    reservoir.ESNRegressor.partial_fit : Learns from chunks, and keeps no session.
 
     Notes
     -----
@@ -116,6 +125,8 @@ class Stream:
         callback: Callable[[Stream], Any] | None = None,
     ) -> None:
         fading = check_number("score_forgetting", score_forgetting, low=0, high=1, low_open=True)
+        if isinstance(initial_state, str):
+            check_choice("initial_state", initial_state, ("last", "steady", "zeros"))
         if callback is not None and not callable(callback):
             raise TypeError(
                 f"callback must be a function of the session, or None; got {callback!r}."
@@ -143,6 +154,10 @@ class Stream:
         """Return what is saved and pickled: all but the callback."""
         return {**vars(self), "callback": None}
 
+    def __copy__(self) -> Stream:
+        """Return a session that shares nothing with this one: half a copy would learn with it."""
+        return copy.deepcopy(self)
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
@@ -164,6 +179,11 @@ class Stream:
         ValueError
             If the chunk holds several sequences, or one of another id than the rows before: a
             stream follows one.
+
+        Warns
+        -----
+        UserWarning
+            If an index tells that the rows do not follow those before; so does `learn`.
         """
         model = self._model
         sequences = self._read(chunk)
@@ -192,7 +212,10 @@ class Stream:
     def _run(self, sequences: Sequences) -> Array:
         """Run over rows, which wait for their targets from then on; return their outputs."""
         model = self._model
+        goes_on = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
+        if goes_on:
+            warn_of_session_gap(self._ended, sequences)
         if self._learner is not None:
             self._learner.settle(model)
         outputs, states = model._outputs_from(sequences, [start], model._predicts_by()[1])
@@ -200,7 +223,10 @@ class Stream:
         self._waiting.add(Chunk(self._n_run, rows.copy(), start, outputs[0].copy()))
         self._n_run += len(rows)
         self.state, self._id, self._anew = states[0], sequences.ids, False
-        self._ended_before, self._ended = self._ended, sequences.times.ended(self._ended)
+        x, y = sequences.times.ended(self._ended)
+        if goes_on and x and x.plain:  # rows numbered from 0 in every chunk: of no use to the next
+            x = None
+        self._ended_before, self._ended = self._ended, (x, y)
         return outputs[0]
 
     def _begin_sequence(self, sequences: Sequences) -> Array:
@@ -258,7 +284,8 @@ class Stream:
         ------
         ValueError, TypeError
             If rows, targets or weights are refused, as in `fit`; if the estimator, or its
-            `readout`, cannot learn row by row; if ``predicted=True`` and the rows do not wait.
+            `readout`, cannot learn row by row; if ``predicted=True`` and the rows do not wait. The
+            session then stands where it stood before the call.
 
         Warns
         -----
@@ -273,10 +300,15 @@ class Stream:
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._find(sequences.arrays[0], predicted)
-        if place is None:
-            place = self._n_run
-            self._run(sequences)
-        self._learn_at(learner, place, sequences, targets[0], weights)
+        try:
+            with leaving_no_trace(self):
+                if place is None:
+                    place = self._n_run
+                    self._run(sequences)
+                self._learn_at(learner, place, sequences, targets[0], weights)
+        except BaseException:
+            self._waiting.drop_from(self._n_run)
+            raise
         if self.callback is not None:
             self.callback(self)
         return self
@@ -298,6 +330,8 @@ class Stream:
 
     def _find(self, rows: Array, predicted: bool | None) -> int | None:
         """Return the number of the first of the waiting rows that are meant; None for new ones."""
+        if predicted is not None:
+            check_switch("predicted", predicted)
         if predicted is False:
             return None
         places = list(itertools.islice(self._waiting.find(rows), 2))
@@ -453,5 +487,6 @@ class Stream:
             last = self._waiting.chunks[-1].outputs[-1]
             if last.dtype.kind == "f" and last.shape == progress.last_output.shape:
                 progress.last_output = last.astype(np.float64)
+            progress.last_is_target = False
         learner.finish(one, stands=stands)
         return one

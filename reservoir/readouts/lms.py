@@ -85,6 +85,10 @@ class LMS(RowRegressor):
             lengths = np.einsum("ij,ij->i", H, H) + float(self.fit_intercept)
         if not np.isfinite(lengths).all():
             refuse_overflow("H", int(np.argmax(np.abs(H).max(axis=0))))
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->j", Y, Y)
+        if not np.isfinite(squares).all():
+            refuse_overflow("Y", int(np.argmin(np.isfinite(squares))))
         steps = self._steps(lengths, weights)
         for h, y, step in zip(H, Y, steps, strict=True):
             error = step * (y - c - C @ h)

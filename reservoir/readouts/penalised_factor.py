@@ -11,7 +11,7 @@ from scipy.linalg import blas, lapack
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
-from reservoir.readouts.sums import BLOCK_ROWS, RowSums, refuse_overflow
+from reservoir.readouts.sums import BLOCK_ROWS, RowSums, check_forgetting, refuse_overflow
 from reservoir.readouts.triangular import eliminated
 
 _MOST_WAITING = 48  # rows that wait for their elimination: more cost more at each reading
@@ -69,7 +69,7 @@ class PenalisedFactor:
     ) -> None:
         self.n_features = check_count("n_features", n_features)
         self.n_outputs = check_count("n_outputs", n_outputs)
-        self.alpha = check_number("alpha", alpha, low=0, low_open=True)
+        self.alpha = check_positive_alpha(alpha)
         self.forgetting = forgetting
         self.fit_intercept = bool(fit_intercept)
         self._reset()
@@ -100,7 +100,7 @@ class PenalisedFactor:
 
     @forgetting.setter
     def forgetting(self, value: float) -> None:
-        self._forgetting = check_number("forgetting", value, low=0, high=1, low_open=True)
+        self._forgetting = check_forgetting("forgetting", value)
 
     @property
     def penalties(self) -> Array:
@@ -394,3 +394,14 @@ class PenalisedFactor:
         if not self.fit_intercept:
             return found[:, :-q], np.zeros(q)
         return found[:, 1:-q], found[:, 0]
+
+
+def check_positive_alpha(alpha: float) -> float:
+    """Return the penalty; zero is refused, and why."""
+    number = check_number("alpha", alpha, low=0)
+    if number == 0:
+        raise ValueError(
+            "alpha=0 must be above 0: before there are as many rows as features, the penalty alone "
+            "fixes the coefficients. Take a small one, such as 1e-10."
+        )
+    return number

@@ -6,9 +6,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_number, check_switch
+from reservoir._validation import check_switch
 from reservoir.readouts._row_regressor import RowRegressor
-from reservoir.readouts.penalised_factor import PenalisedFactor
+from reservoir.readouts.penalised_factor import PenalisedFactor, check_positive_alpha
+from reservoir.readouts.sums import check_forgetting
 
 
 @saved
@@ -104,7 +105,7 @@ class RecursiveLeastSquares(RowRegressor):
         return self
 
     def _check_parameters(self) -> None:
-        check_number("forgetting", self.forgetting, low=0, high=1, low_open=True)
+        check_forgetting("forgetting", self.forgetting)
         check_switch("fit_intercept", self.fit_intercept)
         check_positive_alpha(self.alpha)
 
@@ -126,17 +127,6 @@ class RecursiveLeastSquares(RowRegressor):
 
     def _outputs(self, H: Array) -> Array:
         return self._factor.outputs(H)
-
-
-def check_positive_alpha(alpha: float) -> float:
-    """Return the penalty; zero is refused, and why."""
-    number = check_number("alpha", alpha, low=0)
-    if number == 0:
-        raise ValueError(
-            "alpha=0 must be above 0: before there are as many rows as features, the penalty alone "
-            "fixes the coefficients. Take a small one, such as 1e-10."
-        )
-    return number
 
 
 def refuse_change(name: str, now: object, before: object) -> None:

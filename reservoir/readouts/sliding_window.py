@@ -9,7 +9,8 @@ from reservoir._typing import Array
 from reservoir._validation import check_count, check_switch
 from reservoir.readouts._row_regressor import RowRegressor
 from reservoir.readouts._window_factor import WindowFactor
-from reservoir.readouts.recursive_least_squares import check_positive_alpha, refuse_change
+from reservoir.readouts.penalised_factor import check_positive_alpha
+from reservoir.readouts.recursive_least_squares import refuse_change
 from reservoir.readouts.sums import FAR_FROM_OVERFLOW, refuse_overflow
 
 

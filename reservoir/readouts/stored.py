@@ -26,6 +26,7 @@ class StoredReadout(Readout):
         super().__init__(settings)
         self.rows: list[tuple[Array, Array, Array | None]] = []
         self.learned: Any = None  # the estimator that goes on learning in partial_fit
+        self.asked: dict[str, Any] = {}  # its parameters as the last call has given them
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
@@ -73,8 +74,12 @@ class StoredReadout(Readout):
             raise ValueError("No rows to fit: every row has a missing target.")
         features, targets, weights = zip(*self.rows, strict=True)
         self.rows = []
+        asked = self.settings.estimator.get_params()
         if self.learned is None or not self.settings.partial:
             self.learned = clone(self.settings.estimator)
+        elif changed := _changes(self.asked, asked):
+            self.learned.set_params(**changed)  # what cannot change is the estimator's to refuse
+        self.asked = asked
         fit = self.learned.partial_fit if self.settings.partial else self.learned.fit
         known: dict[str, Any] = {}
         if weights[0] is not None:
@@ -113,6 +118,17 @@ class StoredReadout(Readout):
             return np.reshape(predict(features), (len(features), -1)).astype(features.dtype)
 
         return say
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are others than before."""
+    return {name: value for name, value in now.items() if not _same(before.get(name), value)}
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one is other or repr(one) == repr(other)
 
 
 def _takes_weights(fit: Any) -> bool:

@@ -6,8 +6,8 @@ from typing import Any
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_number
 from reservoir.readouts.contract import Decode, Readout, ReadoutSettings, RowLearner
+from reservoir.readouts.sums import check_forgetting
 
 
 @saved
@@ -67,8 +67,7 @@ class StoredRows(RowLearner):
     def forgetting(self, value: float) -> None:
         if not hasattr(self.estimator, "forgetting"):
             raise AttributeError(self._without("forgetting"))
-        value = check_number("forgetting", value, low=0, high=1, low_open=True)
-        self.estimator.set_params(forgetting=value)
+        self.estimator.set_params(forgetting=check_forgetting("forgetting", value))
 
     def forget(self, factor: float) -> None:
         """Let all rows so far weigh `factor` times as much, if the estimator can."""

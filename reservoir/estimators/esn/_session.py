@@ -10,6 +10,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences
+from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.esn._learning import naming_columns
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
@@ -49,19 +50,22 @@ class FeatureLearner(SessionLearner):
         size, enter = source.state_size, rows_that_enter(targets, weights, skip)
         state, last = start[:size], start[size:]
         teacher = np.vstack([last, targets[:-1]]) if source.n_fed_back else None
-        if model.noise > 0 and (self.noise is None or not follows):
-            self.noise = model._next_noise()
-        blocks = source.iter_features(
-            rows,
-            state,
-            teacher=teacher,
-            noise=model.noise,
-            generator=self.noise,
-            engine=model._engine,
-        )
         taught = model._as_learned(rows, targets)
-        with naming_columns(source, model._sequence_column):
+        kept = leaving_no_trace(self, () if self.noise is None else ("noise",))
+        with kept, leaving_no_trace(model), naming_columns(source, model._sequence_column):
+            if model.noise > 0 and (self.noise is None or not follows):
+                self.noise = model._next_noise()
+            blocks = source.iter_features(
+                rows,
+                state,
+                teacher=teacher,
+                noise=model.noise,
+                generator=self.noise,
+                engine=model._engine,
+            )
             for begin, features, end in blocks:
+                if begin == 0 and len(features) < len(rows):
+                    self.readout = copy.deepcopy(self.readout)  # a later block may be refused
                 state = end
                 block = slice(begin, begin + len(features))
                 self._learn_block(

@@ -405,11 +405,12 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _check_fitted(self) -> None:
         if not self._is_new and not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} has seen only washout rows so far: "
-                f"{self._progress.n_steps} steps, washout={self._progress.washout}. Call "
-                "partial_fit with more rows."
-            )
+            n, skip = self._progress.n_steps, self._progress.washout
+            why = f"seen only washout rows so far: {n} steps, washout={skip}"
+            if n > skip:
+                why = f"learned from none of {n} steps: washout={skip}, others weigh 0 or miss y"
+            me = type(self).__name__
+            raise NotFittedError(f"This {me} has {why}. Call partial_fit with more rows.")
         check_is_fitted(self)
 
     def _solved(self) -> Readout:

@@ -61,6 +61,12 @@ class NetworkLearner(SessionLearner):
         """Set the weights."""
         model.params_ = self.online.params
 
+    def _without(self, what: str) -> str:
+        return (
+            f"A trained network has no {what} in a session: it keeps no weights of earlier rows. "
+            "Echo state networks with the built-in ridge do."
+        )
+
     def finish(self, model: Any, *, stands: bool) -> None:
         """Set the learner, too; where rows wait for their targets, it goes on behind them."""
         self.settle(model)
