@@ -346,7 +346,9 @@ class PenalisedFactor:
 
         Else one outlier that they are taken about would cost all later rows theirs.
         """
-        nearest = rows[np.abs(rows).argmin(axis=0), range(rows.shape[1])]
+        nearest = rows[0]
+        if len(rows) > 1:
+            nearest = rows[np.abs(rows).argmin(axis=0), np.arange(rows.shape[1])]
         sizes, shifts = np.abs(nearest), np.abs(self._shift)
         if (shifts > _DIGITS_LOST * sizes).any():
             self._eliminate()
