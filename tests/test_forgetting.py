@@ -518,3 +518,17 @@ def test_probabilities_follow_when_labels_become_noisy():
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])
+def test_rows_of_which_nothing_is_left_are_gone(kind):
+    """Also where factors are multiplied up; what comes then is all there is."""
+    H, y = np.random.default_rng(0).standard_normal((2, 40, 3))
+    sums = kind(3, 3, forgetting=0.99).update(H[:20], y[:20])
+    for factor in (1e-60, 1e-60, 1e-300):
+        sums = sums.discounted(factor).update(H[20:21], y[20:21])
+    sums = sums.discounted(1e-200).update(H[20:], y[20:])
+    alone = kind(3, 3, forgetting=0.99).update(H[20:], y[20:])
+    assert sums.n_effective == pytest.approx(alone.n_effective)
+    np.testing.assert_allclose(sums.path().gcv(0.1), alone.path().gcv(0.1))
+    np.testing.assert_allclose(sums.solve(0.1).coef, alone.solve(0.1).coef)

@@ -15,6 +15,7 @@ from reservoir.readouts.eigen import EPS, PenaltyPath
 
 BLOCK_ROWS = 512
 FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
+_NOTHING = 1e-100  # of a row: squares of such factors would underflow
 TINY = float(np.finfo(np.float64).tiny)  # below, processors calculate a hundred times as slowly
 _Self = TypeVar("_Self", bound="RowSums")
 
@@ -214,8 +215,12 @@ class RowSums(ABC):
         return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
 
     def discounted(self: _Self, factor: float) -> _Self:
-        """Return sums in which every row so far weighs `factor` times as much; use these up."""
-        if factor == 0:
+        """Return sums in which every row so far weighs `factor` times as much; use these up.
+
+        Rows of which next to nothing is left are forgotten altogether.
+        """
+        left = self.n_samples if self._ages is None else self._ages[0]
+        if factor * left < _NOTHING:
             return type(self)(self.n_features, self.n_outputs, forgetting=self.forgetting)
         if factor < 1:
             self._discount(factor)
