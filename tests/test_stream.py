@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.metrics import accuracy_score, r2_score
+from toys.nearest_readout import NearestReadout
 
 from reservoir import (
     ESNClassifier,
@@ -24,7 +25,6 @@ from reservoir import (
 from reservoir.datasets import narma
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
 from reservoir.readouts import LMS, READOUTS, RecursiveLeastSquares, SlidingWindow
-from tests.toys.nearest_readout import NearestReadout
 
 pytestmark = pytest.mark.one_engine
 
