@@ -7,6 +7,7 @@ network of their own learn from: the network's states beside the input, or the i
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,16 +52,16 @@ def rows_of(task: Task, n_units: int, seed: int) -> Rows:
     )
 
 
-class Contender:
+class Contender(ABC):
     """Fitted once, then left as it is; subclasses go on to learn."""
 
+    @abstractmethod
     def start(self, rows: Rows) -> None:
         """Learn from the rows before the stream."""
-        raise NotImplementedError
 
+    @abstractmethod
     def predict(self, rows: Rows) -> Array:
         """Return predictions of the next rows, which have not been learned from."""
-        raise NotImplementedError
 
     def learn(self, rows: Rows) -> None:
         """Learn from the rows predicted last."""
