@@ -63,7 +63,7 @@ class Contender(ABC):
     def predict(self, rows: Rows) -> Array:
         """Return predictions of the next rows, which have not been learned from."""
 
-    def learn(self, rows: Rows) -> None:
+    def learn(self, rows: Rows) -> None:  # noqa: B027 (the first kind learns no more)
         """Learn from the rows predicted last."""
 
 
