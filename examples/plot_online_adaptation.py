@@ -1,6 +1,6 @@
 """
-Online: learning from a system that drifts
-==========================================
+Trained networks that go on learning
+====================================
 
 A network learns the outputs of a system, and then the system changes: its weights move, little by
 little, until nothing of the old ones is left. A network that no longer learns is soon worse than

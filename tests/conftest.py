@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(items):
 # which skips where it is missing, and marks the test: .ci/partners selects by these marks.
 # modules whose examples need pandas
 _WITH_FRAMES = ("_backtest.py", "_horizon_errors.py", "_predict_output.py")
-PARTNERS = ("aeon", "polars", "sktime", "statsmodels", "torch")
+PARTNERS = ("aeon", "polars", "river", "sktime", "statsmodels", "torch")
 
 
 def partner(name):
@@ -73,7 +73,7 @@ def partner(name):
     return pytest.fixture(name=name, scope="session")(lambda: pytest.importorskip(name))
 
 
-aeon, polars, sktime, statsmodels, torch = map(partner, PARTNERS)
+aeon, polars, river, sktime, statsmodels, torch = map(partner, PARTNERS)
 
 
 @pytest.hookimpl(wrapper=True)

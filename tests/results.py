@@ -86,6 +86,14 @@ def of_esn(engine, dtype):
     for start in range(0, 700, 175):
         chunks.partial_fit(X[start : start + 175], y[start : start + 175])
     yield "chunks", numbers(chunks, X[700:])
+    path, cuts = {"alpha": [1e-8, 1e-4, 1.0], "forgetting": 0.99}, range(0, 700, 175)
+    for name, options in (("", {}), (" path", path), (" digits", {"solver": "qr"})):
+        options = {"forgetting": 0.995, "washout": 50, **options}
+        yield f"forgetting{name}", numbers(made(**options).fit(X[:700], y[:700]), X[700:])
+        chunks = made(**options)
+        for start in cuts:
+            chunks.partial_fit(X[start : start + 175], y[start : start + 175])
+        yield f"forgetting{name} in chunks", numbers(chunks, X[700:])
     pairs = [make_forecast_pairs(flow) for flow in flows]
     Xs, ys = [a for a, _ in pairs], [b for _, b in pairs]
     several = made(washout=10).fit(Xs, ys)
@@ -99,6 +107,8 @@ def of_esn(engine, dtype):
     classifier = ESNClassifier(60, **base)
     type(classifier)._engine = engine
     yield "labels", numbers(classifier.fit(U[:700], labels[:700]), U[700:], n_steps=0)
+    forgetful = ESNClassifier(60, forgetting=0.995, **base)
+    yield "forgotten labels", numbers(forgetful.fit(U[:700], labels[:700]), U[700:], n_steps=0)
     pipe = make_pipeline(StandardScaler(), made())
     both = TransformedTargetRegressor(pipe, transformer=StandardScaler())
     yield "scalers", {"forecast": forecast(both.fit(X[:700], y[:700]), 20)}

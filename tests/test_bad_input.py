@@ -333,8 +333,9 @@ def test_remedies_for_missing_values():
     assert np.isfinite(small(ESNRegressor, missing_targets="skip").fit(X, gap).coef_).all()
     with pytest.raises(ValueError, match=f"Fill y: with feedback=True.*{skip} cannot"):
         small(ESNRegressor, feedback=True).fit(X, gap)
+    with pytest.raises(ValueError, match=f"Use {skip}"):
+        small(RNNRegressor).fit(X, gap)
     for cls, labels in (
-        (RNNRegressor, gap),
         (ESNClassifier, np.where(np.isnan(gap), np.nan, gap > 0)),
         (RNNClassifier, np.where(np.isnan(gap), np.nan, gap > 0)),
     ):

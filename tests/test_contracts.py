@@ -104,6 +104,7 @@ def test_any_split_of_the_rows_equals_one_fit(name, toys):
     parts = MODELS[name]().set_params(washout=20)
     for a, b in ((0, 7), (7, 200), (200, 450)):
         parts.partial_fit(X[a:b], Y[a:b])
+    assert not {"coef_", "rows_"} & set(vars(parts))  # solved for when they are first read
     np.testing.assert_allclose(parts.predict(X[TEST]), whole.predict(X[TEST]), rtol=0, atol=1e-9)
 
 

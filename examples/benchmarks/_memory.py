@@ -38,6 +38,11 @@ def _resident_mb() -> float:
     return _status_mb("VmRSS")
 
 
+def resident_mb() -> float:
+    """What this process holds now, in MB; where nobody says so, the most it has held."""
+    return _status_mb("VmRSS") if STATUS.exists() else _peak_mb()
+
+
 def _peak_mb() -> float:
     # Linux: not ru_maxrss, which a process inherits from the one that started it
     if STATUS.exists():

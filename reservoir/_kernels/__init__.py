@@ -10,6 +10,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -83,7 +84,13 @@ _failure: list[BaseException] = []  # why the import of numba failed, if it did
 
 def installed() -> bool:
     """Whether numba is installed."""
-    return "numba" in sys.modules or importlib.util.find_spec("numba") is not None
+    return "numba" in sys.modules or _found()
+
+
+@cache
+def _found() -> bool:
+    """Whether Python finds numba; to look for it takes as long as a hundred steps."""
+    return importlib.util.find_spec("numba") is not None
 
 
 def disabled() -> bool:

@@ -19,9 +19,16 @@ from reservoir._validation.scalars import (
     check_scaling,
     check_switch,
 )
-from reservoir._validation.sequences import Sequences, container_of, read_series, refuse_one_row
+from reservoir._validation.sequences import (
+    Sequences,
+    container_of,
+    plain_table,
+    read_series,
+    refuse_one_row,
+)
 from reservoir._validation.targets import (
     is_per_row,
+    plain_rows,
     read_labels,
     read_last_labels,
     read_last_targets,
@@ -55,6 +62,8 @@ __all__ = [
     "ending_of",
     "index_of",
     "is_per_row",
+    "plain_rows",
+    "plain_table",
     "read_labels",
     "read_last_labels",
     "read_last_targets",

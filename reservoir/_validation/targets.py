@@ -20,6 +20,19 @@ _IF_ROWS = (
 )
 
 
+def plain_rows(
+    values: Any, sequences: Sequences, *, kinds: str, ndims: tuple[int, ...] = (1, 2)
+) -> Array | None:
+    """Return y if it is a plain array that belongs to one table, and needs no further reading.
+
+    `kinds` are those of its dtype. For a single row the other checks take longer than the network.
+    """
+    if type(values) is not np.ndarray or values.dtype.kind not in kinds:
+        return None
+    one = sequences.container == "table" and sequences.ids is None and values.ndim in ndims
+    return values if one and values.shape[:1] == sequences.arrays[0].shape[:1] else None
+
+
 def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     """Return one array per sequence, each with as many entries as the sequence has rows.
 
@@ -72,16 +85,21 @@ def read_targets(
     The latter is 1 or 2: whether y, or each of its items, had a column axis. Infinity is refused,
     and so is NaN unless `allow_nan`.
     """
-    _require_y(estimator, y)
-    _refuse_lost_index(y, sequences)
-    refuse_dates("y", y)
-    items = _items("y", y, sequences)
+    plain = plain_rows(y, sequences, kinds="f")
+    if plain is not None and plain.dtype == np.float64 and plain.size:
+        items = [plain]
+    else:
+        _require_y(estimator, y)
+        _refuse_lost_index(y, sequences)
+        refuse_dates("y", y)
+        items = _items("y", y, sequences)
     # the first item decides the number of outputs
     ndim = items[0].ndim
     targets = []
     for i, item in enumerate(items):
         name = "y" if sequences.container == "table" else f"sequence {i} of y"
-        item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
+        if item is not plain:
+            item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
         if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
             raise ValueError(
                 f"{name} has shape {item.shape}, sequence 0 has {items[0].shape}: the number of "
@@ -134,20 +152,20 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
 
     `last` means one target per sequence.
     """
+    if last:
+        return "Leave that sequence out of X and y."
     # estimators that can skip such rows, unless every target is fed back into the reservoir
     parameters = estimator.get_params(deep=False)
     if "missing_targets" in parameters and not np.any(parameters.get("feedback")):
         return (
             'Use missing_targets="skip", which leaves such rows out of the fit while they drive '
-            "the reservoir, or fill y."
+            "the network, or fill y."
         )
     if "missing_targets" in parameters:
         return (
             "Fill y: with feedback=True every target is fed back into the next step, so that "
             'missing_targets="skip" cannot step over it.'
         )
-    if last:
-        return "Leave that sequence out of X and y."
     return (
         f"{type(estimator).__name__} has no missing_targets: fill y, or put any valid value there "
         "and give that row sample_weight 0 in fit, so that it drives the network and is not "
@@ -164,14 +182,21 @@ def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
         )
 
 
-def read_weights(sample_weight: Any, sequences: Sequences) -> list[Array] | None:
-    """Return one float64 array of weights per sequence; negative ones are refused."""
+def read_weights(
+    sample_weight: Any, sequences: Sequences, *, all_zero: bool = False
+) -> list[Array] | None:
+    """Return one float64 array of weights per sequence; negative ones are refused.
+
+    `all_zero` says that there need not be any other, as in a chunk of rows.
+    """
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):
         sample_weight = sequences.restore([np.full(n, sample_weight) for n in sequences.lengths])
     items = _items("sample_weight", sample_weight, sequences)
     stacked = np.concatenate(items)
+    if all_zero and stacked.ndim == 1 and stacked.dtype.kind in "iuf" and not stacked.any():
+        return sequences.split(stacked.astype(np.float64))
     stacked = _check_sample_weight(stacked, stacked, dtype=np.float64, ensure_non_negative=True)
     return sequences.split(stacked)
 

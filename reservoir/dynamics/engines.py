@@ -33,13 +33,14 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
         return False
     if engine == "numba":
         return demand()
-    # "auto": where kernels exist, are not slower than BLAS, and are worth their loading time
-    if not _kernels.usable() or code_of(reservoir) is None:
+    # "auto": where kernels are worth their loading time, exist, and are not slower than BLAS. A
+    # single step is soon decided: to look for numba takes longer than the step
+    seconds = n_steps * numpy_seconds_per_step(reservoir)
+    if seconds < _WORTH_LOADING or not _kernels.usable() or code_of(reservoir) is None:
         return False
     if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:
         return False
-    seconds = n_steps * numpy_seconds_per_step(reservoir)
-    if seconds < _WORTH_LOADING or not _kernels.load():
+    if not _kernels.load():
         return False
     return seconds >= _WORTH_COMPILING or _kernels.keeps_code()
 

@@ -10,8 +10,10 @@ predict).
 from reservoir.estimators.esn import (
     ESNClassifier,
     ESNRegressor,
+    ForceHistory,
     NVARRegressor,
     ReservoirTransformer,
+    force_train,
 )
 from reservoir.estimators.forecasting import forecast
 from reservoir.estimators.persistence import load, save
@@ -30,12 +32,14 @@ __all__ = [
     "ESNRegressor",
     "ESNSequenceClassifier",
     "ESNSequenceRegressor",
+    "ForceHistory",
     "NVARRegressor",
     "RNNClassifier",
     "RNNRegressor",
     "ReservoirFeatures",
     "ReservoirTransformer",
     "Stream",
+    "force_train",
     "forecast",
     "load",
     "save",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,8 +18,10 @@ from reservoir._validation import (
     index_of,
     read_last_weights,
     read_series,
+    read_weights,
     refuse_one_row,
     resolve_washout,
+    with_targets,
 )
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
 from reservoir.estimators._predict_output import (
@@ -31,6 +33,7 @@ from reservoir.estimators._predict_output import (
 )
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators._target_coding import TargetCoding
 from reservoir.estimators.stream import Stream
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
@@ -73,20 +76,35 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
     def _partial_fit(
         self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
     ) -> None:
-        """Go on learning."""
+        """Go on learning; families that take weights of rows get them as `weights`."""
 
     @abstractmethod
     def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
         """Return the state before each sequence, for a fitted network."""
 
     @abstractmethod
-    def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end state of each sequence."""
+    def _outputs_from(
+        self, sequences: Sequences, starts: list[Array], readout: Any = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence, from these states.
+
+        `readout`, for families that have one, replaces the fitted one.
+        """
+
+    def _session_learner(self) -> SessionLearner:
+        """Return what goes on learning in a session; most families say how."""
+        raise TypeError(f"{type(self).__name__} does not learn in a session; use partial_fit.")
 
     _n_fed_back = 0  # outputs that come back through weights of their own
 
     def _refuse_loop(self) -> None:
         """Refuse a network whose outputs cannot be its next inputs; most can."""
+
+    def _outputs(
+        self, sequences: Sequences, spec: Any, readout: Any = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence, from where `spec` says."""
+        return self._outputs_from(sequences, self._start_states(spec, sequences), readout)
 
     def _listen(self, rows: Array, targets: Array | None, state: Array) -> Array:
         """Return the state behind rows that are run over as in training."""
@@ -118,7 +136,9 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
             self._fit(sequences, targets, weights, (X, y))
         return self
 
-    def _learn_chunk(self: _Self, X: Any, y: Any, *, new_sequence: bool, **known: Any) -> _Self:
+    def _learn_chunk(
+        self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool, **known: Any
+    ) -> _Self:
         """Read a chunk and learn from it, or leave everything as it was."""
         if getattr(self, "class_weight", None) is not None:
             raise ValueError(
@@ -128,7 +148,9 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         with leaving_no_trace(self, self._changed_in_place):
             sequences = self._read(X, y, reset=self._is_new)
             targets = self._read_targets(y, sequences, first=self._is_new, **known)
-            self._partial_fit(sequences, targets, (X, y), new_sequence=new_sequence)
+            weights = read_weights(sample_weight, sequences, all_zero=True)
+            options: dict[str, Any] = {} if weights is None else {"weights": weights}
+            self._partial_fit(sequences, targets, (X, y), new_sequence=new_sequence, **options)
         return self
 
     @property
@@ -190,21 +212,30 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)
-        options = {} if readout is None else {"readout": readout}
-        outputs, states = self._outputs(sequences, initial_state, **options)
+        outputs, states = self._outputs(sequences, initial_state, readout)
         values = [decode(rows) for rows in outputs]
         packed = _pack_states(states, sequences)
+        return self._presented(values, X, sequences, names), packed
+
+    def _predicts_by(self) -> tuple[Any, Any]:
+        """Return what makes predictions of outputs, and what outputs are: None for the usual."""
+        return self._targets.decode, None
+
+    def _presented(
+        self, values: list[Array], X: Any, sequences: Sequences, names: Sequence[Any] | None = None
+    ) -> Any:
+        """Return values, (n_samples, ...) for each sequence, in the container of X."""
         names = self._target_names if names is None else names
         pandas = asks_for_pandas(self)
         if self._targets.per_sequence:
             last = np.stack([rows[-1] for rows in values])
             id_name = self._sequence_column
-            return in_one_frame(last, X, sequences, names, id_name) if pandas else last, packed
+            return in_one_frame(last, X, sequences, names, id_name) if pandas else last
         if pandas:
-            return in_frames(values, X, sequences, names), packed
-        return sequences.restore(values), packed
+            return in_frames(values, X, sequences, names)
+        return sequences.restore(values)
 
-    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
+    def _score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool = False) -> float:
         self._check_fitted()
         predict, score = self.predict, self._targets.score  # type: ignore[attr-defined]
         if self._targets.per_sequence:
@@ -214,6 +245,10 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
             return score(truth, predict(X), None if weights is None else np.concatenate(weights))
         predicted = predict(X, initial_state=self._starts_of_score(X, y))
         y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
+        if skip_missing:
+            y, known = with_targets(y)
+            y, predicted = y[known], predicted[known]
+            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return score(y, predicted, sample_weight)
 
     def _starts_of_score(self, X: Any, y: Any) -> Array | None:
@@ -230,20 +265,30 @@ class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, Ba
         """Return the state that a run goes on from; None where it cannot."""
         return self.state_ if self._progress.continues else None  # type: ignore[attr-defined]
 
-    def stream(self, initial_state: Any = "last") -> Stream:
-        """Return a session that keeps its state from chunk to chunk.
+    def stream(
+        self,
+        initial_state: Any = "last",
+        *,
+        score_forgetting: float = 0.999,
+        callback: Callable[[Stream], Any] | None = None,
+    ) -> Stream:
+        """Return a session that keeps its state from chunk to chunk, and learns if it is taught.
 
         Parameters
         ----------
         initial_state : {"last", "zeros", "steady"} or array, default="last"
+        score_forgetting : float in (0, 1], default=0.999
+            What each row multiplies the weights of earlier rows by in `Stream.score_`.
+        callback : callable, optional
+            ``callback(session)`` is called after each `Stream.learn`.
 
         Returns
         -------
         Stream
-            With ``predict(chunk)``, ``state`` and ``reset()``. The estimator is not changed.
+            With `predict`, `learn`, `score_`, `state` and `reset`. The estimator is not changed.
         """
         self._check_fitted()
-        return Stream(self, initial_state)
+        return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -52,7 +52,9 @@ class Progress:
     continues : bool
         Whether a run goes on from the end of training: it does not after several sequences.
     last_output : array of shape (n_outputs,)
-        The last target.
+        The last target, or what stands for it.
+    last_is_target : bool
+        Whether `last_output` is a target: only then the next input is compared with it.
     target_range : array of shape (2, n_outputs)
         The least and the largest target so far; infinite the wrong way round before the first, NaN
         where it is not known.
@@ -65,6 +67,8 @@ class Progress:
     ended : tuple
         Where the indexes of X and y ended.
     """
+
+    last_is_target = True
 
     def __init__(self, n_outputs: int, *, washout: int = 0, compares: bool = True) -> None:
         self.washout = washout
@@ -118,10 +122,11 @@ class Progress:
         """Remember the rows of a chunk that has been learned from."""
         for X, Y in zip(sequences.arrays, targets, strict=True):
             self.pairing.add(X, Y)
-        if goes_on:
+        if goes_on and self.last_is_target:
             self.pairing.join(self.last_output, sequences.arrays[0][0])
         self.target_range = reach_of(targets, self.target_range)
         self.last_output = np.array(targets[-1][-1], dtype=np.float64)
+        self.last_is_target = True
         self.count(sequences, goes_on=goes_on)
 
     def finish(
@@ -254,6 +259,19 @@ def _warn_of_restart(gap: Gap, *, from_zeros: bool) -> None:
         UserWarning,
         stacklevel=caller_level(),
     )
+
+
+def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
+    """Say where the index of X tells that rows do not follow those that a session has seen."""
+    gap = gap_before((ended[0], None), sequences)
+    if gap is not None:
+        warnings.warn(
+            f"A session goes on from the state behind its last row, but X begins at {gap.begin} "
+            f"and that row was at {gap.end}. Call reset() where rows do not follow, or give the "
+            "rows between.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
 
 
 def _warn_of_gap(gap: Gap) -> None:

@@ -14,6 +14,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
+    plain_rows,
     read_labels,
     read_last_labels,
     read_last_targets,
@@ -21,6 +22,7 @@ from reservoir._validation import (
     read_targets,
     read_weights,
 )
+from reservoir.estimators._running_score import RunningAccuracy, RunningR2, RunningScore
 
 
 class TargetCoding(ABC):
@@ -83,6 +85,10 @@ class TargetCoding(ABC):
     def score(y: Any, predicted: Any, sample_weight: Any) -> float:
         """Return how good predictions are: 1 is the best."""
 
+    def running_score(self, forgetting: float) -> RunningScore:
+        """Return what scores predictions as they come: the share of them that are right."""
+        return RunningAccuracy(forgetting)
+
 
 @saved
 class Numbers(TargetCoding):
@@ -129,6 +135,10 @@ class Numbers(TargetCoding):
         """Return R^2."""
         return r2_score(y, predicted, sample_weight=sample_weight)
 
+    def running_score(self, forgetting: float) -> RunningScore:
+        """Return what tells R^2 of rows as they come."""
+        return RunningR2(forgetting)
+
 
 @saved
 class Labels(TargetCoding):
@@ -162,6 +172,12 @@ class Labels(TargetCoding):
         **known: Any,
     ) -> list[Array]:
         """Return the columns of each sequence; `classes` are all labels that will ever come."""
+        if not (first or self.per_sequence) and classes is None:
+            plain = plain_rows(y, sequences, kinds=self.classes.dtype.kind, ndims=(1,))
+            if plain is not None:
+                index = self._index(plain)
+                if (self.classes[index] == plain).all():
+                    return [self._columns(index)]
         read = read_last_labels if self.per_sequence else read_labels
         labels = read(estimator, y, sequences)
         every = np.concatenate(labels)
@@ -201,7 +217,7 @@ class Labels(TargetCoding):
 
     def code(self, labels: Array) -> Array:
         """Return the columns of labels, (n_rows, n_outputs); refuse labels of no class."""
-        index = np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+        index = self._index(labels)
         unknown = self.classes[index] != labels
         if unknown.any():
             raise ValueError(
@@ -209,6 +225,13 @@ class Labels(TargetCoding):
                 f"classes {self.classes.tolist()}. Name them all in the first partial_fit, with "
                 "classes=."
             )
+        return self._columns(index)
+
+    def _index(self, labels: Array) -> Array:
+        """Return where labels stand among the classes, if they are there at all."""
+        return np.minimum(np.searchsorted(self.classes, labels), len(self.classes) - 1)
+
+    def _columns(self, index: Array) -> Array:
         if self.single and len(self.classes) == 2:
             return np.where(index == 1, 1.0, self.low)[:, None]
         return np.where(index[:, None] == np.arange(len(self.classes)), 1.0, self.low)

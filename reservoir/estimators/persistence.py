@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import zipfile
 from collections.abc import Callable
@@ -17,11 +18,12 @@ from sklearn.frozen import FrozenEstimator
 from reservoir._saving import SAVED
 from reservoir._typing import Array
 from reservoir.activations import ACTIVATIONS, Activation
-from reservoir.dynamics import Reservoir
+from reservoir.estimators.stream import Stream
 
 __all__ = ["load", "save"]
 
 _VERSION = 1
+_WHOLE = (BaseEstimator, Stream)  # what a file may hold
 
 
 def save(model: Any, file: str | PathLike[str]) -> None:
@@ -33,7 +35,9 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     Parameters
     ----------
     model : ESNRegressor, ESNClassifier, NVARRegressor, ReservoirTransformer, ReservoirFeatures,
-        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor or RNNClassifier
+        ESNSequenceRegressor, ESNSequenceClassifier, RNNRegressor, RNNClassifier, one of the
+        regressors in `reservoir.readouts`, or a `Stream`
+        Of a session everything but its callback: give that again after `load`.
     file : path
         Written as it is named; ``.npz`` is customary.
 
@@ -41,7 +45,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     ------
     TypeError
         If the model, or one of its parameters, is an object that arrays and text cannot hold (a
-        pipeline, a `readout`, a callable, a scipy.stats distribution). Use joblib or skops there.
+        pipeline, a `readout` of another package, a callable, a scipy.stats distribution). Use
+        joblib or skops there.
 
     See Also
     --------
@@ -62,8 +67,8 @@ def save(model: Any, file: str | PathLike[str]) -> None:
     True
     """
     name = type(model).__name__
-    if not _is_saved(model) or not isinstance(model, BaseEstimator):
-        known = sorted(n for n, cls in SAVED.items() if issubclass(cls, BaseEstimator))
+    if not _is_saved(model) or not isinstance(model, _WHOLE):
+        known = sorted(n for n, cls in SAVED.items() if issubclass(cls, _WHOLE))
         raise TypeError(
             f"save takes {', '.join(known)}; got {name}. Use joblib.dump or "
             "skops.io.dump for pipelines and other estimators."
@@ -85,7 +90,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
 
 
 def load(file: str | PathLike[str]) -> Any:
-    """Read an estimator that `save` has written.
+    """Read an estimator, or a session, that `save` has written.
 
     Parameters
     ----------
@@ -93,8 +98,9 @@ def load(file: str | PathLike[str]) -> Any:
 
     Returns
     -------
-    estimator
-        It predicts exactly what the saved one did, and `partial_fit` goes on where it stopped.
+    estimator or Stream
+        It predicts exactly what the saved one did, and `partial_fit` or `learn` goes on where it
+        stopped.
 
     Raises
     ------
@@ -139,13 +145,18 @@ def load(file: str | PathLike[str]) -> Any:
 
 
 def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return an estimator's parameters, and what fit has made."""
+    """Return an estimator's parameters, and what fit has made; of a session, what it keeps."""
+    if isinstance(model, Stream):
+        return {}, model.__getstate__()
     params = model.get_params(deep=False)
-    return params, {key: value for key, value in vars(model).items() if key not in params}
+    state = model.__getstate__()  # as in pickles: also what was to be made when first read
+    return params, {key: value for key, value in state.items() if key not in params}
 
 
 def _make_estimator(parts: list[Any]) -> Any:
     name, params, fitted = parts
+    if SAVED[name] is Stream:
+        return _make_part([name, *itertools.chain(*fitted.items())])
     model = SAVED[name](**params)
     model.__dict__.update(fitted)
     return model
@@ -257,7 +268,7 @@ def _make_part(parts: list[Any]) -> Any:
 
 
 def _flat_fields(value: Any) -> list[Any]:
-    fields = value.__getstate__() if isinstance(value, Reservoir) else vars(value)
+    fields = value.__getstate__() if hasattr(value, "__setstate__") else vars(value)
     return [type(value).__name__, *(part for item in fields.items() for part in item)]
 
 

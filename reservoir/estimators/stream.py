@@ -1,46 +1,169 @@
-"""A session that keeps its state from chunk to chunk."""
+"""A session that keeps its state from chunk to chunk, and learns while it runs."""
 
 from __future__ import annotations
 
+import copy
+import itertools
+import warnings
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    caller_level,
+    check_choice,
+    check_number,
+    check_switch,
+    read_weights,
+)
+from reservoir.estimators._progress import warn_of_session_gap
+from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
+from reservoir.estimators._waiting_rows import Chunk, WaitingRows
+
+_MOST_WAITING = 10_000  # rows that are kept for targets that come late
 
 
+@saved
 class Stream:
-    """Predict chunk by chunk; made by ``estimator.stream()``.
+    """Predict chunk by chunk, and learn from targets as they come; made by ``estimator.stream()``.
 
-    The estimator itself is not changed; two streams do not know each other.
+    A session learns by `learn`. It begins with what the estimator has learned and goes on by
+    itself: the estimator is not changed, and two sessions do not know each other.
+
+    What learns is the readout: of the built-in ridge row by row, under the penalty and the
+    forgetting of the estimator; of a `readout` by its own ``partial_fit``. Of trained networks all
+    weights learn, as in their ``partial_fit``.
 
     Parameters
     ----------
-    estimator : fitted ESNRegressor or ESNClassifier
-    initial_state : {"last", "zeros", "steady"} or array of shape (n_units [+ n_outputs],)
+    estimator : fitted ESNRegressor, ESNClassifier, NVARRegressor, RNNRegressor or RNNClassifier
+    initial_state : {"last", "zeros", "steady"} or array, default="last"
+        As in `predict`; an array has shape (n_units [+ n_outputs],).
+    score_forgetting : float in (0, 1], default=0.999
+        What each row that is scored multiplies the weights of earlier rows by, in `score_`. The
+        default looks back on about 1000 rows: of fewer R^2 is a matter of chance, and of many more
+        it would tell of a drift too late. 1.0 scores all rows alike.
+    callback : callable, optional
+        ``callback(session)`` is called after each `learn`; what it returns is not used. It may set
+        `forgetting`, or call `forget` or `reset`, but not `learn`. It is not pickled or saved:
+        give it again to what was loaded, ``session.callback = f``.
 
     Attributes
     ----------
     state : array of shape (n_units [+ n_outputs],) or None
         Where the last chunk ended; None before the first.
+    score_ : float
+        The estimator's own score, R^2 or accuracy, of the predictions that stood before their
+        targets were learned [1]_. There is none before a row was scored, for R^2 two rows.
+    n_learned_ : int
+        Rows learned from: those of the washout, of weight 0 and without a target do not count.
+    last_errors_ : array of shape (n_rows,) or (n_rows, n_outputs)
+        Of the rows that the last `learn` learned from: target less prediction; of labels 1 where
+        the prediction was wrong, else 0.
+    forgetting : float
+        What each row that is learned multiplies the weights of all rows before it by; may be set.
+        Only where the readout has it.
+
+    See Also
+    --------
+    reservoir.ESNRegressor.partial_fit : Learns from chunks, and keeps no session.
+
+    Notes
+    -----
+    Each row is learned once. With ``guess = session.predict(x)`` and then ``session.learn(x, y)``
+    the session recognises the rows that it has predicted by their values; `learn` says how.
+
+    The first rows are not learned from, as long as the estimator's washout says so, where the
+    session begins in another state than that at the end of training, and after `reset`.
+
+    The temperature of a classifier's probabilities and a penalty that was chosen stay as they are.
+
+    References
+    ----------
+    .. [1] J. Gama, R. Sebastiao and P. P. Rodrigues, "On evaluating stream learning algorithms",
+       Machine Learning 90, 2013: prequential errors with fading factors.
 
     Examples
     --------
+    A plant whose gain falls by half while it runs:
+
     >>> import numpy as np
     >>> from reservoir import ESNRegressor
     >>> from reservoir.datasets import narma
-    >>> X, y = narma(600, random_state=0)
+    >>> X, y = narma(1600, random_state=0)
+    >>> y[800:] *= 0.5
     >>> esn = ESNRegressor(50, random_state=0).fit(X[:500], y[:500])
-    >>> stream = esn.stream()
-    >>> rows = np.concatenate([stream.predict(X[500:530]), stream.predict(X[530:])])
-    >>> bool(np.allclose(rows, esn.predict(X[500:])))
-    True
+    >>> session = esn.stream(score_forgetting=0.99)
+    >>> session.forgetting = 0.99
+    >>> for t in range(500, 1600):
+    ...     guess = session.predict(X[t : t + 1])  # before the target is known
+    ...     session = session.learn(X[t : t + 1], y[t : t + 1])
+    >>> session.n_learned_, session.score_ > 0.6, esn.score(X[1200:], y[1200:]) < 0
+    (1100, True, True)
+
+    A detector of drift, such as `river.drift.ADWIN`, makes it forget at once:
+
+    >>> def watch(session):
+    ...     for error in np.abs(session.last_errors_):
+    ...         detector.update(error)
+    ...     if detector.drift_detected:
+    ...         session.forget(0.1)
+    >>> session = esn.stream(callback=watch)
     """
 
-    def __init__(self, estimator: Any, initial_state: Any = "last") -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        initial_state: Any = "last",
+        *,
+        score_forgetting: float = 0.999,
+        callback: Callable[[Stream], Any] | None = None,
+    ) -> None:
+        fading = check_number("score_forgetting", score_forgetting, low=0, high=1, low_open=True)
+        if isinstance(initial_state, str):
+            check_choice("initial_state", initial_state, ("last", "steady", "zeros"))
+        if callback is not None and not callable(callback):
+            raise TypeError(
+                f"callback must be a function of the session, or None; got {callback!r}."
+            )
         self._estimator = estimator
         self._initial_state = initial_state
+        self.callback = callback
         self.state: Array | None = None
+        self.n_learned_ = 0
+        self.last_errors_: Array = np.zeros(0)
+        self._score = estimator._targets.running_score(fading)
+        # from the first call of `learn` on: a copy of the estimator, and what it learns by
+        self._own: Any = None
+        self._learner: SessionLearner | None = None
+        # where the session stands: rows run over, the first of the sequence, the one behind the
+        # last that was learned from, steps of the sequence before its first row
+        self._n_run = self._first = self._learned_to = self._steps_before = 0
+        self._anew = False  # whether `reset` was called, and no row has come since
+        self._id: Any = None
+        self._ended = estimator._progress.ended
+        self._ended_before = self._ended
+        self._waiting = WaitingRows(_MOST_WAITING)
 
-    def predict(self, chunk: Any) -> Array:
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is saved and pickled: all but the callback."""
+        return {**vars(self), "callback": None}
+
+    def __copy__(self) -> Stream:
+        """Return a session that shares nothing with this one: half a copy would learn with it."""
+        return copy.deepcopy(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    # ------------------------------------------------------------------ predicting
+
+    def predict(self, chunk: Any) -> Any:
         """Return the outputs of the next rows of one series.
 
         Parameters
@@ -54,18 +177,316 @@ class Stream:
         Raises
         ------
         ValueError
-            If the chunk holds several sequences: a stream follows one.
+            If the chunk holds several sequences, or one of another id than the rows before: a
+            stream follows one.
+
+        Warns
+        -----
+        UserWarning
+            If an index tells that the rows do not follow those before; so does `learn`.
         """
-        start = self._initial_state if self.state is None else self.state
-        outputs, state = self._estimator.predict(chunk, initial_state=start, return_state=True)
-        if state.ndim != 1:
+        model = self._model
+        sequences = self._read(chunk)
+        decode, _ = model._predicts_by()
+        return model._presented([decode(self._run(sequences))], chunk, sequences)
+
+    @property
+    def _model(self) -> Any:
+        return self._estimator if self._own is None else self._own
+
+    def _read(self, X: Any, y: Any = None) -> Sequences:
+        """Return the one sequence of a chunk."""
+        sequences = self._model._read(X, y, reset=False)
+        if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
-                f"A stream follows one sequence; the chunk holds {len(state)}. Call reset() "
+                f"A stream follows one sequence; the chunk holds {len(sequences)}. Call reset() "
                 "between sequences, or predict them with the estimator."
             )
-        self.state = state
-        return outputs
+        if self._id is not None and sequences.ids != self._id:
+            raise ValueError(
+                "A stream follows one sequence; the rows before were of another than the chunk, "
+                f"which is of {sequences.name(0)}. Call reset() between sequences."
+            )
+        return sequences
+
+    def _run(self, sequences: Sequences) -> Array:
+        """Run over rows, which wait for their targets from then on; return their outputs."""
+        model = self._model
+        goes_on = self.state is not None
+        start = self._begin_sequence(sequences) if self.state is None else self.state
+        if goes_on:
+            warn_of_session_gap(self._ended, sequences)
+        if self._learner is not None:
+            self._learner.settle(model)
+        outputs, states = model._outputs_from(sequences, [start], model._predicts_by()[1])
+        rows = sequences.arrays[0]
+        self._waiting.add(Chunk(self._n_run, rows.copy(), start, outputs[0].copy()))
+        self._n_run += len(rows)
+        self.state, self._id, self._anew = states[0], sequences.ids, False
+        x, y = sequences.times.ended(self._ended)
+        if goes_on and x and x.plain:  # rows numbered from 0 in every chunk: of no use to the next
+            x = None
+        self._ended_before, self._ended = self._ended, (x, y)
+        return outputs[0]
+
+    def _begin_sequence(self, sequences: Sequences) -> Array:
+        """Return the state before the first row, and find out whether it goes on from training."""
+        model = self._model
+        start = model._start_states(self._initial_state, sequences)[0]
+        last = model._last_state()
+        goes_on = not self._anew and last is not None and np.array_equal(start, last)
+        self._first = self._n_run
+        self._steps_before = self._estimator._progress.n_steps if goes_on else 0
+        self._learned_to = self._n_run if goes_on else -1
+        return start
 
     def reset(self) -> None:
-        """Go back to the initial state."""
-        self.state = None
+        """Go back to the initial state: the rows that come next begin a sequence.
+
+        What was learned stays. Rows that wait for their targets are dropped.
+        """
+        self.state, self._id, self._anew = None, None, True
+        self._waiting.clear()
+
+    # ------------------------------------------------------------------ learning
+
+    def learn(
+        self, x: Any, y: Any, sample_weight: Any = None, *, predicted: bool | None = None
+    ) -> Stream:
+        """Learn from rows of the series and their targets.
+
+        Rows that `predict` has seen and that were not learned from wait for their targets, the
+        last 10,000 of them. Where `x` equals rows that wait, in a row, those are meant, the oldest
+        if there are several; what waited before them is given up. So targets may come late, in
+        the order of the rows, and in other chunks than the predictions were asked for. All other
+        rows are new: they follow the last ones, and the session runs over them, too.
+
+        With feedback weights the targets are fed back, from the state before the rows; `predict`
+        then goes on from the last target.
+
+        Parameters
+        ----------
+        x : array of shape (n_samples, n_features)
+            One row, or as many as you like.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            As in the estimator's `fit`. With ``missing_targets="skip"`` rows may have NaN.
+        sample_weight : array of shape (n_samples,), optional
+            At least 0. A row of weight 0 is neither learned from nor scored.
+        predicted : bool, optional
+            Whether the rows have been predicted: True refuses rows that do not wait, False takes
+            them as new ones. By default their values decide; where inputs repeat, say it.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If rows, targets or weights are refused, as in `fit`; if the estimator, or its
+            `readout`, cannot learn row by row; if ``predicted=True`` and the rows do not wait. The
+            session then stands where it stood before the call.
+
+        Warns
+        -----
+        UserWarning
+            If rows equal to `x` wait in several places, and `predicted` is not given.
+        """
+        learner = self._prepare()
+        model = self._own
+        sequences = self._read(x, y)
+        targets = model._read_targets(y, sequences, first=False)
+        model._refuse_other_outputs(targets)
+        read = read_weights(sample_weight, sequences, all_zero=True)
+        weights = None if read is None else read[0]
+        place = self._find(sequences.arrays[0], predicted)
+        try:
+            with leaving_no_trace(self):
+                if place is None:
+                    place = self._n_run
+                    self._run(sequences)
+                self._learn_at(learner, place, sequences, targets[0], weights)
+        except BaseException:
+            self._waiting.drop_from(self._n_run)
+            raise
+        if self.callback is not None:
+            self.callback(self)
+        return self
+
+    def _prepare(self) -> SessionLearner:
+        """Return what the session learns by; the first call makes it."""
+        if self._learner is None:
+            estimator = self._estimator
+            estimator._check_fitted()
+            if getattr(estimator, "class_weight", None) is not None:
+                raise ValueError(
+                    f"class_weight={estimator.class_weight!r} is not supported by a session, which "
+                    "sees one chunk at a time. Use class_weight=None, and sample_weight in learn."
+                )
+            self._learner = estimator._session_learner()
+            self._own = copy.copy(estimator)
+            self._own._progress = copy.deepcopy(estimator._progress)
+        return self._learner
+
+    def _find(self, rows: Array, predicted: bool | None) -> int | None:
+        """Return the number of the first of the waiting rows that are meant; None for new ones."""
+        if predicted is not None:
+            check_switch("predicted", predicted)
+        if predicted is False:
+            return None
+        places = list(itertools.islice(self._waiting.find(rows), 2))
+        if not places:
+            if predicted:
+                raise ValueError(
+                    f"predicted=True, but of the {len(self._waiting)} rows that wait for their "
+                    f"targets none are equal to these {len(rows)}, one after another. Rows wait "
+                    "from predict until they are learned from, or later ones are. Leave predicted "
+                    "out for rows that were not predicted."
+                )
+            return None
+        if len(places) > 1 and predicted is None:
+            warnings.warn(
+                "Rows equal to these have been predicted several times and wait for their targets: "
+                "the oldest are learned from. Say predicted=True if that is right, predicted=False "
+                "if these are new rows.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+        return places[0]
+
+    def _learn_at(
+        self,
+        learner: SessionLearner,
+        place: int,
+        sequences: Sequences,
+        targets: Array,
+        weights: Array | None,
+    ) -> None:
+        """Learn from rows that wait, from number `place` on."""
+        model, rows = self._own, sequences.arrays[0]
+        end, outputs = place + len(rows), self._waiting.outputs(place, place + len(rows))
+        progress = model._progress
+        steps = self._steps_before + place - self._first
+        skip = min(max(progress.washout - steps, 0), len(rows))
+        follows = place == self._learned_to
+        start = self._state_before(place)
+        state = learner.learn(
+            model, rows, targets, weights, start=start, skip=skip, follows=follows
+        )
+        # where that leaves the session
+        newest = end == self._n_run
+        self._waiting.drop_before(end, state)
+        self._learned_to = end
+        if newest:
+            self.state = state
+            if self._ended != (None, None):
+                self._ended = self._ended[0], sequences.times.ended(self._ended_before)[1]
+        progress.add(sequences, [targets], goes_on=follows and steps > 0)
+        progress.n_steps = steps + len(rows)
+        self._rate(rows_that_enter(targets, weights, skip), targets, outputs, weights)
+
+    def _state_before(self, place: int) -> Array:
+        """Return the state before a row that waits."""
+        chunk = self._waiting.chunk_of(place)
+        if place == chunk.first:
+            return chunk.state
+        before = Sequences((chunk.rows[: place - chunk.first],), "table")
+        return self._own._outputs_from(before, [chunk.state])[1][0]
+
+    def _rate(self, entered: Array, targets: Array, outputs: Array, weights: Array | None) -> None:
+        """Score predictions of rows that have been learned from."""
+        if not entered.all():
+            targets, outputs = targets[entered], outputs[entered]
+            weights = None if weights is None else weights[entered]
+        decode, _ = self._own._predicts_by()
+        truth, said = self._own._targets.decode(targets), decode(outputs)
+        self.last_errors_ = self._score.errors(truth, said)
+        if len(targets):
+            self.n_learned_ += len(targets)
+            self._score.add(truth, said, weights)
+
+    @property
+    def score_(self) -> float:
+        """The estimator's own score of the predictions before their targets were learned."""
+        value = self._score.value()
+        if value is None:
+            raise AttributeError(
+                f"score_ is not known yet: {self._score.n_rows} row(s) have been learned from, and "
+                f"the {self._score.what} takes more. Call learn."
+            )
+        return value
+
+    # ------------------------------------------------------------------ forgetting
+
+    @property
+    def forgetting(self) -> float:
+        """What each row that is learned multiplies the weights of all rows before it by."""
+        return self._prepare().forgetting
+
+    @forgetting.setter
+    def forgetting(self, value: float) -> None:
+        self._prepare().forgetting = value
+
+    def forget(self, factor: float = 0.0) -> Stream:
+        """Make what was learned so far count less, all at once.
+
+        Parameters
+        ----------
+        factor : float in [0, 1], default=0.0
+            What the weights of all rows so far are multiplied by, those of the training too. 0
+            begins again: outputs are 0 until rows are learned from. The penalty stays.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError
+            If what learns keeps no weights of rows, as gradient descent.
+        """
+        factor = check_number("factor", factor, low=0, high=1)
+        self._prepare().forget(factor)
+        return self
+
+    # ------------------------------------------------------------------ what is left of it
+
+    def to_estimator(self) -> Any:
+        """Return an estimator that has learned what the session has, and stands where it does.
+
+        Its `predict`, `forecast`, `partial_fit` and `stream` go on behind the last rows. Where
+        those wait for their targets, their outputs stand for these in `forecast`.
+
+        Returns
+        -------
+        estimator
+            Fitted, of the class and with the parameters of the one that the session began with.
+            It shares nothing with the session that either of them changes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from reservoir import ESNRegressor
+        >>> from reservoir.datasets import narma
+        >>> X, y = narma(600, random_state=0)
+        >>> esn = ESNRegressor(50, random_state=0).fit(X[:400], y[:400])
+        >>> session = esn.stream().learn(X[400:500], y[400:500])
+        >>> rows = session.to_estimator().predict(X[500:])
+        >>> bool(np.allclose(rows, session.predict(X[500:])))
+        True
+        """
+        learner = copy.deepcopy(self._prepare())
+        one = copy.copy(self._own)
+        progress = one._progress = copy.deepcopy(self._own._progress)
+        stands = self.state is None or self._learned_to == self._n_run
+        if self.state is not None:
+            one.state_ = np.array(self.state)
+            progress.ended, progress.continues = self._ended, True
+            progress.n_steps = self._steps_before + self._n_run - self._first
+        if not stands:
+            last = self._waiting.chunks[-1].outputs[-1]
+            if last.dtype.kind == "f" and last.shape == progress.last_output.shape:
+                progress.last_output = last.astype(np.float64)
+            progress.last_is_target = False
+        learner.finish(one, stands=stands)
+        return one

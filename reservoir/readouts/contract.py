@@ -12,6 +12,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 
 Outputs = Callable[[Array], Array]
+Decode = Callable[[Array], Any]
 _Self = TypeVar("_Self", bound="Readout")
 
 
@@ -26,6 +27,8 @@ class ReadoutSettings:
         The parameter `readout`: None, or what the user wants instead of the ridge.
     solver, alpha, selection, alpha_per_target, fit_intercept
         The ridge's parameters.
+    forgetting : float
+        What each row that enters multiplies the weights of the rows before it by.
     skip_missing : bool
         Whether rows with a target that is NaN are left out; else they are refused.
     dtype : numpy.dtype
@@ -46,6 +49,7 @@ class ReadoutSettings:
     selection: str = "gcv"
     alpha_per_target: bool = False
     fit_intercept: bool = True
+    forgetting: float = 1.0
     skip_missing: bool = False
     dtype: Any = "float64"
     one_dimensional: bool = False
@@ -74,12 +78,20 @@ class Readout(ABC):
         Names of the fitted attributes that `solve` may return; a new fit forgets them.
     ordered : bool
         Whether rows must come in the order of the data; sequences are then run one by one.
+    forgets : bool
+        Whether it heeds ``settings.forgetting``.
+    lazy : bool
+        Whether partial_fit may leave it to the first who reads a fitted attribute to call `solve`.
+        That then depends on rows and settings alone, leaves the readout as it was to those who go
+        on from it, and may be called at any time, by any thread.
     n_rows : int
         Rows seen so far, without those of the washout.
     """
 
     fitted: tuple[str, ...] = ()
-    ordered = False
+    ordered: Any = False
+    forgets = False
+    lazy = False
     n_rows: Any
 
     def __init__(self, settings: ReadoutSettings) -> None:
@@ -111,6 +123,9 @@ class Readout(ABC):
     def check_partial(self) -> None:
         """Refuse settings that partial_fit cannot serve."""
 
+    def refuse_more_rows(self) -> None:  # noqa: B027 (most take them)
+        """Refuse, by name, to be merged with rows to come."""
+
     def go_on_from(self: _Self, earlier: _Self) -> None:  # noqa: B027 (most have no say in it)
         """Prepare to be merged into what an earlier chunk has left, of the same kind; or refuse."""
 
@@ -141,6 +156,15 @@ class Readout(ABC):
     def merge(self: _Self, other: _Self) -> None:
         """Take what another one, begun from this one, has seen after it."""
 
+    def after(self: _Self, earlier: _Self) -> _Self:
+        """Return a readout that has seen what an earlier one has, and then what this one has.
+
+        The earlier one stays as it was; this one is used up.
+        """
+        one = earlier.renewed(self.settings)
+        one.merge(self)
+        return one
+
     @abstractmethod
     def solve(self) -> dict[str, Any]:
         """Return the fitted attributes, by name, that all rows so far lead to."""
@@ -169,3 +193,73 @@ class Readout(ABC):
         None if it takes the rows again to tell. `settings` may have been forgotten.
         """
         return None
+
+    def row_learner(self, model: Any) -> RowLearner:
+        """Return what goes on from this readout in a session, row by row.
+
+        Parameters
+        ----------
+        model : object
+            Has what `solve` returned as attributes. Neither it nor this readout is changed.
+        """
+        raise TypeError(
+            f"readout={self.settings.estimator!r} does not learn in a session: "
+            f"{type(self).__name__} has no row_learner. Use partial_fit, or the built-in ridge "
+            "(readout=None)."
+        )
+
+
+class RowLearner(ABC):
+    """A fitted readout that goes on learning while it is used: what a session asks of it.
+
+    It shares nothing with the estimator that it began from, and holds arrays and plain objects
+    only, so that it can be saved.
+    """
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    @abstractmethod
+    def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
+        """Learn from rows, one at least.
+
+        Parameters
+        ----------
+        features : array of shape (n_rows, width)
+            In memory that is used again: copy what you keep.
+        targets : array of shape (n_rows, n_outputs)
+            Without NaN.
+        weights : array of shape (n_rows,) or None
+            Greater than 0.
+        decode : callable
+            Turns targets into what the user's own readout is fitted on.
+        """
+
+    @abstractmethod
+    def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
+        """Return the fitted attributes, by name, that all rows so far lead to."""
+
+    @abstractmethod
+    def readout(self) -> Readout:
+        """Return the readout from which partial_fit goes on; this learner is used up."""
+
+    @property
+    def forgetting(self) -> float:
+        """Factor on the weights of all earlier rows, for each row; it may be set."""
+        raise AttributeError(self._without("forgetting"))
+
+    @forgetting.setter
+    def forgetting(self, value: float) -> None:
+        raise AttributeError(self._without("forgetting"))
+
+    def forget(self, factor: float) -> None:
+        """Let all rows so far weigh `factor` times as much."""
+        raise TypeError(self._without("forget"))
+
+    def _without(self, what: str) -> str:
+        return (
+            f"{self.name} has no {what}: it keeps no weights of earlier rows that could fade. Use "
+            "the built-in ridge (readout=None), or a readout such as RecursiveLeastSquares."
+        )

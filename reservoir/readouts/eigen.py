@@ -33,6 +33,8 @@ class PenaltyPath(ABC):
         Rows behind the decomposition.
     n_free : int
         Directions of that many rows that are left to features: one fewer with an intercept.
+    ages : tuple of two floats, or None
+        Where older rows weigh less, the sum of what is left of their weights, and of its squares.
     """
 
     values: Array
@@ -42,6 +44,7 @@ class PenaltyPath(ABC):
     mean_y: Array
     n_samples: int
     n_free: int
+    ages: tuple[float, float] | None = None
 
     @abstractmethod
     def _gain(self, alpha: ArrayLike) -> Array:
@@ -105,10 +108,47 @@ class PenaltyPath(ABC):
         At most n_free directions carry data: the rest are rounding errors of zero.
         """
         n, d = self.n_samples, len(self.values)
+        if self.ages is not None:
+            return rss * aged_inflation(n - self.n_free + (1 - residual).sum(), *self.ages)
         free = residual[max(d - self.n_free, 0) :].sum() + max(self.n_free - d, 0)
         if free <= d * EPS * n:
             return np.full_like(rss, np.inf)
         return n * rss / free**2
+
+
+def aged_inflation(dof: float, total: float, squares: float) -> float:
+    """Return what the squares of residuals, summed, become the error of rows left out by.
+
+    Generalised cross-validation for rows whose weights a have aged (docs/theory/readouts.md). With
+    Q what the features of a row not in the fit amount to there, the same for all rows, a row adds
+    ``a Q / (1 + a Q)`` to its own output; these sum up to `dof`, which tells Q. Taken to be spread
+    from 1 down to `least` as forgetting by one factor leaves them, the weights are known by their
+    sum and that of their squares.
+
+    Parameters
+    ----------
+    dof : float
+        The trace of the hat matrix.
+    total, squares : float
+        The sum of the ageing factors, and of their squares.
+
+    Returns
+    -------
+    float
+        ``n / (n - dof)^2`` for n equal weights; infinite where all rows cannot have so large a dof.
+    """
+    least = max(2 * squares / total - 1, 0.0)
+    rate = min(2 * squares / total**2, (1 - least) / total)
+    if rate * dof > _FULL:
+        return np.inf
+    grown = np.expm1(rate * dof) / (1 - least) if least < 1 else dof / total
+    free = 1 - least * grown
+    if free <= dof * EPS:
+        return np.inf
+    return float(np.exp(rate * dof) / (total * free**2))
+
+
+_FULL = 600.0  # the logarithm of an inflation that no penalty can be chosen for
 
 
 class Eigenbasis(PenaltyPath):
@@ -122,7 +162,7 @@ class Eigenbasis(PenaltyPath):
         Products of features and targets.
     sum_y2 : array of shape (n_outputs,)
         Sums of the squared targets.
-    mean_h, mean_y, n_samples, n_free
+    mean_h, mean_y, n_samples, n_free, ages
         As in `PenaltyPath`.
     """
 
@@ -136,6 +176,7 @@ class Eigenbasis(PenaltyPath):
         mean_y: Array,
         n_samples: int,
         n_free: int,
+        ages: tuple[float, float] | None = None,
     ) -> None:
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
         values, self.vectors = linalg.eigh(
@@ -144,7 +185,8 @@ class Eigenbasis(PenaltyPath):
         self.values = np.maximum(values, 0.0)
         self.noise = NOISE * self.values[-1]
         self.projected = self.vectors.T @ cross
-        self.sum_y2, self.n_samples, self.n_free = sum_y2, n_samples, n_free
+        self.sum_y2, self.ages = sum_y2, ages
+        self.n_samples, self.n_free = n_samples, n_free
         self.mean_h, self.mean_y = mean_h, mean_y
 
     def pooled(self) -> Eigenbasis:
@@ -194,7 +236,7 @@ class SingularBasis(PenaltyPath):
         Those errors, relative.
     least_rss : array of shape (n_outputs,)
         Squared rounding errors of the targets.
-    mean_h, mean_y, n_samples, n_free
+    mean_h, mean_y, n_samples, n_free, ages
         As in `PenaltyPath`.
     """
 
@@ -211,6 +253,7 @@ class SingularBasis(PenaltyPath):
         mean_y: Array,
         n_samples: int,
         n_free: int,
+        ages: tuple[float, float] | None = None,
     ) -> None:
         used = size[size > 0]
         # columns of very different lengths: Jacobi's method alone keeps the digits of the short
@@ -226,7 +269,7 @@ class SingularBasis(PenaltyPath):
         self.values, self.vectors = s[::-1] ** 2, right[:, ::-1]
         self.along = (left.T @ targets)[::-1]
         self.projected = s[::-1, None] * self.along
-        self.rest_y2, self.least_rss = rest_y2, least_rss
+        self.rest_y2, self.least_rss, self.ages = rest_y2, least_rss, ages
         self.n_samples, self.n_free = n_samples, n_free
         self.mean_h, self.mean_y = mean_h, mean_y
 

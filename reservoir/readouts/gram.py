@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg import blas
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
+from reservoir.readouts.eigen import EPS, Eigenbasis, PenaltyPath
+from reservoir.readouts.normal_equations import by_cholesky, penalised
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
+    TINY,
     RidgeSolution,
     RowSums,
     Solved,
+    above_tiny,
     refuse_overflow,
+    sums_of,
 )
+
+_ROWS_OF_DUST = 64  # in so many rows, what forgetting has left below TINY is cleared away once
 
 
 @saved
@@ -35,13 +41,23 @@ class GramAccumulator(RowSums):
     ----------
     n_features : int
     n_outputs : int
+    forgetting : float in (0, 1], default=1.0
+        Each row that enters multiplies the weights of all rows before it by this. Rows of weight
+        0, or that are skipped for a missing target, do not enter. ``1 - 1/n`` remembers about n
+        rows; the penalty is not forgotten.
 
     Attributes
     ----------
     n_samples : int
         Rows seen, those of weight zero left out.
+    n_effective : float
+        Rows of equal weight that would say as much, about ``2 / (1 - forgetting)`` after many;
+        n_samples where nothing was forgotten.
     weight : float
-        Sum of the sample weights.
+        Sum of the sample weights, as far as they are not forgotten.
+    ageing : float
+        Product of the forgetting factors of all rows: what `merge` into another one multiplies the
+        weights there by.
     mean_h, mean_y : arrays of shape (n_features,) and (n_outputs,)
         Weighted means.
     cross : array of shape (n_features, n_outputs)
@@ -67,8 +83,8 @@ class GramAccumulator(RowSums):
     (array([[ 2., -1.]]), array([5.]))
     """
 
-    def __init__(self, n_features: int, n_outputs: int) -> None:
-        super().__init__(n_features, n_outputs)
+    def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
+        super().__init__(n_features, n_outputs, forgetting=forgetting)
         self._reset()
 
     def _reset(self) -> None:
@@ -144,17 +160,18 @@ class GramAccumulator(RowSums):
         Raises
         ------
         ValueError
-            As `update`, and if more rows are taken away than were added.
+            As `update`, and if more rows are taken away than were added, or rows were forgotten.
         """
         return self._add_rows(H, Y, sample_weight, missing, sign=-1)
 
     def merge(self, other: GramAccumulator) -> GramAccumulator:
-        """Add what another accumulator has seen.
+        """Add what another accumulator has seen, after the rows of this one.
 
         Parameters
         ----------
         other : GramAccumulator
-            Of the same size; not changed.
+            Of the same size; not changed. What its rows have forgotten of each other, they make
+            this one forget of its own.
 
         Returns
         -------
@@ -174,7 +191,18 @@ class GramAccumulator(RowSums):
         -------
         self
         """
+        self._refuse_removal_of_aged(other)
         return self._combine(other, sign=-1)
+
+    def after(self, earlier: GramAccumulator) -> GramAccumulator:
+        """Return sums over the rows of an earlier accumulator, then these; use these up."""
+        total = copy.copy(earlier)
+        for name in ("mean_h", "mean_y", "cross", "sum_y2"):
+            setattr(total, name, getattr(earlier, name).copy())
+        total.forgetting = self.forgetting
+        if self.n_samples == 0:
+            total._upper = earlier._upper.copy(order="F")
+        return total._combine(self, sign=1, use_up=True)
 
     def without(
         self, part: GramAccumulator, others: Sequence[GramAccumulator] = ()
@@ -245,15 +273,13 @@ class GramAccumulator(RowSums):
             If there are no rows.
         """
         matrix, cross = self._normal_equations(fit_intercept)
-        sum_y2, n, means = self.sum_y2, self.n_samples, (self.mean_h, self.mean_y)
+        sum_y2, means = self.sum_y2, (self.mean_h, self.mean_y)
         if not fit_intercept:
             sum_y2 = sum_y2 + self.weight * self.mean_y**2
             means = (np.zeros(self.n_features), np.zeros(self.n_outputs))
         mean_h, mean_y = (mean.copy() for mean in means)
-        n_free = n - int(fit_intercept)
-        return Eigenbasis(
-            matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, n_samples=n, n_free=n_free
-        )
+        counts = self._counts(fit_intercept)
+        return Eigenbasis(matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, **counts)
 
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
         """Return sums of squared errors over these rows of outputs given by coefficients.
@@ -276,43 +302,39 @@ class GramAccumulator(RowSums):
             error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
         return errors
 
+    def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
+        """Return a triangular factor of features and penalty, and the targets that go with it.
+
+        Where the penalty is within rounding errors of the Gram matrix, directions that are, too,
+        get the coefficient zero.
+
+        Parameters
+        ----------
+        alpha : float > 0
+        fit_intercept : bool
+            Whether the rows are taken about their means.
+
+        Returns
+        -------
+        R : array of shape (n_features, n_features)
+            Upper triangular, ``R'R = H'H + alpha I``.
+        Z : array of shape (n_features, n_outputs)
+            ``R'Z = H'Y``.
+        means : array of shape (n_features + n_outputs,)
+            Of features, then targets; zeros where they are not subtracted.
+        """
+        means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
+        return *penalised(*self._normal_equations(fit_intercept), alpha), means
+
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
-        solved = None if np.ndim(alpha) else self._by_cholesky(alpha, fit_intercept)
-        if solved is not None:
-            return solved
+        if np.ndim(alpha) == 0:
+            mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
+            solved = by_cholesky(*self._normal_equations(fit_intercept), alpha, mean)
+            if solved is not None:
+                return solved
         basis = path or self.path(fit_intercept)
         return Solved(basis.coef(alpha), partial(basis.leverage, alpha=alpha))
-
-    def _by_cholesky(self, alpha: float, fit_intercept: bool) -> Solved | None:
-        """Solve by Cholesky; None where neither data nor penalty fix all coefficients."""
-        gram, cross = self._normal_equations(fit_intercept)
-        varies = np.diagonal(gram) > 0
-        # the Frobenius norm bounds the largest eigenvalue: a penalty above the rounding errors
-        # makes the Gram matrix positive definite, whatever its condition
-        with np.errstate(over="ignore"):
-            covered = alpha > NOISE * linalg.norm(gram, check_finite=False)
-        gram[np.diag_indices(self.n_features)] += alpha
-        scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
-        gram /= scale  # unit diagonal: columns in large units must not make others look singular
-        gram /= scale[:, None]
-        try:
-            factor = linalg.cholesky(gram, check_finite=False)
-        except linalg.LinAlgError:
-            return None
-        if not covered:
-            rcond, _ = linalg.lapack.dpocon(factor, linalg.norm(gram, 1), uplo="U")
-            if rcond <= self.n_features * EPS:
-                return None
-        scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
-        mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
-
-        def leverage(rows: Array) -> Array:
-            about = np.where(varies, rows - mean, 0.0) / scale
-            part = linalg.solve_triangular(factor, about.T, trans="T", check_finite=False)
-            return np.einsum("ij,ij->j", part, part)
-
-        return Solved((scaled / scale[:, None]).T, leverage)
 
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h
@@ -350,7 +372,8 @@ class GramAccumulator(RowSums):
         if missing == "skip":
             keep &= ~np.isnan(Y).any(axis=1)
         n = int(keep.sum())
-        self._check_removal(n, float(n if weights is None else weights[keep].sum()), sign)
+        if sign < 0:
+            self._check_removal(n, float(n if weights is None else weights[keep].sum()))
         in_place = overwrite and H.dtype == np.float64 and H.flags.c_contiguous
         in_place = in_place and H.flags.writeable
         room = None if in_place else np.empty((min(len(H), BLOCK_ROWS), self.n_features))
@@ -368,6 +391,9 @@ class GramAccumulator(RowSums):
 
     def _add_block(self, h: Array, y: Array, w: Array | None, sign: int, room: Array) -> None:
         """Add (or take away) one block; `room`, h itself perhaps, receives its centred rows."""
+        ageing, ages = self._row_ages(len(h))
+        if ages is not None:
+            w = ages if w is None else w * ages
         weight = float(len(h) if w is None else w.sum())
         with np.errstate(over="ignore", invalid="ignore"):
             share = np.full(len(h), 1 / weight) if w is None else w / weight
@@ -388,10 +414,13 @@ class GramAccumulator(RowSums):
                 self._check_finite("H", np.einsum("ij,ij->j", h, h), mean_h, weight, sign)
             self._check_finite("H", rest_h, mean_h, weight, sign)
             self._check_finite("Y", squares_y, mean_y, weight, sign)
-        self._upper = blas.dsyrk(float(sign), h.T, 1.0, self._upper, overwrite_c=True)
+        self._age(ageing, sums_of(ages), len(h))
+        if len(h) > 1 or (ageing != 1.0 and self.n_samples):  # about its mean one row is zeros
+            self._upper = blas.dsyrk(float(sign), h.T, ageing, self._upper, overwrite_c=True)
         self.cross += sign * products[:, 1:]
         self.sum_y2 += sign * squares_y
-        self._add_outer(-sign * weight, rest_h, rest_y)
+        if len(h) > 1:
+            self._add_outer(-sign * weight, rest_h, rest_y)
         self._shift(mean_h + rest_h, mean_y + rest_y, weight, len(h), sign)
 
     def _add_outer(self, factor: float, delta_h: Array, delta_y: Array) -> None:
@@ -399,33 +428,45 @@ class GramAccumulator(RowSums):
         self.cross += factor * np.outer(delta_h, delta_y)
         self.sum_y2 += factor * delta_y**2
 
-    def _combine(self, other: GramAccumulator, sign: int) -> GramAccumulator:
+    def _age(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
+        """Take note of n rows that are about to enter, and make all but the matrix lighter."""
+        self._count_ages(ageing, ages, n)
+        if ageing != 1.0:
+            self.cross *= ageing
+            self.sum_y2 *= ageing
+            self.weight = above_tiny(self.weight * ageing)
+            if self.n_samples % _ROWS_OF_DUST + n >= _ROWS_OF_DUST:
+                for sums in (self._upper, self.cross, self.sum_y2):
+                    sums[np.abs(sums) < TINY] = 0.0
+
+    def _discount(self, factor: float) -> None:
+        self._upper *= factor
+        self._age(factor, (0.0, 0.0), 0)
+
+    def _combine(
+        self, other: GramAccumulator, sign: int, *, use_up: bool = False
+    ) -> GramAccumulator:
+        """Add (or take away) another one's sums, in its own matrix if that may be used up."""
         self._check_size(other)
         if other.n_samples == 0:
             return self
-        self._check_removal(other.n_samples, other.weight, sign)
+        if sign < 0:
+            self._check_removal(other.n_samples, other.weight)
         self._check_finite("H", np.diagonal(other._upper), other.mean_h, other.weight, sign)
         self._check_finite("Y", other.sum_y2, other.mean_y, other.weight, sign)
-        self._upper += sign * other._upper
+        if use_up:
+            flat = other._upper.T.reshape(-1)
+            blas.daxpy(self._upper.T.reshape(-1), flat, a=other.ageing)
+            self._upper = other._upper
+        else:
+            if other.ageing != 1.0:
+                self._upper *= other.ageing
+            self._upper += sign * other._upper
+        self._age(other.ageing, other._ages, other.n_samples)
         self.cross += sign * other.cross
         self.sum_y2 += sign * other.sum_y2
         self._shift(other.mean_h, other.mean_y, other.weight, other.n_samples, sign)
         return self
-
-    def _check_removal(self, n: int, weight: float, sign: int) -> None:
-        if sign > 0:
-            return
-        if n > self.n_samples or weight > self.weight * (1 + 1e-9):
-            raise ValueError(
-                f"Cannot take away {n} rows of total weight {weight:g}: only "
-                f"{self.n_samples} rows of total weight {self.weight:g} were added."
-            )
-        if n < self.n_samples and weight >= self.weight * (1 - 4 * EPS):
-            raise ValueError(
-                f"Cannot take away total weight {weight:g} of {self.weight:g}: the "
-                f"{self.n_samples - n} rows that stay are lost in its rounding errors. Add them "
-                "to a new accumulator."
-            )
 
     def _check_finite(
         self, name: str, squares: Array, mean: Array, weight: float, sign: int
@@ -446,7 +487,8 @@ class GramAccumulator(RowSums):
         if self.n_samples == 0:
             self._reset()
             return
-        if self.n_samples == n and sign > 0:  # the first rows: nothing to be apart from
+        # the first rows, or the first that count: nothing to be apart from
+        if (self.n_samples == n or self.weight == 0) and sign > 0:
             self.mean_h, self.mean_y, self.weight = mean_h.copy(), mean_y.copy(), weight
             return
         before, after = self.weight, self.weight + sign * weight

@@ -15,10 +15,13 @@ from reservoir.readouts.eigen import EPS, PenaltyPath, SingularBasis
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
+    TINY,
     RidgeSolution,
     RowSums,
     Solved,
+    above_tiny,
     refuse_overflow,
+    sums_of,
 )
 from reservoir.readouts.triangular import TriangularSystem, eliminated
 
@@ -37,18 +40,19 @@ class QRAccumulator(RowSums):
     ----------
     n_features : int
     n_outputs : int
+    forgetting : float in (0, 1], default=1.0
+        As in `GramAccumulator`.
 
     Attributes
     ----------
-    n_samples : int
-        Rows seen, those of weight zero left out.
-    weight : float
-        Sum of the sample weights.
+    n_samples, n_effective, weight, ageing
+        As in `GramAccumulator`.
     R : array of shape (1 + n_features + n_outputs, 1 + n_features + n_outputs)
         Upper triangular; the column of the constant first, then features, then targets. Since the
         constant is eliminated first, what stands below the first row is about the mean.
-    n_blocks : int
-        Blocks that R was made from; its rounding errors grow with the square root.
+    n_blocks : float
+        Blocks that R was made from; its rounding errors grow with the square root. Those of blocks
+        that are forgotten fade with them.
 
     References
     ----------
@@ -69,11 +73,12 @@ class QRAccumulator(RowSums):
     True
     """
 
-    def __init__(self, n_features: int, n_outputs: int) -> None:
-        super().__init__(n_features, n_outputs)
+    def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
+        super().__init__(n_features, n_outputs, forgetting=forgetting)
         width = 1 + self.n_features + self.n_outputs
         self.R = np.zeros((width, width), order="F")
-        self.n_samples = self.n_blocks = 0
+        self.n_samples = 0
+        self.n_blocks: float = 0
         self.weight = 0.0
 
     def update(
@@ -128,6 +133,10 @@ class QRAccumulator(RowSums):
     def _add_block(self, h: Array, y: Array, w: Array | None) -> None:
         if len(h) == 0:
             return
+        ageing, ages = self._row_ages(len(h))
+        self._age(ageing, sums_of(ages), len(h))
+        if ages is not None:
+            w = ages if w is None else w * ages
         block = np.empty((len(h), len(self.R)), order="F")
         block[:, 0] = 1.0
         block[:, 1 : 1 + self.n_features] = h
@@ -140,12 +149,13 @@ class QRAccumulator(RowSums):
         self.weight += float(len(h) if w is None else w.sum())
 
     def merge(self, other: QRAccumulator) -> QRAccumulator:
-        """Add what another accumulator has seen.
+        """Add what another accumulator has seen, after the rows of this one.
 
         Parameters
         ----------
         other : QRAccumulator
-            Of the same size; not changed.
+            Of the same size; not changed. What its rows have forgotten of each other, they make
+            this one forget of its own.
 
         Returns
         -------
@@ -160,14 +170,29 @@ class QRAccumulator(RowSums):
         if other.n_samples == 0:
             return self
         self._check_columns(_squares(other.R)[1:])
+        self._age(other.ageing, other._ages, other.n_samples)
         if self.n_samples == 0:
             self.R = other.R.copy(order="F")
         else:
-            self.R = eliminated(self.R, other.R.copy(order="F"), triangular=True)
+            # rows below are rounding errors: where chunks are short, nearly all
+            rows = other.R[: other.n_samples].copy(order="F")
+            self.R = eliminated(self.R, rows, triangular=True)
         self.n_samples += other.n_samples
         self.n_blocks += other.n_blocks
         self.weight += other.weight
         return self
+
+    def _age(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
+        """Take note of n rows that are about to enter, and make what is there lighter."""
+        self._count_ages(ageing, ages, n)
+        if ageing != 1.0:
+            self.R *= np.sqrt(ageing)
+            self.R[np.abs(self.R) < np.sqrt(TINY)] = 0.0
+            self.n_blocks *= ageing
+            self.weight = above_tiny(self.weight * ageing)
+
+    def _discount(self, factor: float) -> None:
+        self._age(factor, (0.0, 0.0), 0)
 
     def without(self, part: QRAccumulator, others: Sequence[QRAccumulator]) -> QRAccumulator:
         """Return new sums over all rows but those of a part: the others', merged.
@@ -187,8 +212,10 @@ class QRAccumulator(RowSums):
         Raises
         ------
         ValueError
-            If the part and the others do not hold as many rows as this accumulator.
+            If the part and the others do not hold as many rows as this accumulator, or rows were
+            forgotten.
         """
+        self._refuse_removal_of_aged(part, *others)
         rest = QRAccumulator(self.n_features, self.n_outputs)
         for other in others:
             rest.merge(other)
@@ -261,8 +288,7 @@ class QRAccumulator(RowSums):
             least_rss=(4 * EPS * size[n:]) ** 2,
             mean_h=means[:n],
             mean_y=means[n:],
-            n_samples=self.n_samples,
-            n_free=self.n_samples - int(fit_intercept),
+            **self._counts(fit_intercept),
         )
 
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
@@ -284,6 +310,32 @@ class QRAccumulator(RowSums):
             residual = targets - features @ coef.T - ones * intercept
             error[:] = np.einsum("ij,ij->j", residual, residual)
         return errors
+
+    def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
+        """Return a triangular factor of features and penalty, and the targets that go with it.
+
+        Parameters
+        ----------
+        alpha : float > 0
+        fit_intercept : bool
+            Whether the rows are taken about their means.
+
+        Returns
+        -------
+        R : array of shape (n_features, n_features)
+            Upper triangular, ``R'R = H'H + alpha I``.
+        Z : array of shape (n_features, n_outputs)
+            ``R'Z = H'Y``.
+        means : array of shape (n_features + n_outputs,)
+            Of features, then targets; zeros where they are not subtracted.
+        """
+        A, _ = self._factor(fit_intercept)
+        n = self.n_features
+        below = np.zeros((n, len(A)), order="F")
+        np.fill_diagonal(below, np.sqrt(alpha))
+        both = eliminated(A, below, triangular=True)
+        means = self.R[0, 1:] / self.R[0, 0] if fit_intercept else np.zeros(len(A))
+        return both[:n, :n], both[:n, n:], means
 
     @property
     def _noise(self) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
+from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
 from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds, least_score
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved
@@ -131,6 +134,15 @@ def _temperature(kept: RowSample, solution: RidgeSolution, solved: Solved, own: 
     return fitted_temperature(targets - errors / left, targets, weights)
 
 
+def check_alpha(name: str, value: Any) -> None:
+    """Refuse what is neither a penalty nor a path of them."""
+    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+        raise ValueError(
+            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
+            f"shape {np.shape(value)}."
+        )
+
+
 #: What the parameter `solver` may name, beside "auto": the sums that are kept.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
 _LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
@@ -156,6 +168,7 @@ class RidgeReadout(Readout):
     """
 
     fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "temperature_")
+    forgets = lazy = True
     kept: RowSample | None = None
 
     def __init__(self, settings: ReadoutSettings) -> None:
@@ -169,6 +182,11 @@ class RidgeReadout(Readout):
         return readout is None
 
     @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        """Whether rows must come in order: what is forgotten depends on it."""
+        return self.settings.forgetting < 1
+
+    @property
     def n_rows(self) -> int:
         """Rows seen."""
         return sum(sums.n_samples for sums in self.parts.values())
@@ -177,7 +195,7 @@ class RidgeReadout(Readout):
         """Return an empty readout of the same settings, with a solver decided on."""
         empty, asked = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
-        empty.kept = None if asked.classes is None else RowSample()
+        empty.kept = None if asked.classes is None else RowSample(forgetting=asked.forgetting)
         return empty
 
     def go_on_from(self, earlier: RidgeReadout) -> None:
@@ -200,15 +218,22 @@ class RidgeReadout(Readout):
         rule = self.rule
         return super().edges(lengths, skips) if rule is None else rule.edges(lengths, skips)
 
-    def renewed(self, settings: ReadoutSettings) -> RidgeReadout:
-        """Return an independent copy under settings that may be others."""
-        one = super().renewed(settings)
-        one.parts = {part: sums.copy() for part, sums in self.parts.items()}
-        one.kept = None if self.kept is None else self.kept.copy()
+    def after(self, earlier: RidgeReadout) -> RidgeReadout:
+        """Return a readout that has seen what an earlier one has, and then what this one has."""
+        one = copy.copy(self)
+        one.parts = dict(earlier.parts)
+        for part, sums in self.parts.items():
+            one.parts[part] = sums.after(earlier.parts[part]) if part in earlier.parts else sums
+        if earlier.kept is not None:
+            one.kept = earlier.kept.copy()
+            if self.kept is not None:
+                one.kept.merge(self.kept)
         return one
 
     def check_partial(self) -> None:
         """Refuse a selection that needs more than one sum over all rows."""
+        # what `solve`, which may be called much later, would have to refuse
+        check_alpha("alpha", self.settings.alpha)
         if np.ndim(self.settings.alpha) > 0:
             check_choice("alpha_selection", self.settings.selection, SELECTIONS)
         if self.rule is not None and self.rule.fewest:
@@ -230,7 +255,8 @@ class RidgeReadout(Readout):
         """Add rows to the sums of a part; the memory of the features is used up."""
         if part not in self.parts:
             assert self.solver is not None
-            self.parts[part] = SOLVERS[self.solver](self.width, self.n_outputs)
+            kind, factor = SOLVERS[self.solver], self.settings.forgetting
+            self.parts[part] = kind(self.width, self.n_outputs, forgetting=factor)
         missing = "skip" if self.settings.skip_missing else "raise"
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
 
@@ -273,7 +299,7 @@ class RidgeReadout(Readout):
             )
         # what is kept for more rows to come
         self.parts = {0: total}
-        found = self._rounded(solution) | {"alpha_": solution.alpha}
+        found = rounded(solution, settings) | {"alpha_": solution.alpha}
         if rule is not None:
             found["alpha_scores_"] = solution.scores
         if self.kept is not None:
@@ -298,20 +324,24 @@ class RidgeReadout(Readout):
                 'smaller washout, or alpha_selection="gcv".'
             )
 
-    def _rounded(self, solution: RidgeSolution) -> dict[str, Any]:
-        """Return coefficients and intercept in the dtype and the shape of the outputs."""
-        dtype, one = self.settings.dtype, self.settings.one_dimensional
-        with np.errstate(over="ignore", invalid="ignore"):
-            coef, intercept = solution.coef.astype(dtype), solution.intercept.astype(dtype)
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            raise ValueError(
-                f"The readout's coefficients overflow {dtype}: the targets are near the largest "
-                "float. Scale y, for instance with TransformedTargetRegressor."
-            )
-        return {
-            "coef_": coef[0] if one else coef,
-            "intercept_": intercept[0] if one else intercept,
-        }
+    def row_learner(self, model: Any) -> RidgeRows:
+        """Return what goes on row by row, under the penalty that was used."""
+        settings = replace(self.settings, decode=None)  # what is kept can be saved
+        own = copy.deepcopy(self.renewed(settings))
+        return RidgeRows(
+            own,
+            own.parts[0],  # `solve` has made one sum of all
+            model.alpha_,
+            forgetting=settings.forgetting,
+            fit_intercept=settings.fit_intercept,
+        )
+
+    def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
+        """Let the rows so far weigh `factor` times as much, and those to come forget as told."""
+        for part, sums in self.parts.items():
+            if forgetting is not None:
+                sums.forgetting = forgetting
+            self.parts[part] = sums.discounted(factor)
 
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
+
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir.readouts.sums import above_tiny, ageing_factors
 
 CAPACITY = 256  # to fit one number: some .003 nats from the best log loss; 512 gain nothing more
+
+
+_MOST_PARTS = 16  # more are put together, so that rows may come one by one
 
 
 @saved
@@ -19,13 +26,31 @@ class RowSample:
     left in the end: the blocks they come in, their order and the way that samples are merged do
     not matter. Rows at regular distances would not do, since data have periods.
 
+    With ``forgetting < 1`` `level` stays, and the oldest rows make room: it is the least one at
+    which `CAPACITY` rows reach back over the last ``1 / (1 - forgetting)``. Rows must then come in
+    the order of their numbers; their weights fade as in the sums.
+
+    Parameters
+    ----------
+    forgetting : float in (0, 1], default=1.0
+
     Attributes
     ----------
     level : int
+    ageing : float
+        What the rows seen multiply the weights of rows before them by.
     """
 
-    def __init__(self) -> None:
+    # as in files of earlier versions, which forgot nothing
+    forgetting = 1.0
+    ageing = 1.0
+
+    def __init__(self, *, forgetting: float = 1.0) -> None:
+        self.forgetting = forgetting
         self.level = 0
+        if forgetting < 1:
+            memory = 1 / (1 - forgetting)
+            self.level = max(0, int(np.ceil(np.log2(memory / CAPACITY))))
         # numbers, features, targets and weights, as they came
         self._parts: list[tuple[Array, ...]] = []
 
@@ -33,25 +58,35 @@ class RowSample:
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
         """Keep some of these rows; what is kept is copied. Rows of weight zero are not."""
-        kept = _is_kept(numbers, self.level)
-        if weights is not None:
-            kept &= weights > 0
+        w = np.ones(len(numbers)) if weights is None else weights
+        enters = w > 0
+        if self.forgetting < 1:
+            factors = ageing_factors(self.forgetting, int(enters.sum()) + 1)
+            self._age(float(factors[0]))
+            w = np.array(w, dtype=np.float64)
+            w[enters] *= factors[1:]
+        kept = _is_kept(numbers, self.level) & enters
         if kept.any():
-            w = np.ones(len(numbers)) if weights is None else weights
             self._parts.append(tuple(each[kept] for each in (numbers, features, targets, w)))
             self._make_room()
 
     def merge(self, other: RowSample) -> None:
-        """Add what another sample has kept of other rows."""
-        self.level = max(self.level, other.level)
-        self._parts += other._parts
-        self._cut()
+        """Add what another sample has kept of other rows, of later ones where they are forgotten.
+
+        The sample forgets as the other one does from then on.
+        """
+        self._age(other.ageing)
+        self.forgetting, before = other.forgetting, self.level
+        self.level = other.level if other.forgetting < 1 else max(self.level, other.level)
+        mine = _cut(self._parts, self.level) if self.level > before else self._parts
+        its = _cut(other._parts, self.level) if self.level > other.level else other._parts
+        self._parts = [*mine, *its]
         self._make_room()
 
     def copy(self) -> RowSample:
         """Return an independent sample of the same rows."""
-        one = RowSample()
-        one.merge(self)
+        one = copy.copy(self)
+        one._parts = list(self._parts)
         return one
 
     def rows(self) -> tuple[Array, Array, Array, Array]:
@@ -64,19 +99,39 @@ class RowSample:
     def __len__(self) -> int:
         return sum(len(part[0]) for part in self._parts)
 
+    def _age(self, ageing: float) -> None:
+        """Make the weights of what is kept lighter."""
+        if ageing != 1.0:
+            self._parts = [(*part[:3], part[3] * ageing) for part in self._parts]
+            self.ageing = above_tiny(self.ageing * ageing)
+
     def _make_room(self) -> None:
+        if len(self._parts) > _MOST_PARTS:
+            self._parts = [tuple(map(np.concatenate, zip(*self._parts, strict=True)))]
+        excess = len(self) - CAPACITY
+        if self.forgetting < 1 and excess > 0:
+            numbers = np.concatenate([part[0] for part in self._parts])
+            first = np.partition(numbers, excess)[excess]
+            self._parts = _chosen(self._parts, lambda numbers: numbers >= first)
         while len(self) > CAPACITY:
             self.level += 1
-            self._cut()
+            self._parts = _cut(self._parts, self.level)
 
-    def _cut(self) -> None:
-        """Let go of the rows that are kept no longer."""
-        kept = [_is_kept(part[0], self.level) for part in self._parts]
-        self._parts = [
-            part if mask.all() else tuple(each[mask] for each in part)
-            for part, mask in zip(self._parts, kept, strict=True)
-            if mask.any()
-        ]
+
+def _cut(parts: list[tuple[Array, ...]], level: int) -> list[tuple[Array, ...]]:
+    """Return parts without the rows that are not kept at a level."""
+    return _chosen(parts, lambda numbers: _is_kept(numbers, level))
+
+
+def _chosen(
+    parts: list[tuple[Array, ...]], is_chosen: Callable[[Array], Array]
+) -> list[tuple[Array, ...]]:
+    masks = [is_chosen(part[0]) for part in parts]
+    return [
+        part if mask.all() else tuple(each[mask] for each in part)
+        for part, mask in zip(parts, masks, strict=True)
+        if mask.any()
+    ]
 
 
 def _is_kept(numbers: Array, level: int) -> Array:

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+from reservoir.readouts.stored_rows import StoredRows
 
 
+@saved
 class StoredReadout(Readout):
     """Any estimator with `fit` and `predict` on the stored features of all rows."""
 
@@ -23,6 +26,7 @@ class StoredReadout(Readout):
         super().__init__(settings)
         self.rows: list[tuple[Array, Array, Array | None]] = []
         self.learned: Any = None  # the estimator that goes on learning in partial_fit
+        self.asked: dict[str, Any] = {}  # its parameters as the last call has given them
 
     @classmethod
     def takes(cls, readout: Any) -> bool:
@@ -70,8 +74,12 @@ class StoredReadout(Readout):
             raise ValueError("No rows to fit: every row has a missing target.")
         features, targets, weights = zip(*self.rows, strict=True)
         self.rows = []
+        asked = self.settings.estimator.get_params()
         if self.learned is None or not self.settings.partial:
             self.learned = clone(self.settings.estimator)
+        elif changed := _changes(self.asked, asked):
+            self.learned.set_params(**changed)  # what cannot change is the estimator's to refuse
+        self.asked = asked
         fit = self.learned.partial_fit if self.settings.partial else self.learned.fit
         known: dict[str, Any] = {}
         if weights[0] is not None:
@@ -83,9 +91,19 @@ class StoredReadout(Readout):
         fit(np.concatenate(features), Y if decode is None else decode(Y), **known)
         return {"readout_": self.learned}
 
+    def row_learner(self, model: Any) -> StoredRows:
+        """Return what goes on with a copy of the fitted estimator."""
+        self.check_partial()
+        own = copy.deepcopy(model.readout_)
+        return StoredRows(
+            self.renewed(ReadoutSettings()),
+            own,
+            self.settings.classes,
+            takes_weights=_takes_weights(own.partial_fit),
+        )
+
     def _check_takes_weights(self, fit: Any) -> None:
-        takes = inspect.signature(fit).parameters.values()
-        if not any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes):
+        if not _takes_weights(fit):
             raise TypeError(
                 f"{type(self.settings.estimator).__name__} does not take the sample_weight that "
                 "was given, or that class_weight makes."
@@ -100,3 +118,20 @@ class StoredReadout(Readout):
             return np.reshape(predict(features), (len(features), -1)).astype(features.dtype)
 
         return say
+
+
+def _changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are others than before."""
+    return {name: value for name, value in now.items() if not _same(before.get(name), value)}
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return one is other or repr(one) == repr(other)
+
+
+def _takes_weights(fit: Any) -> bool:
+    """Whether a method knows sample_weight."""
+    takes = inspect.signature(fit).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in takes)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import SumError, check_count, check_penalties
-from reservoir.readouts.eigen import PenaltyPath
+from reservoir._validation import SumError, check_count, check_number, check_penalties
+from reservoir.readouts.eigen import EPS, PenaltyPath
 
 BLOCK_ROWS = 512
 FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
+_NOTHING = 1e-100  # of a row: squares of such factors would underflow
+TINY = float(np.finfo(np.float64).tiny)  # below, processors calculate a hundred times as slowly
 _Self = TypeVar("_Self", bound="RowSums")
 
 
@@ -59,21 +62,30 @@ class RowSums(ABC):
     Parameters
     ----------
     n_features, n_outputs : int
+    forgetting : float in (0, 1], default=1.0
+        What each row that enters multiplies the weights of all rows before it by.
 
     Attributes
     ----------
     n_samples : int
         Rows seen, those of weight zero left out.
     weight : float
-        Sum of the sample weights.
+        Sum of the sample weights, as far as they are not forgotten.
+    ageing : float
+        The product of the factors of all rows seen: what they multiply rows before them by.
     """
 
     n_samples: int
     weight: float
+    # of sums that forget nothing, as all did in files of earlier versions
+    forgetting = 1.0
+    ageing = 1.0
+    _ages: tuple[float, float] | None = None  # sums of the rows' ageing factors and their squares
 
-    def __init__(self, n_features: int, n_outputs: int) -> None:
+    def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         self.n_features = check_count("n_features", n_features)
         self.n_outputs = check_count("n_outputs", n_outputs)
+        self.forgetting = check_forgetting("forgetting", forgetting)
 
     @abstractmethod
     def update(
@@ -93,7 +105,29 @@ class RowSums(ABC):
 
     def copy(self: _Self) -> _Self:
         """Return an independent copy."""
-        return type(self)(self.n_features, self.n_outputs).merge(self)
+        empty = type(self)(self.n_features, self.n_outputs, forgetting=self.forgetting)
+        return empty.merge(self)
+
+    def after(self: _Self, earlier: _Self) -> _Self:
+        """Return sums over the rows of an earlier accumulator, then these; use these up.
+
+        As ``earlier.copy().merge(self)``, which forgets as this one does from then on.
+        """
+        total = earlier.copy().merge(self)
+        total.forgetting = self.forgetting
+        return total
+
+    @property
+    def n_effective(self) -> float:
+        """Rows that all weigh the same and would say as much as those seen, however old.
+
+        With ageing factors f, what forgetting has left of each row's weight, ``(sum f)^2 / sum
+        f^2`` (Kish 1965); n_samples where nothing has aged.
+        """
+        if self._ages is None:
+            return self.n_samples
+        total, squares = self._ages
+        return total**2 / squares
 
     @abstractmethod
     def without(self: _Self, part: _Self, others: Sequence[_Self]) -> _Self:
@@ -129,6 +163,26 @@ class RowSums(ABC):
         """
 
     @abstractmethod
+    def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
+        """Return what rows can be added to afterwards: a triangular factor with the penalty.
+
+        Parameters
+        ----------
+        alpha : float > 0
+        fit_intercept : bool
+            Whether the rows are taken about their means.
+
+        Returns
+        -------
+        R : array of shape (n_features, n_features)
+            Upper triangular, ``R'R = H'H + alpha I``.
+        Z : array of shape (n_features, n_outputs)
+            ``R'Z = H'Y``.
+        means : array of shape (n_features + n_outputs,)
+            Of features, then targets; zeros where they are not subtracted.
+        """
+
+    @abstractmethod
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """Solve in the most accurate way; `path`, if it is known already, helps."""
 
@@ -154,6 +208,71 @@ class RowSums(ABC):
                 f"got shape {alphas.shape}."
             )
         return alphas
+
+    def _counts(self, fit_intercept: bool) -> dict[str, Any]:
+        """Return the counts of rows that a path of penalties goes by."""
+        n = self.n_samples
+        return {"n_samples": n, "n_free": n - int(fit_intercept), "ages": self._ages}
+
+    def discounted(self: _Self, factor: float) -> _Self:
+        """Return sums in which every row so far weighs `factor` times as much; use these up.
+
+        Rows of which next to nothing is left are forgotten altogether.
+        """
+        left = self.n_samples if self._ages is None else self._ages[0]
+        if factor * left < _NOTHING:
+            return type(self)(self.n_features, self.n_outputs, forgetting=self.forgetting)
+        if factor < 1:
+            self._discount(factor)
+        return self
+
+    @abstractmethod
+    def _discount(self, factor: float) -> None:
+        """Let every row so far weigh `factor` times as much, between 0 and 1."""
+
+    def _row_ages(self, n: int) -> tuple[float, Array | None]:
+        """Return what n rows multiply the sums before them by, and what is left of each of them."""
+        if self.forgetting == 1.0:
+            return 1.0, None
+        factors = ageing_factors(self.forgetting, n + 1)
+        return float(factors[0]), factors[1:]
+
+    def _count_ages(self, ageing: float, ages: tuple[float, float] | None, n: int) -> None:
+        """Take note of n rows, before they are counted: what they age, and what is left of them.
+
+        `ages` are the sums of their factors and of the squares; None where all are 1.
+        """
+        if self._ages is None and ages is None:
+            return
+        before, added = self._ages or (self.n_samples,) * 2, ages or (n, n)
+        self._ages = (before[0] * ageing + added[0], before[1] * ageing**2 + added[1])
+        self.ageing = above_tiny(self.ageing * ageing)
+
+    def _refuse_removal_of_aged(self, *parts: RowSums) -> None:
+        """Refuse to take rows away where what is left of them is not known."""
+        for sums in (self, *parts):
+            if min(sums.forgetting, sums.ageing) < 1:
+                raise ValueError(
+                    f"Rows cannot be taken away from sums that forget, or have forgotten "
+                    f"(forgetting={sums.forgetting:g}, rows aged by {sums.ageing:g} in all): later "
+                    "rows have made them lighter. Add the rows that stay to a new accumulator, or "
+                    "use forgetting=1.0 throughout."
+                )
+
+    def _check_removal(self, n: int, weight: float) -> None:
+        """Refuse to take away rows that are not there, or are lost in rounding errors."""
+        self._refuse_removal_of_aged()
+        if n > self.n_samples or weight > self.weight * (1 + 1e-9):
+            raise ValueError(
+                f"Cannot take away {n} rows of total weight {weight:g}: only "
+                f"{self.n_samples} rows of total weight {self.weight:g} were added."
+            )
+        if n < self.n_samples and weight >= self.weight * (1 - 4 * EPS):
+            raise ValueError(
+                f"Cannot take away total weight {weight:g} of {self.weight:g}: the "
+                f"{self.n_samples - n} rows that stay are lost in its rounding errors. Add them "
+                "to a new accumulator."
+            )
 
     def _check_filled(self) -> None:
         if self.n_samples == 0:
@@ -185,6 +304,35 @@ class RowSums(ABC):
                 "sample_weight must be finite and at least 0 in every row, and have a finite sum."
             )
         return H, Y, weights
+
+
+def check_forgetting(name: str, value: Any) -> float:
+    """Return a forgetting factor as a float, or refuse it."""
+    if isinstance(value, Real) and not isinstance(value, bool) and not 0 < float(value) <= 1:
+        raise ValueError(
+            f"{name}={value} must be in (0, 1]: each row that enters multiplies the weights of "
+            "all rows before it by this. Use 1.0 to forget nothing, and 1 - 1/n to remember about "
+            "n rows."
+        )
+    return check_number(name, value)
+
+
+def ageing_factors(forgetting: float, n: int) -> Array:
+    """Return what is left of the weights of n rows once all have entered: of the last one all."""
+    with np.errstate(under="ignore"):
+        factors = forgetting ** np.arange(n - 1, -1, -1.0)
+    factors[factors < TINY] = 0.0
+    return factors
+
+
+def sums_of(ages: Array | None) -> tuple[float, float] | None:
+    """Return the sums of ageing factors and of their squares; None where nothing ages."""
+    return None if ages is None else (float(ages.sum()), float(ages @ ages))
+
+
+def above_tiny(value: float) -> float:
+    """Return a product of factors, or 0 where it is lost below the smallest normal number."""
+    return value if value >= TINY else 0.0
 
 
 def refuse_overflow(name: str, column: int) -> None:

@@ -21,7 +21,7 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def eliminated(R: Array, rows: Array, *, triangular: bool = False) -> Array:
+def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal: int = 0) -> Array:
     """Return the triangular factor of R with more rows below it.
 
     Parameters
@@ -32,8 +32,11 @@ def eliminated(R: Array, rows: Array, *, triangular: bool = False) -> Array:
         Overwritten.
     triangular : bool, default=False
         Whether the rows are upper triangular themselves, which saves half of the work.
+    n_trapezoidal : int, default=0
+        Of how many rows, the last ones, the first has no zeros before its first column, the
+        second none but there, and so on.
     """
-    pentagonal = len(rows) if triangular else 0
+    pentagonal = min(len(rows), len(R)) if triangular else n_trapezoidal
     panel = min(_PANEL, len(R))
     # LAPACK multiplies narrow panels here: waiting for other BLAS threads takes longer than the
     # work itself, a thousand times as long where cores are busy

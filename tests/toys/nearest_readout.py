@@ -4,12 +4,13 @@ import numpy as np
 from sklearn.metrics import pairwise_distances_argmin
 
 from reservoir._saving import saved
-from reservoir.readouts.contract import Readout
+from reservoir.readouts.contract import Readout, RowLearner
 
 
 @saved
 class NearestReadout(Readout):
     fitted = ("rows_", "values_")
+    lazy = True
 
     def __init__(self, settings):
         super().__init__(settings)
@@ -40,3 +41,22 @@ class NearestReadout(Readout):
     def outputs(cls, model):
         rows, values = model.rows_, model.values_
         return lambda features: values[pairwise_distances_argmin(features, rows)]
+
+    def row_learner(self, model):
+        return NearestRows(self.renewed(self.settings))
+
+
+@saved
+class NearestRows(RowLearner):
+    def __init__(self, kept):
+        self.kept = kept
+        self.kept.rows, self.kept.values = list(kept.rows), list(kept.values)
+
+    def learn(self, features, targets, weights, decode):
+        self.kept.update(features, targets)
+
+    def fitted(self, settings):
+        return self.kept.solve()
+
+    def readout(self):
+        return self.kept

@@ -1,12 +1,21 @@
 """Echo state networks and their kin: a fixed source of features under a readout that is learned.
 
 `_source_estimator` is what they share, `_echo_state` what those with a reservoir share. `sources`
-lists what a source of features may be, `_learning` takes sequences to a readout in batches.
+lists what a source of features may be, `_learning` takes sequences to a readout in batches; `force`
+trains a loop while it runs.
 """
 
 from reservoir.estimators.esn.esn_classifier import ESNClassifier
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
+from reservoir.estimators.esn.force import ForceHistory, force_train
 from reservoir.estimators.esn.nvar_regressor import NVARRegressor
 from reservoir.estimators.esn.transformer import ReservoirTransformer
 
-__all__ = ["ESNClassifier", "ESNRegressor", "NVARRegressor", "ReservoirTransformer"]
+__all__ = [
+    "ESNClassifier",
+    "ESNRegressor",
+    "ForceHistory",
+    "NVARRegressor",
+    "ReservoirTransformer",
+    "force_train",
+]

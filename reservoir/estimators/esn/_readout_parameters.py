@@ -6,27 +6,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from reservoir._validation import (
     check_choice,
     check_n_jobs,
     check_number,
-    check_penalties,
     check_switch,
 )
 from reservoir.dynamics.augment import check_augment
 from reservoir.estimators._parameters import parameter
-from reservoir.readouts.ridge import SOLVERS
+from reservoir.readouts.ridge import SOLVERS, check_alpha
 from reservoir.readouts.selection import SELECTIONS
-
-
-def _check_alpha(name: str, value: Any) -> None:
-    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
-        raise ValueError(
-            "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
-            f"shape {np.shape(value)}."
-        )
+from reservoir.readouts.sums import check_forgetting
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -39,7 +29,7 @@ class ReadoutParameters:
         """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
         number of rows. From an array one is chosen by `alpha_selection`, at the cost of one
         decomposition (per block).""",
-        _check_alpha,
+        check_alpha,
     )
     solver: str = parameter(
         "auto",
@@ -68,6 +58,17 @@ class ReadoutParameters:
         "bool",
         """Whether each output gets a penalty of its own.""",
         check_switch,
+    )
+    forgetting: float = parameter(
+        1.0,
+        "float in (0, 1]",
+        """What each row that the fit learns from multiplies the weights of all rows before it by,
+        in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
+        of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
+        Later sequences are younger; the penalty is not forgotten. With less than 1 several
+        sequences run one by one, `alpha_selection` must be "gcv" if there is a choice of
+        penalties, and `readout` must be None.""",
+        check_forgetting,
     )
     readout: Any = parameter(
         None,

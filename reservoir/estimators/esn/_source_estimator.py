@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -34,10 +35,14 @@ from reservoir.estimators.esn._learning import (
 )
 from reservoir.estimators.esn._measured_washout import is_measured, measured_washouts
 from reservoir.estimators.esn._readout_parameters import ReadoutParameters
+from reservoir.estimators.esn._session import FeatureLearner
+from reservoir.estimators.esn._unsolved import Unsolved
 from reservoir.estimators.esn.sources import SOURCES
 from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+from reservoir.readouts.selection import SELECTIONS
+from reservoir.readouts.sums import check_forgetting
 
 _Self = TypeVar("_Self", bound="SourceEstimator")
 
@@ -93,7 +98,24 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
                 "alpha is an array, but readout= replaces the ridge that would choose from "
                 "it. Give a number, or search over the readout's own parameters."
             )
-        self._readout_kind()
+        self._check_forgetting()
+
+    def _check_forgetting(self) -> None:
+        """Refuse to forget where rows have no order, or nothing is told to forget them."""
+        kind = self._readout_kind()
+        if check_forgetting("forgetting", self.forgetting) == 1:
+            return
+        if not kind.forgets:
+            raise ValueError(
+                f"forgetting={self.forgetting} is the ridge's; readout={self.readout!r} replaces "
+                "it. Use readout=None, or forgetting=1.0 and a readout that forgets by itself."
+            )
+        if np.ndim(self.alpha) > 0 and SELECTIONS[self.alpha_selection].fewest:
+            raise ValueError(
+                f"alpha_selection={self.alpha_selection!r} compares parts of the data, of which "
+                f"forgetting={self.forgetting} would leave the last. Use "
+                'alpha_selection="gcv", a number as alpha, or forgetting=1.0.'
+            )
 
     def _readout_kind(self) -> type[Readout]:
         """Return what kind of readout the parameters ask for."""
@@ -113,7 +135,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         self._check()
         generator = as_generator(self.random_state)
         # nothing of an earlier fit is left
-        for name in ("state_", "certificate_", "reservoir_", *_fitted_by_readouts()):
+        names = ("state_", "certificate_", "reservoir_", "_unsolved", *_fitted_by_readouts())
+        for name in names:
             self.__dict__.pop(name, None)
         # the source of features, with what is proved of it
         build = SOURCES[self._source_kind]
@@ -161,9 +184,16 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         return resolve_washout(self.washout, lengths)
 
     def _partial_fit(
-        self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
+        self,
+        sequences: Sequences,
+        targets: list[Array],
+        data: Any,
+        *,
+        new_sequence: bool,
+        weights: list[Array] | None = None,
     ) -> None:
         first = self._is_new
+        self._check_forgetting()
         readout = self._new_readout(partial=True)
         readout.check_partial()
         if first:
@@ -182,13 +212,15 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             starts[0] = self.state_
         held = self._noise_generator if goes_on else None
         skips = progress.skips(sequences, goes_on)
-        jobs = self._jobs(readout, sequences, targets, None, skips, starts, held=held)
+        jobs = self._jobs(readout, sequences, targets, weights, skips, starts, held=held)
         self._learn(readout, jobs)
         progress.add(sequences, targets, goes_on=goes_on)
         progress.continues = True
 
     def _refuse_other_readout(self, readout: Readout) -> None:
         """Refuse a readout that cannot go on from what another kind has learned."""
+        if self._readout is not None:
+            self._readout.refuse_more_rows()
         if type(readout) is not type(self._readout):
             raise ValueError(
                 f"readout={self.readout!r} is of another kind than that of earlier calls, and "
@@ -217,7 +249,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             noise = held if i == 0 and held is not None else self._next_noise()
             weight = None if weights is None else weights[i]
             start = starts[i][:size]
-            jobs.append(Job(X, Y, weight, skips[i], edges[i], start, last, noise, number))
+            taught = self._as_learned(X, Y)
+            jobs.append(Job(X, taught, weight, skips[i], edges[i], start, last, noise, number))
             number += len(X)
         return jobs
 
@@ -234,10 +267,11 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             ReadoutSettings(
                 estimator=self.readout,
                 solver=self.solver,
-                alpha=self.alpha,
+                alpha=copy.copy(self.alpha),  # solved under perhaps when the user's has changed
                 selection=self.alpha_selection,
                 alpha_per_target=self.alpha_per_target,
                 fit_intercept=self.fit_intercept,
+                forgetting=self.forgetting,
                 skip_missing=self._missing_targets == "skip",
                 dtype=self._dtype_asked_for() if self._is_new else self._dtype,
                 one_dimensional=self._targets.one_dimensional,
@@ -264,13 +298,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             )
             readout = learned.readout
             if self._readout is not None:
-                readout = self._readout.renewed(settings)
-                readout.merge(learned.readout)
-        # the coefficients, or whatever else the readout makes of the rows
+                readout = readout.after(self._readout)
         self._watch_units(learned.activity)
-        if readout.n_rows or not settings.partial:  # else all rows were washout
-            for name, value in self._made_of(readout).items():
-                setattr(self, name, value)
+        self._solve(readout, settings)
         # settings are made anew from the parameters in each call; what is kept can be saved
         readout.settings = ReadoutSettings()
         self._readout, self._noise_generator = readout, learned.generator
@@ -279,9 +309,35 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             state = np.concatenate([state, jobs[-1].Y[-1].astype(state.dtype)])
         self.state_ = state
 
+    def _solve(self, readout: Readout, settings: ReadoutSettings) -> None:
+        """Make the coefficients, or whatever else the readout makes of the rows; or put it off."""
+        if settings.partial and not readout.n_rows:  # all rows were washout
+            return
+        for name in ("_unsolved", *readout.fitted):
+            self.__dict__.pop(name, None)
+        if settings.partial and readout.lazy:
+            self._unsolved = Unsolved(readout)
+            return
+        for name, value in self._made_of(readout).items():
+            setattr(self, name, value)
+
     def _made_of(self, readout: Readout) -> dict[str, Any]:
         """Return the fitted attributes that the rows seen lead to."""
-        return readout.solve()
+        return self._as_attributes(readout.solve())
+
+    def _as_learned(self, X: Array, Y: Array) -> Array:
+        """Return what the readout is taught where X has the targets Y."""
+        return Y
+
+    def _as_attributes(self, made: dict[str, Any]) -> dict[str, Any]:
+        """Return what the readout makes of it as this estimator's attributes."""
+        return made
+
+    def _session_learner(self) -> FeatureLearner:
+        assert self._readout is not None
+        settings = self._new_readout(partial=True).settings
+        learner = self._readout.renewed(settings).row_learner(self)
+        return FeatureLearner(learner, self._noise_generator)
 
     def _watch_units(self, activity: Activity | None) -> None:
         """Say so once where the inputs hold most units at their bounds."""
@@ -327,16 +383,34 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         """Return who steps: large jobs in training decide for the small ones after them."""
         return self._source.engine_for(self._n_trained)
 
+    if not TYPE_CHECKING:  # or no misspelt attribute would be found any more
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a fitted attribute that is made when it is first read."""
+            unsolved = self.__dict__.get("_unsolved")
+            if unsolved is not None and name in unsolved.names:
+                made = unsolved.attributes(self)
+                if name in made:
+                    return made[name]
+            return object.__getattribute__(self, name)  # which says in Python's words what is wrong
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled, copied and saved: with every fitted attribute in its place."""
+        state = dict(super().__getstate__())
+        unsolved = state.pop("_unsolved", None)
+        return state if unsolved is None else state | unsolved.attributes(self)
+
     def __sklearn_is_fitted__(self) -> bool:
-        return any(name in vars(self) for name in _fitted_by_readouts())
+        return any(name in vars(self) for name in ("_unsolved", *_fitted_by_readouts()))
 
     def _check_fitted(self) -> None:
         if not self._is_new and not self.__sklearn_is_fitted__():
-            raise NotFittedError(
-                f"This {type(self).__name__} has seen only washout rows so far: "
-                f"{self._progress.n_steps} steps, washout={self._progress.washout}. Call "
-                "partial_fit with more rows."
-            )
+            n, skip = self._progress.n_steps, self._progress.washout
+            why = f"seen only washout rows so far: {n} steps, washout={skip}"
+            if n > skip:
+                why = f"learned from none of {n} steps: washout={skip}, others weigh 0 or miss y"
+            me = type(self).__name__
+            raise NotFittedError(f"This {me} has {why}. Call partial_fit with more rows.")
         check_is_fitted(self)
 
     def _solved(self) -> Readout:
@@ -366,11 +440,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             fresh=source.fresh_state,
         )
 
-    def _outputs(
-        self, sequences: Sequences, spec: Any, readout: Outputs | None = None
+    def _outputs_from(
+        self, sequences: Sequences, starts: list[Array], readout: Outputs | None = None
     ) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end state of each sequence; `readout` replaces the fitted one."""
-        starts = self._start_states(spec, sequences)
         if self._source.n_fed_back:
             return self._play_all(sequences, starts)
         readout = readout or self._solved().outputs(self)

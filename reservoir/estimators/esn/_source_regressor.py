@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
 from sklearn.base import RegressorMixin
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice, with_targets
-from reservoir.estimators._base import NetworkForecaster, join
+from reservoir._validation import Sequences, check_choice
+from reservoir.estimators._base import NetworkForecaster
 from reservoir.estimators._parameters import one_of, parameter
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.esn._source_estimator import SourceEstimator
@@ -33,7 +32,9 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         one_of("raise", "skip"),
     )
 
-    def partial_fit(self: _Self, X: Any, y: Any, *, new_sequence: bool = False) -> _Self:
+    def partial_fit(
+        self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
+    ) -> _Self:
         """Go on learning with the next chunk of rows.
 
         Any split of the data over calls gives the model of one `fit`, as long as nothing else
@@ -42,11 +43,17 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         warning says where a later one leaves it); of Chebyshev polynomials the range that inputs
         are scaled by.
 
+        The rows are added to sums in the call. The ridge's attributes (`coef_`, `intercept_`,
+        `alpha_`, `alpha_scores_`) are solved for when one of them is first read, which `predict`,
+        `forecast`, `reservoir.save` and pickling do as well: under the parameters that the call
+        has seen, and with the errors that `fit` would raise in solving. A `readout` of your own
+        learns in the call.
+
         Parameters
         ----------
-        X, y
+        X, y, sample_weight
             As in `fit`. A table goes on where the last call ended; each item of a list is a
-            sequence of its own.
+            sequence of its own. All weights of a call may be 0.
         new_sequence : bool, default=False
             Whether the chunk starts a new sequence: fresh state, fresh washout. With
             `sequence_column` a new id says so by itself.
@@ -61,7 +68,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             If an index tells that a chunk does not begin where the last one ended, and
             `new_sequence` does not say so.
         """
-        return self._learn_chunk(X, y, new_sequence=new_sequence)
+        return self._learn_chunk(X, y, sample_weight, new_sequence=new_sequence)
 
     def _coding(self) -> Numbers:
         return Numbers()
@@ -194,14 +201,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         ValueError
             If the index of y does not go with that of X, or no row has a target.
         """
-        if self.missing_targets != "skip":
-            return self._score(X, y, sample_weight)
-        self._check_fitted()
-        predicted = join(self.predict(X, initial_state=self._starts_of_score(X, y)), X)
-        weight = join(sample_weight, X)
-        y, known = with_targets(join(y, X))
-        weight = None if weight is None else np.asarray(weight)[known]
-        return self._targets.score(y[known], predicted[known], weight)
+        skip = self.missing_targets == "skip"
+        return self._score(X, y, sample_weight, skip_missing=skip)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -48,6 +48,7 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     temperature_ : float
         What scores are divided by before their softmax gives probabilities: fitted by maximum
         likelihood on a sample of the training rows (256 at most), each scored by a fit without it.
+        With ``forgetting < 1`` the sample is one of the latest rows, weighed as in the fit.
     {FITTED}
 
     See Also
@@ -73,9 +74,17 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     )
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None, *, new_sequence: bool = False
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        new_sequence: bool = False,
     ) -> ESNClassifier:
         """Go on learning with the next chunk of rows; see `ESNRegressor.partial_fit`.
+
+        `temperature_`, too, is solved for when it is first read.
 
         Parameters
         ----------
@@ -83,13 +92,15 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
             As in `fit`.
         classes : array of shape (n_classes,), optional
             All labels that will ever come; needed in the first call unless its y has them all.
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            As in `fit`.
         new_sequence : bool, default=False
 
         Returns
         -------
         self
         """
-        return self._learn_chunk(X, y, new_sequence=new_sequence, classes=classes)
+        return self._learn_chunk(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
 
     def _coding(self) -> Labels:
         return Labels(single=True)
@@ -114,6 +125,11 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
                 "feedback=True needs the built-in readout, whose scores are fed back. Use "
                 "readout=None or feedback=False."
             )
+
+    def _predicts_by(self) -> tuple[Any, Any]:
+        if hasattr(self, "readout_"):
+            return lambda rows: rows, self.readout_.predict
+        return super()._predicts_by()
 
     def _say(self, method: str, X: Any, initial_state: Any) -> tuple[Any, Any]:
         """Return what a method says of every row, the built-in scores or the readout's own."""

@@ -20,10 +20,8 @@ from reservoir.estimators._parameters import (
     one_of,
     parameter,
 )
-from reservoir.estimators.esn._learning import Job
 from reservoir.estimators.esn._readout_parameters import ReadoutParameters
 from reservoir.estimators.esn._source_regressor import SourceRegressor
-from reservoir.readouts.contract import Readout
 
 __all__ = ["NVARRegressor"]
 
@@ -229,16 +227,10 @@ class NVARRegressor(SourceRegressor, LagParameters):
         if source.basis == "chebyshev":
             self.input_range_ = source.centre + np.array([[-1], [1]]) * source.width_of_input
 
-    def _jobs(
-        self, readout: Readout, sequences: Sequences, targets: list[Array], *rest: Any, **held: Any
-    ) -> list[Job]:
-        if self._learns_increments:
-            pairs = zip(sequences.arrays, targets, strict=True)
-            targets = [Y - X[:, : self.n_outputs_] for X, Y in pairs]
-        return super()._jobs(readout, sequences, targets, *rest, **held)
+    def _as_learned(self, X: Array, Y: Array) -> Array:
+        return Y - X[:, : self.n_outputs_] if self._learns_increments else Y
 
-    def _made_of(self, readout: Readout) -> dict[str, Any]:
-        made = super()._made_of(readout)
+    def _as_attributes(self, made: dict[str, Any]) -> dict[str, Any]:
         if self._learns_increments:
             shape = np.shape(made["coef_"])
             coef, intercept = self._polynomials.repeating(self.n_outputs_)

@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 
 from reservoir._typing import Array
 from reservoir.estimators._pairing import Pairing
+from reservoir.estimators.rnn._missing_rows import followed
 from reservoir.estimators.rnn._starting_weights import resolve_init
 from reservoir.loops.loop_score import LoopScore, Yardstick, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
@@ -41,8 +42,12 @@ def trial_of(
     inputs: Sequence[Array],
     targets: Sequence[Array],
     starts: Sequence[Array],
+    known: list[Array] | None = None,
 ) -> Trial | None:
-    """Return how to try an estimator's loop; None if it has none, or was told where to start."""
+    """Return how to try an estimator's loop; None if it has none, or was told where to start.
+
+    `known` says which rows have targets, if not all have.
+    """
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
     if resolve_init(estimator, network.cell) not in STARTS:
@@ -51,6 +56,7 @@ def trial_of(
         return None
     if network.n_features < network.n_outputs:
         return None
+    inputs, targets = followed(inputs, targets, known)
     pairing = Pairing(network.n_outputs, feedback=False)
     for X, Y in zip(inputs, targets, strict=True):
         pairing.add(X, Y)

@@ -209,8 +209,10 @@ class NetworkParameters:
         "bptt",
         '{"bptt", "rtrl", "least_squares"}',
         """How `partial_fit` learns: by a gradient step per `truncation` rows; by an exact one per
-        row, for small networks; or by a relaxed step of least squares per `truncation` rows. (A
-        call with fewer rows makes a step of its own: hand over some rows at a time.) Learning
+        row, for small networks; or by a relaxed step of least squares per `truncation` rows, which
+        is on trial: after `fit` its weights are used once they have predicted new rows better
+        than those of `fit`, beyond doubt. (A call with fewer rows makes a step of its own: hand
+        over some rows at a time.) Learning
         rates are `learning_rate_init` there, constant, and `gradient_control` counts for "bptt"
         only. Gated cells learn better from a random `init`: the gates of a least-squares start
         hardly move.""",
@@ -219,7 +221,8 @@ class NetworkParameters:
     online_window: int = parameter(
         300,
         "int",
-        """Rows that ``online="least_squares"`` looks back to.""",
+        """Rows that ``online="least_squares"`` looks back to. Where it is set before `fit`, the
+        last rows of training are among them.""",
         check_count,
     )
     washout: Any = parameter(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
@@ -26,10 +26,17 @@ from reservoir.estimators._parameters import (
 )
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators.rnn._loop_trial import trial_of
-from reservoir.estimators.rnn._network_parameters import WHOLE, NetworkParameters
+from reservoir.estimators.rnn._missing_rows import (
+    check_values,
+    filled,
+    known_rows,
+    weights_of_known,
+)
+from reservoir.estimators.rnn._network_parameters import NetworkParameters
+from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
+from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
 from reservoir.estimators.rnn._starting_weights import (
     check_controllable,
-    check_squares,
     check_together,
     make_cell,
     read_control,
@@ -38,12 +45,10 @@ from reservoir.estimators.rnn._starting_weights import (
 )
 from reservoir.estimators.rnn._training_run import (
     BATCH_SIZE,
-    TRUNCATION,
     engine_for_training,
     require_targets,
     run_training,
     split,
-    steps_of_update,
     warn_of_trouble,
 )
 from reservoir.training.bptt import Network, predict
@@ -51,7 +56,7 @@ from reservoir.training.cells import SimpleCell
 from reservoir.training.gated_loop import run_gated_loop, steady_state_of
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.loop_engines import kept, using
-from reservoir.training.losses import apply_output, check_targets, resolve_loss
+from reservoir.training.losses import apply_output, resolve_loss
 from reservoir.training.online import OnlineLearner
 from reservoir.training.params import Params
 from reservoir.training.trainer import Data, Training
@@ -86,7 +91,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     )
     _changed_in_place = ("_progress", "_online", "loss_curve_")
     _engine = "auto"
-    refit_readout = False  # RNNRegressor makes a parameter of it
+    refit_readout = False  # RNNRegressor makes parameters of these two
+    missing_targets = "raise"
+    _recent = cast("Recent | None", None)
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
         """Start the network, and train it.
@@ -162,8 +169,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         )
         if self._control is not None:
             check_controllable(self, network.cell)
-        check_targets(np.vstack(targets), output, loss)
-        check_squares(sequences.arrays, targets)
+        check_values(sequences.arrays, targets, network)
         self._sequence_column = self.sequence_column
         return network
 
@@ -180,6 +186,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def _fit(
         self, sequences: Sequences, targets: list[Array], weights: list[Array] | None, data: Any
     ) -> None:
+        known = known_rows(targets)
+        seen = None if self._targets.per_sequence else targets  # NaN included
+        weights, targets = weights_of_known(weights, known), filled(targets, known)
         network = self._begin(sequences, targets)
         goes_on = self.warm_start and hasattr(self, "params_")
         before = (self.network_, self.params_) if goes_on else None
@@ -193,7 +202,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._engine = engine_for_training(self, network, learned)
         trial = None
         if before is None:
-            trial = trial_of(self, network, sequences.arrays, targets, starts)
+            trial = trial_of(self, network, sequences.arrays, targets, starts, known)
         # where training starts, and the run itself
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
             if before is None:
@@ -205,21 +214,17 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             done = run_training(self, network, params, learned, validation, generator)
             if trial is not None:
                 trial.settle(done, params)
-        if not np.isfinite(done.criterion[done.best_epoch]):
-            raise ValueError(
-                "The loss overflows from the start on. Scale X and y, or use a bounded activation "
-                'such as "tanh".'
-            )
+        _refuse_lost(done)
         # what is left of it
         self._hold(network, done.params, list(done.losses))
         self._keep(done)
         self.washout_ = np.array(skips)
         self._progress = fresh
-        seen = None if self._targets.per_sequence else targets
         fresh.finish(sequences, seen, washout=skips[0])
         last = Sequences(sequences.arrays[-1:], "table")
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
+        self._recent = last_rows(self, sequences, targets, weights, skips, starts)
         warn_of_trouble(self, done)
 
     def _first_weights(
@@ -254,7 +259,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._progress = Progress(network.n_outputs, compares=not self._targets.per_sequence)
         self._progress.target_range = np.full((2, network.n_outputs), np.nan)
         self.state_ = np.zeros(network.cell.state_size, dtype)
-        self._online = None
+        self._online = self._recent = None
         return self
 
     def _keep(self, done: Training) -> None:
@@ -270,34 +275,21 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def _partial_fit(
         self, sequences: Sequences, targets: list[Array], data: Any, *, new_sequence: bool
     ) -> None:
-        if self.target == "last":
-            raise ValueError(
-                "partial_fit learns step by step, from a target at every step; target='last' "
-                "needs fit."
-            )
-        if self.solver in WHOLE:
-            raise ValueError(
-                f"partial_fit goes through the data once; solver={self.solver!r} needs all of it. "
-                "Use solver='adam', or fit."
-            )
+        check_online(self, "partial_fit")
         if self._is_new:
             self._start_online(sequences, targets, data)
         self._refuse_other_outputs(targets)
-        check_targets(np.vstack(targets), self.network_.output, self.network_.loss)
-        check_squares(sequences.arrays, targets)
+        check_values(sequences.arrays, targets, self.network_)
         if self._online is None:
-            self._online = self._new_learner()
+            self._online = new_learner(self)
         # where the first sequence goes on, so do state and washout; the others start anew
         progress, online = self._progress, self._online
         starts = self._states_before(progress, self.network_, self.initial_state, sequences, None)
         goes_on = progress.enter(sequences, new_sequence)
         skips = progress.skips(sequences, goes_on)
         for i, (rows, values) in enumerate(zip(sequences.arrays, targets, strict=True)):
-            if i or not goes_on:
-                online.restart(starts[i])
-            elif not online.running:  # after fit: the learner has not run yet
-                online.restart(self.state_)
-            loss = online.learn(rows, values.astype(self._dtype), skips[i])
+            start = starts[i] if i or not goes_on else None
+            loss = self._learn_sequence(online, rows, values, skips[i], start)
             if np.isfinite(loss):
                 self.loss_curve_.append(loss)
         self.params_ = online.params
@@ -305,6 +297,21 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self.n_iter_ += 1
         progress.add(sequences, targets, goes_on=goes_on)
         progress.continues = True
+
+    def _learn_sequence(
+        self, online: OnlineLearner, rows: Array, targets: Array, skip: int, start: Array | None
+    ) -> float:
+        """Go through rows, from a state or from where the sequence stands; return the loss."""
+        if start is not None:
+            online.restart(start)
+        elif not online.running:  # after fit: the learner has not run yet
+            online.restart(self.state_)
+            if self._recent is not None:
+                online.look_back(*self._recent)
+        return online.learn(rows, targets.astype(self._dtype), skip)
+
+    def _session_learner(self) -> NetworkLearner:
+        return NetworkLearner.of(self)
 
     def _start_online(self, sequences: Sequences, targets: list[Array], data: Any) -> None:
         """Start the network from the first chunk."""
@@ -318,23 +325,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._hold(network, params, [])
         self.n_iter_ = 0
         self.washout_ = np.array([washout])
-        self._online, self._progress = None, progress
-
-    def _new_learner(self) -> OnlineLearner:
-        """Return what learns row by row from the weights as they are."""
-        return OnlineLearner(
-            self.network_,
-            self.params_,
-            method=self.online,
-            solver=self.solver,
-            learning_rate=self.learning_rate_init,
-            truncation=steps_of_update(self) or TRUNCATION,
-            window=self.online_window,
-            clip_norm=self.clip_norm,
-            l1=self.l1,
-            l2=self.alpha,
-            control=self._control,
-        )
+        self._online, self._recent, self._progress = None, None, progress
 
     def _first_data(
         self,
@@ -346,10 +337,14 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         """Return what learning online starts from."""
         washout = progress.washout
         rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
+        known = known_rows(targets)
+        plain = known is None and not washout
+        rows = weights_of_known(rows, known) or rows
         if not self._starts_at_random(network):
             require_targets(rows)
         starts = self._states_before(progress, network, self.initial_state, sequences, None)
-        return Data(list(sequences.arrays), targets, rows if washout else None, np.stack(starts))
+        values = filled(targets, known)
+        return Data(list(sequences.arrays), values, None if plain else rows, np.stack(starts))
 
     # ------------------------------------------------------------------ using the fitted network
 
@@ -415,8 +410,10 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         _refuse_overflow("output", outputs)
         return outputs, ends
 
-    def _outputs(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        return self._run(sequences, self._start_states(spec, sequences))
+    def _outputs_from(
+        self, sequences: Sequences, starts: list[Array], readout: Any = None
+    ) -> tuple[list[Array], list[Array]]:
+        return self._run(sequences, starts)
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return what the readout sees of the recurrent layer.
@@ -474,6 +471,14 @@ def _refuse_overflow(name: str, parts: list[Array]) -> None:
                 f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
                 "what the network was trained on. Check that row, or scale the data."
             )
+
+
+def _refuse_lost(done: Training) -> None:
+    if not np.isfinite(done.criterion[done.best_epoch]):
+        raise ValueError(
+            "The loss overflows from the start on. Scale X and y, or use a bounded activation "
+            'such as "tanh".'
+        )
 
 
 def _check_same(network: Network, before: Network) -> None:

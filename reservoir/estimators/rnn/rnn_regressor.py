@@ -10,9 +10,10 @@ from sklearn.base import RegressorMixin
 from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import saved
-from reservoir._validation import check_switch
+from reservoir._typing import Array
+from reservoir._validation import Sequences, check_choice, check_switch
 from reservoir.estimators._base import NetworkForecaster
-from reservoir.estimators._parameters import documented, parameter
+from reservoir.estimators._parameters import documented, one_of, parameter
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
@@ -81,12 +82,24 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         where it lowers the loss. For squared errors behind "identity", "tanh" or "logistic".""",
         check_switch,
     )
+    missing_targets: str = parameter(
+        "raise",
+        '{"raise", "skip"}',
+        """Whether rows with NaN in y are refused, or drive the network and are left out of the
+        losses, of all regressions, of what early stopping looks at, of `score`, `partial_fit` and
+        `reservoir.model_selection.washout_scorer`, as with ``sample_weight=0``. Not for
+        ``target="last"``: leave such a sequence out of X and y. scikit-learn's own scorers
+        (``scoring="r2"``) refuse NaN in any case.""",
+        one_of("raise", "skip"),
+    )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
         """Learn online from the next rows, once through.
 
         How is a matter of `online`. The first call starts the network from its rows by `init`;
-        after `fit` learning goes on from the trained weights.
+        after `fit` learning goes on from the trained weights. With ``online="least_squares"`` it
+        then looks back to the last rows of `fit`, and keeps the trained weights until others have
+        predicted new rows better.
 
         Parameters
         ----------
@@ -117,6 +130,18 @@ class RNNRegressor(RegressorMixin, BaseRNN):
 
     def _coding(self) -> Numbers:
         return Numbers(per_sequence=self.target == "last")
+
+    def _read_targets(
+        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
+    ) -> list[Array]:
+        skip = check_choice("missing_targets", self.missing_targets, ("raise", "skip")) == "skip"
+        if skip and self.target == "last":
+            raise ValueError(
+                "missing_targets='skip' skips rows of y that stand for a step; with "
+                "target='last' each stands for a sequence. Use missing_targets='raise', and leave "
+                "sequences without a target out of X and y."
+            )
+        return super()._read_targets(y, sequences, first=first, allow_nan=skip)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one row of output per row of X, or per sequence with ``target="last"``.
@@ -214,6 +239,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return R^2 of `predict`, over all rows of all sequences.
 
+        Rows whose target is NaN are left out where ``missing_targets="skip"``.
+
         Parameters
         ----------
         X, y, sample_weight
@@ -223,7 +250,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         -------
         float
         """
-        return self._score(X, y, sample_weight)
+        skip = self.missing_targets == "skip"
+        return self._score(X, y, sample_weight, skip_missing=skip)
 
     def to_torch(self) -> Any:
         """Return the network as a torch module.

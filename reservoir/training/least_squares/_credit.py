@@ -45,8 +45,8 @@ _MAX_CUTS = 12
 class CreditSteps:
     """Steps down the squared error, each of which begins with the length of the one before."""
 
-    def __init__(self, task: Task, tau: float) -> None:
-        self.task, self.tau = task, tau
+    def __init__(self, task: Task, tau: float, prior: Params | None = None) -> None:
+        self.task, self.tau, self.prior = task, tau, prior
         self.length: float | None = None
 
     def step(self, iterate: Iterate) -> Iterate | None:
@@ -67,7 +67,7 @@ class CreditSteps:
             moved = dict(iterate.params)
             for name, change in direction.items():
                 moved[name] = (moved[name] + self.length * change).astype(moved[name].dtype)
-            candidate = with_readout(self.task, moved, self.tau)
+            candidate = with_readout(self.task, moved, self.tau, self.prior)
             if candidate is not None and better(self.task, candidate, iterate):
                 if cut == 0:
                     self.length *= 2

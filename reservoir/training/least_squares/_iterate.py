@@ -76,12 +76,20 @@ def simulate(task: Task, params: Params) -> Trace | None:
         return trace if float(np.vdot(trace.states, trace.states)) < _TOO_LARGE else None
 
 
-def with_readout(task: Task, params: Params, tau: float) -> Iterate | None:
-    """Run, fit the readout exactly, measure; None if the run diverges."""
+def with_readout(
+    task: Task, params: Params, tau: float, prior: Params | None = None
+) -> Iterate | None:
+    """Run, fit the readout exactly, measure; None if the run diverges.
+
+    Its penalty pulls to the readout of `prior`, or to zero without one.
+    """
     trace = simulate(task, params)
     if trace is None:
         return None
-    coef, intercept, _ = choose_ridge(readout_gram(task, trace), tau)
+    coef, intercept, _ = choose_ridge(readout_gram(task, trace, prior), tau, far=prior is not None)
+    if prior is not None:
+        coef += prior["coef"] / task.scale[:, None]
+        intercept += prior["intercept"] / task.scale
     dtype = params["W"].dtype
     fitted = dict(params)
     fitted["coef"] = (coef * task.scale[:, None]).astype(dtype)
@@ -89,10 +97,19 @@ def with_readout(task: Task, params: Params, tau: float) -> Iterate | None:
     return measure(task, fitted, trace)
 
 
-def readout_gram(task: Task, trace: Trace) -> GramAccumulator:
-    """Sum the products of what the readout sees and the scores it is to give."""
+def readout_gram(task: Task, trace: Trace, prior: Params | None = None) -> GramAccumulator:
+    """Sum the products of what the readout sees and the scores it is to give.
+
+    With `prior` what its readout leaves of these scores.
+    """
+
+    def wanted(places: Array, seen: tuple[Array, ...]) -> Array:
+        if prior is None:
+            return task.latent[places]
+        return task.latent[places] - scores(prior, seen) / task.scale
+
     parts = (
-        (seen, task.latent[places], task.weights(places)) for places, seen in _seen(task, trace)
+        (seen, wanted(places, seen), task.weights(places)) for places, seen in _seen(task, trace)
     )
     return sum_rows(parts, task.network.shapes()["coef"][1], task.network.n_outputs)
 

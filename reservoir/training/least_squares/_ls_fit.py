@@ -20,6 +20,7 @@ from reservoir.training.least_squares._iterate import (
 )
 from reservoir.training.least_squares._regression import choose_ridge
 from reservoir.training.least_squares._state_targets import (
+    layer_coef,
     layer_weights,
     mixed_targets,
     recurrent_gram,
@@ -42,13 +43,21 @@ def layer_step(
     tau: float,
     delta: float,
     steps: tuple[float, ...] = _STEPS,
+    prior: Params | None = None,
 ) -> Iterate | None:
-    """Return the iterate after one layer-wise step that lowers the error; None if none does."""
+    """Return the iterate after one layer-wise step that lowers the error; None if none does.
+
+    Penalties pull to the weights of `prior`, or to zero without one.
+    """
     targets = mixed_targets(task, layer, iterate, delta)
-    coef, intercept, _ = choose_ridge(recurrent_gram(task, iterate, targets), tau)
+    centre = None if prior is None else layer_coef(task, layer, prior)
+    gram = recurrent_gram(task, iterate, targets, centre)
+    coef, intercept, _ = choose_ridge(gram, tau, far=centre is not None)
+    if centre is not None:
+        coef, intercept = coef + centre[0], intercept + centre[1]
     goal = layer_weights(task, layer, coef, intercept)
     for step in steps:
-        candidate = with_readout(task, toward(iterate.params, layer, goal, step), tau)
+        candidate = with_readout(task, toward(iterate.params, layer, goal, step), tau, prior)
         if candidate is not None and better(task, candidate, iterate):
             return candidate
     return None

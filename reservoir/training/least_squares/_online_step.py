@@ -55,6 +55,7 @@ def ls_online_step(
     cell: Cell | None = None,
     include_input: bool = False,
     credit: bool = False,
+    shrink: float = 0.0,
     sample_weight: Any = None,
     random_state: RandomState = 0,
 ) -> OnlineStep:
@@ -77,6 +78,12 @@ def ls_online_step(
         As in `ls_fit`; smaller, because states should stay near those before.
     credit : bool, default=False
         Whether a step of `credit_fit` follows: more accurate, and more than twice as long.
+    shrink : float in [0, 1], default=0.0
+        Where the penalties of both regressions pull to: this share of the given weights. 0 is
+        ridge regression as elsewhere, which forgets what the window does not show. With 1 only
+        what the given weights leave unexplained is fitted, and where that looks like noise
+        (cross-validation chooses among larger penalties, too) the weights stay as they are. Rows
+        that are few or noisy ask for 1.
     state : array of shape (state_size,) or (n_sequences, state_size), optional
         State before the window's first row; default: zeros, and then a washout helps.
 
@@ -110,6 +117,7 @@ def ls_online_step(
     check_number("step", step, low=0.0, high=1.0, low_open=True)
     check_number("delta", delta, low=0.0, high=1.0)
     check_number("tau", tau, low=0.0)
+    check_number("shrink", shrink, low=0.0, high=1.0)
     task, weights = make_task(
         params,
         X,
@@ -126,7 +134,8 @@ def ls_online_step(
     given = measure(task, weights, simulate(task, weights))
     if given is None:
         raise ValueError("The states that params produce on X diverge. Scale X or W down.")
-    refitted = with_readout(task, weights, tau)
+    prior = {name: shrink * array for name, array in weights.items()} if shrink else None
+    refitted = with_readout(task, weights, tau, prior)
     best, kept = given, "none"
     if refitted is not None and refitted.mse < best.mse:
         best, kept = refitted, "readout"
@@ -134,11 +143,11 @@ def ls_online_step(
     layer = layer_of(task.cell)
     if layer is not None and gates_stand_open(task.cell, weights):
         lengths = (step, step / 2, step / 4)
-        moved = layer_step(task, layer, best, tau=tau, delta=delta, steps=lengths)
+        moved = layer_step(task, layer, best, tau=tau, delta=delta, steps=lengths, prior=prior)
         if moved is not None:
             best, kept = moved, "layer"
     if credit:
-        moved = CreditSteps(task, tau).step(best)
+        moved = CreditSteps(task, tau, prior).step(best)
         if moved is not None:
             best, kept = moved, "layer"
     return OnlineStep(best.params, best.trace.end, best.mse, kept)

@@ -12,17 +12,21 @@ from reservoir.readouts import GramAccumulator
 # In units of the mean eigenvalue of the Gram matrix: half decades. Series without noise would ask
 # for less still, and get readouts that multiply what a wrong state says by hundreds.
 PENALTIES = 10.0 ** np.arange(-9.0, 1.01, 0.5)
+# Where the penalty pulls to weights that are there, so large that they stay.
+_FAR = 10.0 ** np.arange(1.5, 6.01, 0.5)
 _MOST_FREEDOM = 0.98  # of the number of rows: beyond, cross-validation divides by next to nothing
 
 
-def choose_ridge(gram: GramAccumulator, tau: float) -> tuple[Array, Array, float]:
+def choose_ridge(
+    gram: GramAccumulator, tau: float, *, far: bool = False
+) -> tuple[Array, Array, float]:
     """Return coefficients, intercept and penalty: the largest penalty that is nearly the best.
 
     "Nearly" is a score of generalised cross-validation within 1 + `tau` of the least one: the
     regressions of one iteration feed the next, and smaller weights cost little and break nothing.
     """
     basis = gram.path()
-    penalties = PENALTIES * basis.values.mean()
+    penalties = (np.append(PENALTIES, _FAR) if far else PENALTIES) * basis.values.mean()
     pooled = basis.pooled()
     scores = np.array([pooled.gcv(alpha)[0] for alpha in penalties])
     freedom = 1 + basis.freedom(penalties)

@@ -113,14 +113,27 @@ def backward_states(task: Task, layer: Layer, iterate: Iterate) -> Targets:
     return _StateTargets(task, layer, iterate, penalty=0.0, delta=1.0, clip=_LITERAL_CLIP)
 
 
-def recurrent_gram(task: Task, iterate: Iterate, targets: Targets) -> GramAccumulator:
-    """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets."""
+def recurrent_gram(
+    task: Task,
+    iterate: Iterate,
+    targets: Targets,
+    prior: tuple[Array, Array] | None = None,
+) -> GramAccumulator:
+    """Sum the products of [x(t), h(t-1)], inputs in units of their spread, and targets.
+
+    With `prior`, coefficients and intercept, what these leave of the targets.
+    """
     width, n_features = task.cell.width, task.network.n_features
+
+    def wanted(places: Array, seen: tuple[Array, Array]) -> Array:
+        rows = targets(places)
+        if prior is not None:
+            rows -= np.hstack(seen) @ prior[0].T + prior[1]
+        return rows
+
     rows = ((task.fit[where], take) for where, take in blocks(task.steps(task.fit)))
-    parts = (
-        (regressors(task, iterate.trace, take), targets(places), task.weights(places))
-        for places, take in rows
-    )
+    seen = ((places, regressors(task, iterate.trace, take)) for places, take in rows)
+    parts = ((look, wanted(places, look), task.weights(places)) for places, look in seen)
     return sum_rows(parts, n_features + width, width)
 
 
@@ -132,6 +145,13 @@ def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Pa
         "W": coef[:, p:] / layer.gain,
         "bias": intercept,
     }
+
+
+def layer_coef(task: Task, layer: Layer, params: Params) -> tuple[Array, Array]:
+    """Return a layer's weights as regression coefficients and intercept: `layer_weights` undone."""
+    W_in, W = params["W_in"][layer.rows], params["W"][layer.rows]
+    coef = np.hstack([W_in * task.input_scale, W * layer.gain]).astype(np.float64)
+    return coef, params["bias"][layer.rows].astype(np.float64)
 
 
 def toward(params: Params, layer: Layer, goal: Params, step: float) -> Params:

@@ -40,7 +40,12 @@ class OnlineLearner:
       as many rows; where fewer come at a time, to the rows before them.
     - "rtrl": after every row a step down its exact gradient, from `reservoir.training.rtrl`.
     - "least_squares": after every `truncation` rows one relaxed step of least squares over the last
-      `window` rows, `reservoir.training.least_squares.ls_online_step`.
+      `window` rows, `reservoir.training.least_squares.ls_online_step` with ``shrink=1``. The
+      weights that take these steps are on trial: where there were rows to look back to
+      (`look_back`), those given at first are held, and `params` are the held ones until the trial
+      has predicted new rows better, by four standard errors of a paired comparison in which a row
+      fades over `window` rows. Then the trial is used, and held in its turn; where it falls behind,
+      it begins anew at the weights that are held.
 
     Parameters
     ----------
@@ -123,6 +128,24 @@ class OnlineLearner:
         self.state, self.running = start, True
         self.learner.restart(start)
 
+    def look_back(self, X: Array, Y: Array, start: Array, skip: int = 0) -> None:
+        """Take rows that came before, and were learned from elsewhere, for those to look back to.
+
+        The network goes on from where it stands. Only "least_squares" looks back so far.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            The last of these rows is the one before the next row to come.
+        Y : array of shape (n_samples, n_outputs)
+            NaN in rows that are not learned from.
+        start : array of shape (state_size,)
+            The state before the first of them.
+        skip : int, default=0
+            Rows at the start that are washout.
+        """
+        self.learner.past.fill(X, Y, start, skip)
+
     def learn(self, X: Array, Y: Array, skip: int = 0) -> float:
         """Go through the next rows of the sequence.
 
@@ -130,6 +153,7 @@ class OnlineLearner:
         ----------
         X : array of shape (n_samples, n_features)
         Y : array of shape (n_samples, n_outputs)
+            Rows with NaN are run through, not learned from.
         skip : int, default=0
             Rows at the start that are run through, not learned from.
 
@@ -137,7 +161,7 @@ class OnlineLearner:
         -------
         float
             The mean loss of the predictions made before learning from their targets; NaN if all
-            rows were skipped.
+            rows were skipped or have no target.
         """
         losses: list[float] = []
         weights: list[int] = []
@@ -151,7 +175,8 @@ class OnlineLearner:
                 )
                 if not np.isfinite(self.state).all():  # nothing can follow from it
                     self.restart()
-                if n_skipped < len(rows):
+                n_known = int(np.count_nonzero(~np.isnan(targets[n_skipped:]).any(axis=1)))
+                if n_known:
                     losses.append(loss)
-                    weights.append(len(rows) - n_skipped)
+                    weights.append(n_known)
             return float(np.average(losses, weights=weights)) if losses else np.nan

@@ -21,7 +21,7 @@ class TruncatedBPTT(Learner):
         self.past.forget(params, state, self.rows_at_once - len(rows))
         batch = self.past.add(rows, targets, n_skipped)
         loss, state = self.past.play(params, batch)
-        if n_skipped < len(rows):
+        if len(batch.targets):
             self.seed += 1  # the controlled steps are drawn anew for each update
             value, grads, _ = self.descent.objective.loss_and_gradient(
                 params, batch, self.past.start[None], np.random.default_rng(self.seed)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.online._learner import Learner
@@ -27,10 +29,11 @@ class RealTimeRecurrentLearning(Learner):
         self, params: Params, state: Array, rows: Array, targets: Array, n_skipped: int
     ) -> tuple[float, Params, Array]:
         before = Sensitivities(state, self.derivatives)
-        target = None if n_skipped else targets[0]
+        missing = n_skipped > 0 or bool(np.isnan(targets[0]).any())
+        target = None if missing else targets[0]
         loss, grads, after = rtrl_step(self.network, params, before, rows[0], target)
         state, self.derivatives = after
-        if not n_skipped:
+        if not missing:
             moved = self.descent.step(params, loss, grads)
             if moved is None:  # derivatives that overflowed are of no further use
                 self.restart(state)

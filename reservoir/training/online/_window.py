@@ -15,6 +15,8 @@ from reservoir.training.params import Params
 class Window:
     """The last rows of a sequence, their targets, and the state before the first of them.
 
+    A row without a target, NaN, was run over and is not learned from.
+
     Parameters
     ----------
     network : Network
@@ -39,13 +41,30 @@ class Window:
         self.inputs, self.targets = self.inputs[gone:], self.targets[gone:]
         self.n_skipped = max(self.n_skipped - gone, 0)
 
+    def fill(self, rows: Array, targets: Array, start: Array, n_skipped: int) -> None:
+        """Hold these rows and no others; `start` is the state before them."""
+        self.inputs, self.targets = rows, targets
+        self.start, self.n_skipped = start, n_skipped
+
     def add(self, rows: Array, targets: Array, n_skipped: int) -> Batch:
         """Append rows; return the window as a batch whose targets are those of the new rows."""
-        washout = len(self.inputs) + n_skipped
+        before = len(self.inputs)
         self.inputs = np.concatenate([self.inputs, rows])
         self.targets = np.concatenate([self.targets, targets])
         self.n_skipped += n_skipped
-        return make_batch([self.inputs], [self.targets], washout=washout)
+        new = self.known()
+        new[: before + n_skipped] = False
+        return make_batch([self.inputs], [self.filled()], weights=[new])
+
+    def known(self) -> Array:
+        """Return which rows can be learned from."""
+        known: Array = np.logical_not(np.isnan(self.targets).any(axis=1))
+        known[: self.n_skipped] = False
+        return known
+
+    def filled(self) -> Array:
+        """Return the targets, with zeros where one is missing."""
+        return np.nan_to_num(self.targets, nan=0.0)
 
     def play(self, params: Params, batch: Batch) -> tuple[float, Array]:
         """Return the mean loss over the batch's targets, NaN if none, and the state after it."""

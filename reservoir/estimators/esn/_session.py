@@ -1,0 +1,121 @@
+"""Learning in a session: features come from the source, the readout goes on row by row."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Sequences
+from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
+from reservoir.estimators.esn._learning import naming_columns
+from reservoir.readouts.contract import ReadoutSettings, RowLearner
+
+
+@saved
+class FeatureLearner(SessionLearner):
+    """Learns the readout over a source of features.
+
+    Parameters
+    ----------
+    readout : RowLearner
+        Goes on from what the estimator has learned.
+    noise : numpy.random.Generator or None
+        Where the noise on states comes from, as long as the sequence goes on.
+    """
+
+    def __init__(self, readout: RowLearner, noise: np.random.Generator | None) -> None:
+        self.readout = readout
+        self.noise = copy.deepcopy(noise)
+        self.new = False  # whether rows have come since the fitted attributes were told
+
+    def learn(
+        self,
+        model: Any,
+        rows: Array,
+        targets: Array,
+        weights: Array | None,
+        *,
+        start: Array,
+        skip: int,
+        follows: bool,
+    ) -> Array:
+        """Run over rows, and learn from those that enter."""
+        source = model._source
+        model._warn_of_range(Sequences((rows,), "table"))
+        size, enter = source.state_size, rows_that_enter(targets, weights, skip)
+        state, last = start[:size], start[size:]
+        teacher = np.vstack([last, targets[:-1]]) if source.n_fed_back else None
+        taught = model._as_learned(rows, targets)
+        kept = leaving_no_trace(self, () if self.noise is None else ("noise",))
+        with kept, leaving_no_trace(model), naming_columns(source, model._sequence_column):
+            if model.noise > 0 and (self.noise is None or not follows):
+                self.noise = model._next_noise()
+            blocks = source.iter_features(
+                rows,
+                state,
+                teacher=teacher,
+                noise=model.noise,
+                generator=self.noise,
+                engine=model._engine,
+            )
+            for begin, features, end in blocks:
+                if begin == 0 and len(features) < len(rows):
+                    self.readout = copy.deepcopy(self.readout)  # a later block may be refused
+                state = end
+                block = slice(begin, begin + len(features))
+                self._learn_block(
+                    model,
+                    features,
+                    taught[block],
+                    None if weights is None else weights[block],
+                    enter[block],
+                )
+        if source.n_fed_back:
+            return np.concatenate([state, targets[-1].astype(state.dtype)])
+        return state
+
+    def _learn_block(
+        self, model: Any, features: Array, targets: Array, weights: Array | None, enter: Array
+    ) -> None:
+        if not enter.any():
+            return
+        if not enter.all():
+            features, targets = features[enter], targets[enter]
+            weights = None if weights is None else weights[enter]
+        self.readout.learn(features, targets, weights, model._targets.for_readout)
+        self.new = True
+
+    def settle(self, model: Any) -> None:
+        """Set coefficients, or whatever else the readout has."""
+        if self.new:
+            made = self.readout.fitted(model._new_readout(partial=True).settings)
+            for name, value in model._as_attributes(made).items():
+                setattr(model, name, value)
+            self.new = False
+
+    def finish(self, model: Any, *, stands: bool) -> None:
+        """Set the readout, too, from which partial_fit goes on."""
+        self.new = True
+        self.settle(model)
+        model._readout = self.readout.readout()
+        model._readout.settings = ReadoutSettings()
+        model._noise_generator = self.noise
+
+    @property
+    def forgetting(self) -> float:
+        """Factor on the weights of all earlier rows, for each row."""
+        return self.readout.forgetting
+
+    @forgetting.setter
+    def forgetting(self, value: float) -> None:
+        self.readout.forgetting = value
+
+    def forget(self, factor: float) -> None:
+        """Let all that was learned so far weigh `factor` times as much."""
+        self.readout.forget(factor)
+        self.new = True

@@ -1,0 +1,155 @@
+"""What regressors share that learn row by row: reading rows, several outputs, fitted attributes."""
+
+from __future__ import annotations
+
+import numbers
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from reservoir._typing import Array, ArrayLike
+from reservoir._validation import plain_table
+
+_Self = TypeVar("_Self", bound="RowRegressor")
+
+
+class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """A linear regressor of features that goes on learning, in the order of the rows."""
+
+    coef_: Array
+    intercept_: Any
+    n_features_in_: int
+
+    def fit(
+        self: _Self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> _Self:
+        """Learn from rows, and from nothing before.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : float or array of shape (n_samples,), optional
+            At least 0. Rows of weight 0 are left out, as if they had never come.
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_rows(X, y, sample_weight, anew=True, some=True)
+
+    def partial_fit(
+        self: _Self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> _Self:
+        """Learn from further rows; the first call begins anew.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+            With as many outputs as in the calls before.
+        sample_weight : float or array of shape (n_samples,), optional
+            At least 0. Rows of weight 0 are left out, as if they had never come.
+
+        Returns
+        -------
+        self
+        """
+        return self._learn_rows(X, y, sample_weight, anew=not self.__sklearn_is_fitted__())
+
+    def predict(self, X: ArrayLike) -> Array:
+        """Return the outputs that the rows so far lead to.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples,) or (n_samples, n_outputs), as y
+        """
+        check_is_fitted(self)
+        plain = plain_table(self, X)
+        if plain is None or not np.isfinite(plain).all():
+            plain = validate_data(self, X, reset=False, dtype=np.float64)
+        outputs = self._outputs(plain.astype(np.float64, copy=False))
+        return outputs[:, 0] if self.coef_.ndim == 1 else outputs
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
+
+    def _learn_rows(
+        self: _Self, X: Any, y: Any, sample_weight: Any, *, anew: bool, some: bool = False
+    ) -> _Self:
+        """Learn from rows, anew or not; refuse to if there must be some and all weigh nothing."""
+        self._check_parameters()
+        H, y = self._read(X, y, anew)
+        Y = np.asarray(y, dtype=np.float64).reshape(len(H), -1)
+        if not anew and (y.ndim != self.coef_.ndim or Y.shape[1] != np.size(self.intercept_)):
+            raise ValueError(
+                f"y has shape {y.shape}; the rows before had {np.size(self.intercept_)} output(s) "
+                f"in {self.coef_.ndim} dimension(s). Give y of the same kind, or fit anew."
+            )
+        weights = None if sample_weight is None else _read_weights(sample_weight, len(H))
+        if some and weights is not None and not weights.any():
+            raise ValueError(
+                "No rows to fit. Sample weights must contain at least one non-zero number."
+            )
+        self._learn(H, Y, weights, anew)
+        self._tell(one=y.ndim == 1)
+        return self
+
+    def _read(self, X: Any, y: Any, anew: bool) -> tuple[Array, Array]:
+        """Return features and targets that have passed scikit-learn's checks.
+
+        For a single row these take longer than what is learned from it: what would pass them as it
+        is, is not sent there.
+        """
+        plain = None if anew else plain_table(self, X)
+        if plain is not None and type(y) is np.ndarray and y.dtype == np.float64:
+            fits = y.ndim in (1, 2) and len(y) == len(plain)
+            if fits and y.size and np.isfinite(plain).all() and np.isfinite(y).all():
+                return plain.astype(np.float64, copy=False), y
+        return validate_data(
+            self, X, y, reset=anew, dtype=np.float64, multi_output=True, y_numeric=True
+        )
+
+    def _tell(self, *, one: bool) -> None:
+        """Set coefficients and intercept, without the axis of outputs if there is `one`."""
+        C, c = self._coefficients()
+        # a copy: what is kept for going on must not change with it
+        self.coef_ = C[0].copy() if one else C.copy()
+        self.intercept_ = float(c[0]) if one else c.copy()
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are out of bounds."""
+
+    @abstractmethod
+    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
+        """Learn from rows of float64, (n_rows, n_features) and (n_rows, n_outputs)."""
+
+    @abstractmethod
+    def _coefficients(self) -> tuple[Array, Array]:
+        """Return coefficients, (n_outputs, n_features), and intercepts, (n_outputs,)."""
+
+    @abstractmethod
+    def _outputs(self, H: Array) -> Array:
+        """Return outputs, (n_rows, n_outputs)."""
+
+
+def _read_weights(sample_weight: Any, n_rows: int) -> Array:
+    """Return one weight for each row; all of them may be zero, unlike in scikit-learn."""
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n_rows, sample_weight)
+    weights = check_array(
+        sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
+    )
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight must have shape ({n_rows},); got {weights.shape}.")
+    if not (weights >= 0).all():
+        raise ValueError(f"sample_weight must be at least 0; got {weights.min()}.")
+    return weights

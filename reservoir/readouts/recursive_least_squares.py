@@ -1,0 +1,138 @@
+"""Recursive least squares: a ridge that goes on row by row, and may forget."""
+
+from __future__ import annotations
+
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_switch
+from reservoir.readouts._row_regressor import RowRegressor
+from reservoir.readouts.penalised_factor import PenalisedFactor, check_positive_alpha
+from reservoir.readouts.sums import check_forgetting
+
+
+@saved
+class RecursiveLeastSquares(RowRegressor):
+    """Ridge regression that takes in row after row, at a cost that does not grow with their number.
+
+    After each row the coefficients are those that a ridge on all rows so far would have. With
+    `forgetting` below 1 a row's weight is multiplied by it each time that another row enters, so
+    that the last ``1 / (1 - forgetting)`` rows or so count: for plants that drift. A row costs
+    O(n_features^2); many rows in one call cost less each.
+
+    Instead of the covariance matrix of textbooks [1]_ a triangular factor of its inverse is kept
+    (square-root information form [2]_), which stays positive definite whatever the rounding errors,
+    and has twice the digits.
+
+    Parameters
+    ----------
+    forgetting : float in (0, 1], default=1.0
+        Factor on the weights of all earlier rows, for each row that enters. It may be changed
+        between calls of `partial_fit`, by `set_params`.
+    alpha : float > 0, default=1e-6
+        Ridge penalty; the intercept is not penalised. The penalty is not forgotten: it fades with
+        the rows and is put back, one coefficient after the other, so that each is penalised by
+        between alpha and a tenth of it (times `forgetting`), and by exactly alpha where nothing is
+        forgotten. So input that stays constant leaves no direction undetermined.
+    fit_intercept : bool, default=True
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_outputs, n_features)
+    intercept_ : float or array of shape (n_outputs,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    SlidingWindow : Forgets rows all at once, and exactly.
+    LMS : O(n_features) a row.
+
+    References
+    ----------
+    .. [1] S. Haykin, "Adaptive Filter Theory", 5th edition, Pearson, 2014, chapter 10.
+    .. [2] A. H. Sayed, "Fundamentals of Adaptive Filtering", Wiley, 2003, chapter 12.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.readouts import RecursiveLeastSquares
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
+    >>> gain = np.where(np.arange(600) < 300, 1.0, 2.0)  # the plant's gain jumps
+    >>> y = gain * X[:, 0]
+    >>> model = RecursiveLeastSquares(forgetting=0.95)
+    >>> model.partial_fit(X[:300], y[:300]).coef_.round(3) + 0.0
+    array([1., 0., 0.])
+    >>> for x, target in zip(X[300:], y[300:]):
+    ...     model = model.partial_fit([x], [target])
+    >>> model.coef_.round(3) + 0.0
+    array([2., 0., 0.])
+
+    As the readout of an echo state network, which then learns on in chunks:
+
+    >>> from reservoir import ESNRegressor
+    >>> from reservoir.datasets import narma
+    >>> U, z = narma(1500, random_state=0)
+    >>> readout = RecursiveLeastSquares(forgetting=0.999)
+    >>> esn = ESNRegressor(100, readout=readout, random_state=0).fit(U[:1000], z[:1000])
+    >>> esn = esn.partial_fit(U[1000:], z[1000:])
+    """
+
+    _factor: PenalisedFactor
+
+    def __init__(
+        self, *, forgetting: float = 1.0, alpha: float = 1e-6, fit_intercept: bool = True
+    ) -> None:
+        self.forgetting = forgetting
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def discount(self, factor: float) -> RecursiveLeastSquares:
+        """Let all rows so far weigh `factor` times as much, at once; the penalty stays.
+
+        Parameters
+        ----------
+        factor : float in [0, 1]
+            0 begins again.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._factor.discount(factor)
+        self._tell(one=self.coef_.ndim == 1)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_forgetting("forgetting", self.forgetting)
+        check_switch("fit_intercept", self.fit_intercept)
+        check_positive_alpha(self.alpha)
+
+    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
+        if anew:
+            factor = PenalisedFactor(
+                H.shape[1], Y.shape[1], self.alpha, fit_intercept=self.fit_intercept
+            )
+        else:
+            factor = self._factor
+            refuse_change("alpha", self.alpha, factor.alpha)
+            refuse_change("fit_intercept", self.fit_intercept, factor.fit_intercept)
+        factor.forgetting = self.forgetting
+        factor.add(H, Y, weights)
+        self._factor = factor
+
+    def _coefficients(self) -> tuple[Array, Array]:
+        return self._factor.coef()
+
+    def _outputs(self, H: Array) -> Array:
+        return self._factor.outputs(H)
+
+
+def refuse_change(name: str, now: object, before: object) -> None:
+    """Refuse a parameter that was changed since `fit`, and is part of what was kept."""
+    if now != before:
+        raise ValueError(
+            f"{name}={now!r} was {before!r} in the calls before, which partial_fit cannot change. "
+            "Set it back, or call fit."
+        )

@@ -1,0 +1,119 @@
+"""The ridge that goes on learning in a session: its coefficients are new after every row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.readouts.contract import Decode, Readout, ReadoutSettings, RowLearner
+from reservoir.readouts.penalised_factor import PenalisedFactor
+from reservoir.readouts.sums import RidgeSolution, RowSums
+
+_GATHERED_ROWS = 256  # that enter the sums at once: one product for all of them
+
+
+@saved
+class RidgeRows(RowLearner):
+    """Triangular factors for the coefficients, and the sums that partial_fit goes on from.
+
+    Parameters
+    ----------
+    readout : RidgeReadout
+        What the estimator has kept, this learner's own, with settings.
+    sums : RowSums
+        All rows so far: those of `readout`.
+    alpha : float or array of shape (n_outputs,)
+        The penalty that was used; it stays as it is.
+    forgetting : float
+    fit_intercept : bool
+    """
+
+    name = "the built-in ridge"
+
+    def __init__(
+        self, readout: Any, sums: RowSums, alpha: Any, *, forgetting: float, fit_intercept: bool
+    ) -> None:
+        self.kept = readout
+        penalties = np.broadcast_to(np.asarray(alpha, dtype=np.float64), (sums.n_outputs,))
+        each, self.which = np.unique(penalties, return_inverse=True)
+        self.factors = [
+            PenalisedFactor.from_sums(
+                sums, float(one), forgetting=forgetting, fit_intercept=fit_intercept
+            )
+            for one in each
+        ]
+        self.waiting: list[tuple[Array, Array, Array | None]] = []
+        self.n_waiting = 0
+
+    def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
+        """Add rows to the factors; the sums get them some at a time."""
+        for factor in self.factors:
+            factor.add(features, targets, weights)
+        self.waiting.append((features.copy(), targets, weights))
+        self.n_waiting += len(features)
+        if self.n_waiting >= _GATHERED_ROWS:
+            self._add_to_sums()
+
+    def _add_to_sums(self) -> None:
+        if not self.waiting:
+            return
+        H, Y, w = zip(*self.waiting, strict=True)
+        self.waiting, self.n_waiting = [], 0
+        weights = None
+        if any(part is not None for part in w):
+            rows = zip(H, w, strict=True)
+            weights = np.concatenate([np.ones(len(h)) if one is None else one for h, one in rows])
+        self.kept.update(np.concatenate(H), np.concatenate(Y), weights)
+
+    def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
+        """Return coefficients and intercept."""
+        found = [factor.coef() for factor in self.factors]
+        coef, intercept = found[0]
+        if len(found) > 1:
+            rows = range(len(self.which))
+            coef = np.stack([found[self.which[k]][0][k] for k in rows])
+            intercept = np.stack([found[self.which[k]][1][k] for k in rows])
+        return rounded(RidgeSolution(coef, intercept, 0.0, None), settings)
+
+    def readout(self) -> Readout:
+        """Return the sums over all rows."""
+        self._add_to_sums()
+        return self.kept
+
+    @property
+    def forgetting(self) -> float:
+        """Factor on the weights of all earlier rows, for each row."""
+        return self.factors[0].forgetting
+
+    @forgetting.setter
+    def forgetting(self, value: float) -> None:
+        self._add_to_sums()
+        for factor in self.factors:
+            factor.forgetting = value
+        self.kept.fade(forgetting=self.factors[0].forgetting)
+
+    def forget(self, factor: float) -> None:
+        """Let all rows so far weigh `factor` times as much; the penalty stays."""
+        self._add_to_sums()
+        for each in self.factors:
+            each.discount(factor)
+        self.kept.fade(factor=factor)
+
+
+def rounded(solution: RidgeSolution, settings: ReadoutSettings) -> dict[str, Any]:
+    """Return coefficients and intercept in the dtype and the shape of the outputs."""
+    dtype, one = settings.dtype, settings.one_dimensional
+    with np.errstate(over="ignore", invalid="ignore"):
+        coef, intercept = solution.coef.astype(dtype), solution.intercept.astype(dtype)
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError(
+            f"The readout's coefficients overflow {dtype}: the targets are near the largest "
+            "float. Scale y, for instance with TransformedTargetRegressor."
+        )
+    return {
+        "coef_": coef[0] if one else coef,
+        "intercept_": intercept[0] if one else intercept,
+    }

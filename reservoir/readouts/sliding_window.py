@@ -1,0 +1,105 @@
+"""The ridge of the last rows, by up- and downdates that are corrected by the rows themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_count, check_switch
+from reservoir.readouts._row_regressor import RowRegressor
+from reservoir.readouts._window_factor import WindowFactor
+from reservoir.readouts.penalised_factor import check_positive_alpha
+from reservoir.readouts.recursive_least_squares import refuse_change
+from reservoir.readouts.sums import FAR_FROM_OVERFLOW, refuse_overflow
+
+
+@saved
+class SlidingWindow(RowRegressor):
+    """Ridge regression on the last rows: what is older than `n_rows` rows is forgotten, exactly.
+
+    The rows of the window are kept. As rows enter and leave, their triangular factor is up- and
+    downdated [1]_. Coefficients that come from it are corrected by the residuals of the rows
+    themselves (corrected semi-normal equations [2]_) until nothing is left to correct, so that the
+    rounding errors of many downdates do not reach them. Where corrections do not get small, or a
+    downdate would lose its digits, the factor is made afresh from the rows. A call with one row
+    takes O(n_features^2 + n_rows n_features) if the window is longer than the number of features. A
+    shorter one is often solved afresh, at O(n_rows n_features^2), with a penalty below 1e-8 or so.
+
+    Parameters
+    ----------
+    n_rows : int
+        Length of the window.
+    alpha : float > 0, default=1e-6
+        Ridge penalty; the intercept is not penalised.
+    fit_intercept : bool, default=True
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_outputs, n_features)
+    intercept_ : float or array of shape (n_outputs,)
+    n_features_in_ : int
+
+    See Also
+    --------
+    RecursiveLeastSquares : Forgets little by little, and keeps no rows.
+
+    References
+    ----------
+    .. [1] P. E. Gill, G. H. Golub, W. Murray and M. A. Saunders, "Methods for modifying matrix
+       factorizations", Mathematics of Computation 28, 505-535, 1974.
+    .. [2] A. Björck, "Stability analysis of the method of seminormal equations for linear least
+       squares problems", Linear Algebra and its Applications 88/89, 31-48, 1987.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.readouts import SlidingWindow
+    >>> X = np.random.default_rng(0).normal(size=(600, 3))
+    >>> gain = np.where(np.arange(600) < 300, 1.0, 2.0)  # the plant's gain jumps
+    >>> y = gain * X[:, 0]
+    >>> model = SlidingWindow(100).fit(X[:300], y[:300])
+    >>> for x, target in zip(X[300:], y[300:]):
+    ...     model = model.partial_fit([x], [target])
+    >>> model.coef_.round(3) + 0.0
+    array([2., 0., 0.])
+    """
+
+    def __init__(self, n_rows: int, *, alpha: float = 1e-6, fit_intercept: bool = True) -> None:
+        self.n_rows = n_rows
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+
+    def _check_parameters(self) -> None:
+        check_count("n_rows", self.n_rows)
+        check_switch("fit_intercept", self.fit_intercept)
+        check_positive_alpha(self.alpha)
+
+    def _learn(self, H: Array, Y: Array, weights: Array | None, anew: bool) -> None:
+        _check_squares(H, Y, weights)
+        if anew:
+            self._window = WindowFactor(
+                self.n_rows, H.shape[1], Y.shape[1], float(self.alpha), bool(self.fit_intercept)
+            )
+        else:
+            refuse_change("n_rows", self.n_rows, self._window.n_rows)
+            refuse_change("alpha", self.alpha, self._window.alpha)
+            refuse_change("fit_intercept", self.fit_intercept, self._window.fit_intercept)
+        self._window.add(H, Y, weights)
+        self._window.solve()
+
+    def _coefficients(self) -> tuple[Array, Array]:
+        return self._window.coef()
+
+    def _outputs(self, H: Array) -> Array:
+        return self._window.outputs(H)
+
+
+def _check_squares(H: Array, Y: Array, weights: Array | None) -> None:
+    """Refuse rows whose squares overflow."""
+    heaviest = 1.0 if weights is None else max(1.0, float(weights.max(initial=0.0)))
+    for name, values in (("H", H), ("Y", Y)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            squares = np.einsum("ij,ij->j", values, values) * heaviest
+        if not (squares < FAR_FROM_OVERFLOW).all():
+            refuse_overflow(name, int(np.argmin(squares < FAR_FROM_OVERFLOW)))

@@ -1,0 +1,46 @@
+"""Which of two networks predicts better, judged by the rows that both have predicted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+
+_FEWEST = 20  # rows before anything is said
+
+
+@saved
+class PairedErrors:
+    """Differences between the squared errors of two networks on the same rows, older ones faded.
+
+    Parameters
+    ----------
+    memory : int
+        A row counts 1 / e of its weight after as many rows.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self.memory = memory
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.n, self.total, self.squares = 0.0, 0.0, 0.0
+
+    def add(self, differences: Array) -> None:
+        """Add rows, of which the last is the youngest."""
+        weights = np.exp(-np.arange(len(differences))[::-1] / self.memory)
+        fade = float(np.exp(-len(differences) / self.memory))
+        self.n = fade * self.n + float(weights.sum())
+        self.total = fade * self.total + float(weights @ differences)
+        self.squares = fade * self.squares + float(weights @ differences**2)
+
+    def lead(self) -> float:
+        """Return the mean difference in units of its standard error: Student's paired t."""
+        if self.n < _FEWEST * np.exp(-_FEWEST / self.memory):
+            return 0.0
+        spread = self.squares - self.total**2 / self.n
+        if spread <= 1e-12 * self.squares:
+            return float(np.sign(self.total)) * np.inf if self.total else 0.0
+        return self.total / float(np.sqrt(spread))
