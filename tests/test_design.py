@@ -42,7 +42,7 @@ def draws(seed):
 # --- the estimate of memory ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_the_estimate_is_the_memory_capacity(seed):
     for options in draws(seed):
         res = build_reservoir(60, 1, **options)
@@ -134,7 +134,7 @@ def same(one, other):
 
 
 def test_alternatives_are_what_they_say():
-    found = design(40, (-1, 1), input_scaling=0.3, random_state=1)
+    found = design(30, (-1, 1), input_scaling=0.3, random_state=1)
     assert found.certificate.holds
     held = [one for one in found.alternatives if one.certified]
     assert found.memory == max(one.memory for one in held) == found.alternatives[0].memory
@@ -187,7 +187,7 @@ def test_small_networks_of_all_kinds():
 def test_an_estimator_gets_the_same_reservoir(dtype):
     X, y = narma(400, random_state=0)
     X = np.hstack([X, X**2])
-    found = design(30, X, input_scaling=[0.3, 0.1], leak_rate=0.5, dtype=dtype, random_state=3)
+    found = design(15, X, input_scaling=[0.3, 0.1], leak_rate=0.5, dtype=dtype, random_state=3)
     width = np.ptp(X, axis=0)
     expected = np.array([X.min(axis=0) - 0.1 * width, X.max(axis=0) + 0.1 * width])
     np.testing.assert_allclose(found.certificate.input_range, expected)
@@ -202,7 +202,7 @@ def test_an_estimator_gets_the_same_reservoir(dtype):
     for kind in (ESNClassifier, ReservoirTransformer):
         model = kind(**found.parameters).fit(X, y > 0.4)
         assert same(model.reservoir_, found.reservoir)
-    listed = design(30, [X[:100], X[100:]], input_scaling=[0.3, 0.1], leak_rate=0.5, dtype=dtype,
+    listed = design(15, [X[:100], X[100:]], input_scaling=[0.3, 0.1], leak_rate=0.5, dtype=dtype,
                     topologies=["orthogonal"], random_state=3)  # fmt: skip
     np.testing.assert_array_equal(listed.certificate.input_range, found.certificate.input_range)
 
@@ -214,7 +214,7 @@ def test_a_design_without_a_seed_can_be_built_again():
 
 
 def test_a_radius_above_one_is_tried_with_a_bias_and_below_without():
-    found = design(30, (-0.2, 0.2), topologies="ring", spectral_radius=1.3, random_state=0)
+    found = design(8, (-0.2, 0.2), topologies="ring", spectral_radius=1.3, random_state=0)
     by_bias = {(one.bias, one.certified): one.spectral_radius for one in found.alternatives}
     assert by_bias == {
         ("none", True): 0.99, ("drawn", True): 0.99, ("searched", True): 1.3,
@@ -258,7 +258,7 @@ def test_a_bias_that_costs_memory_is_warned_of():
     text = str(caught[0].message)
     assert "reservoir.stability.design" in text
     words = text.replace("(", " ").replace(")", " ").split()
-    kept, before = float(words[9]), float(words[11])
+    kept, before = float(words[8]), float(words[10])
     draw = uniform(*esn.certificate_.input_range)
     drawn = build_reservoir(50, 1, input_scaling=0.2, random_state=0)
     assert round(estimated_memory(esn.reservoir_, draw)) == kept < 0.8 * before
@@ -277,8 +277,12 @@ def test_a_bias_that_costs_memory_is_warned_of():
 
 
 def test_a_bias_that_brings_memory_is_not_warned_of():
-    options = {"spectral_radius": 1.5, "input_scaling": 0.2, "bias": "stable", "random_state": 0}
+    options = {"spectral_radius": 1.6, "input_scaling": 0.2, "random_state": 1}
+    drawn = build_reservoir(40, 1, **options)
+    bounds = drive_range(drawn, -1, 1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        build_reservoir(60, 1, drive_bounds=lambda made: drive_range(made, -1, 1), **options)
+        res = build_reservoir(40, 1, bias="stable", drive_bounds=bounds, **options)
     assert caught == []
+    assert np.abs(res.bias).mean() > 1
+    assert estimated_memory(res, uniform(-1, 1)) > estimated_memory(drawn, uniform(-1, 1))
