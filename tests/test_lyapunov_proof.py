@@ -8,11 +8,16 @@ import pytest
 
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
-from reservoir.stability.proofs._lyapunov import _riccati, balanced, contraction, is_proved
+from reservoir.stability.proofs._lyapunov import _riccati, balanced, contraction, split_scaling
+from reservoir.stability.proofs._quadratic_form import Step, is_proved
 
 
-def is_contraction(*problem):
-    return contraction(*problem) is not None
+def network_step(W, leak, least, largest):
+    return Step(1 - leak, leak, W, least, largest)
+
+
+def is_contraction(W, leak, least, largest, s, scaling):
+    return contraction(network_step(W, leak, least, largest), s, scaling) is not None
 
 
 def odd_weights(rng, n):
@@ -100,10 +105,9 @@ def exact_matrix(W, leak, least, largest, s, P, multipliers):
 def scaled_form(found):
     """Return what `is_contraction` proves: in units scaled by powers of two, with P and Lambda."""
     W, leak, least, largest, s, scaling = found
-    powers = np.exp2(np.round(scaling / np.log(2)))
-    rest = np.exp(scaling) / powers
+    powers, rest = split_scaling(scaling)
     W = powers[:, None] * W / powers
-    P = np.tril(_riccati(W, leak, least, largest, s, rest))
+    P = np.tril(_riccati(network_step(W, leak, least, largest), s, rest))
     return W, leak, least, largest, s, P + np.tril(P, -1).T, (s * rest) ** 2
 
 
@@ -113,7 +117,8 @@ def test_proofs_at_the_threshold_hold_in_rational_arithmetic(seed):
     if found is None:
         return
     parts = scaled_form(found)
-    assert is_proved(*parts)
+    s, P, multipliers = parts[4:]
+    assert is_proved(network_step(*parts[:4]), s * s, P, P, multipliers)
     assert is_definite(exact(parts[5]))
     assert is_definite(exact_matrix(*parts))
 
