@@ -29,7 +29,7 @@ _SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to lea
 _FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so that P is definite
 _SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
 _SWEEPS = 200  # of Osborne's balancing
-_SMALLEST = 1e-140  # weights below are not balanced, and prove nothing: squares might underflow
+_SMALLEST = 1e-140  # weights below, or above 1 / _SMALLEST, prove nothing: squares might underflow
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
 
@@ -98,10 +98,13 @@ def is_contraction(
         From `balanced`: the logarithms of a scaling of the units.
     """
     # By powers of two the units are scaled without rounding; what is left goes into Lambda.
-    powers = np.exp2(np.round(scaling / np.log(2)))
-    rest = np.exp(scaling) / powers
-    scaled = powers[:, None] * W / powers
-    if not np.isfinite(scaled).all() or (np.abs(scaled) < _SMALLEST)[W != 0].any():
+    if not np.isfinite(scaling).all():
+        return False
+    powers = np.round(scaling / np.log(2))
+    rest = np.exp(scaling - powers * np.log(2))
+    scaled = np.ldexp(W, (powers[:, None] - powers).astype(int))
+    sizes = np.abs(scaled[W != 0])
+    if not ((sizes > _SMALLEST) & (sizes < 1 / _SMALLEST)).all():
         return False
     P = _riccati(scaled, leak, least, largest, s, rest)
     return P is not None and is_proved(scaled, leak, least, largest, s, P, (s * rest) ** 2)
@@ -183,7 +186,8 @@ def _of_entries(
     upper = 4 * EPS * ((square + 2) * of_P + steep @ moduli)
     upper += (n + 8) * EPS * (moduli.T @ (product * moduli.sum(axis=1)))
     lower = 4 * EPS * (2 * of_P + multipliers + steep * moduli.sum(axis=1))
-    return 1.01 * float(max(upper.max(), lower.max())) + n * TINY
+    underflow = n * TINY * np.square(1 + moduli.max())
+    return float(1.01 * max(upper.max(), lower.max()) + underflow)
 
 
 def _is_definite(M: Array, error: float) -> bool:
@@ -199,7 +203,8 @@ def _is_definite(M: Array, error: float) -> bool:
     shift = error + 1.01 * (len(M) + 8) * EPS * float(diagonal.sum()) + len(M) * TINY
     M[np.diag_indices(len(M))] -= shift
     try:
-        linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
+        factor = linalg.cholesky(M, lower=True, overwrite_a=True, check_finite=False)
     except linalg.LinAlgError:
         return False
-    return True
+    # NaN passes for positive in LAPACK; wherever it is in M, it comes down to the diagonal.
+    return bool(np.isfinite(np.diagonal(factor)).all())
