@@ -152,12 +152,12 @@ def piecewise_linear(slope: float) -> Enclosure:
     """Return the enclosure of max(z, slope z), 0 <= slope <= 1, whatever the dtype of z."""
     # in single precision the slope is another number, unless it is 0 or 1
     share = _SINGLE if 0 < slope < 1 else 0.0
-    ends = {"least": slope * (1 - share), "largest": slope * (1 + share)}
+    least, largest = slope * (1 - share), slope * (1 + share)
     return Enclosure(
         0.0 if slope == 0 else -np.inf,
         np.inf,
-        partial(_bent_values, **ends),
-        partial(_bent_slopes, **ends),
+        partial(_bent_values, least=least, largest=largest),
+        partial(_bent_slopes, least=least, largest=largest),
     )
 
 
