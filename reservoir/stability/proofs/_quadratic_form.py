@@ -49,13 +49,16 @@ class Step(NamedTuple):
     def scaled(self, powers: Array) -> Step:
         """Return the step with entry i of e multiplied by powers[i], and entry i of q likewise.
 
-        Powers of two round nothing. q has as many entries as the first of e that it belongs to.
+        Powers of two round nothing, the less so as each entry is multiplied once. q has as many
+        entries as the first of e that it belongs to.
         """
         A, B, K, least, largest = self
-        of_slopes = powers[: len(K)]
-        K = of_slopes[:, None] * K / powers
+        exponents = np.frexp(powers)[1]
+        of_slopes = exponents[: len(K)]
+        K = np.ldexp(K, of_slopes[:, None] - exponents)
         if A.ndim > 1:
-            A, B = powers[:, None] * A / powers, powers[:, None] * B / of_slopes
+            A = np.ldexp(A, exponents[:, None] - exponents)
+            B = np.ldexp(B, exponents[:, None] - of_slopes)
         return Step(A, B, K, least, largest)
 
     @property
@@ -81,7 +84,7 @@ def is_proved(step: Step, square: float, now: Array, after: Array, multipliers: 
     multipliers : array of shape (k,)
         The diagonal of Lambda.
     """
-    if not step.is_manageable:
+    if not (step.is_manageable and (multipliers >= 0).all()):
         return False
     A, B, K, least, largest = step
     now, after = mirrored(now), mirrored(after)

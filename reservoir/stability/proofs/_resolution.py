@@ -107,6 +107,8 @@ def resolution(
     """
     if not certificate.holds or certificate.weights is None:
         return None
+    if not network.enclosure.bounded:
+        return None
     errors = _Errors(network, reservoir, terms)
     if not errors.moves:
         return np.inf
