@@ -8,7 +8,8 @@ import pytest
 
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
-from reservoir.stability.proofs._lyapunov import _riccati, balanced, is_contraction, is_proved
+from reservoir.stability.proofs._lyapunov import _riccati, is_contraction, is_proved
+from reservoir.stability.proofs._unit_scalings import balanced
 
 
 def odd_weights(rng, n):

@@ -8,18 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir.activations.enclosures import EPS
+from reservoir._typing import ArrayLike
 from reservoir.scaling import spectral_radius
-from reservoir.stability._arguments import read_leak, read_matrix
-from reservoir.stability.proofs._best_scaling import best_scaling, leading_singular
-from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
-from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS
-from reservoir.stability.proofs._lyapunov import balanced, is_contraction
-from reservoir.stability.proofs._max_norm import perron_bound
-from reservoir.stability.proofs._numerical_radius import numerical_radius
-from reservoir.stability.proofs._two_norm import norm_bound
-
+from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix
+from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
+from reservoir.stability.proofs._diagonal_scaling import scaled_rows
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._unit_scalings import good_scaling
+from reservoir.stability.proofs._weights_alone import turning_number, weights_proof
 
 # Sufficient conditions and where they come from, the strongest first.
 _SUFFICIENT = (
@@ -163,52 +159,18 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     W = read_matrix(W)
     leak = read_leak(leak_rate, W.shape[0])
     A = abs(W)
-    abs_bound, v = perron_bound(A)
     identity = sp.eye_array(W.shape[0], format="csr")
-    leaky = scaled_rows(leak, sp.csr_array(W)) + scaled_rows(1 - leak, identity)
-    norm = float(leading_singular(W)[1][0])
-    P, schur = best_scaling(W, A, v, norm)
+    radius = spectral_radius(scaled_rows(leak, sp.csr_array(W)) + scaled_rows(1 - leak, identity))
+    norm, moduli = float(leading_singular(W)[1][0]), spectral_radius(A)
+    _, schur = searched_scaling(W, A, norm)
+    schur = min(schur, norm, moduli)
+    turning = turning_number(W, leak, good_scaling(W))
+    if (leak == 1).all():
+        turning = max(turning, radius)
     # What is below 1 is proved, not only computed.
-    proved = abs_bound < 1 or _proved_below_one(W, np.ones(len(leak)), norm)
-    proved = proved or _proved_below_one(W, P, schur)
-    abs_radius = spectral_radius(A)
-    radius = spectral_radius(leaky)
-    schur_bound = min(schur, norm, abs_radius)
-    turning, scaling = _least_numerical_radius(W, P)
-    turning = min(turning, schur_bound)
-    if not proved and turning < 1 and W.shape[0] <= MAX_DENSE_UNITS:
-        dense = W.toarray() if sp.issparse(W) else W
-        ones = np.ones(W.shape[0])
-        proved = is_contraction(dense, ones, 0 * ones, ones, 1.0, scaling)
+    zeros = np.zeros(W.shape[0])
+    network = IntervalNetwork(W, A, zeros, zeros, zeros, leak, enclosure_of("tanh"))
+    proved = weights_proof(network, 1.0) is not None
     return EchoStateConditions(
-        radius, norm, abs_radius, schur_bound, turning, bool(proved), bool(radius <= 1)
+        radius, norm, moduli, schur, min(turning, schur), proved, bool(radius <= 1)
     )
-
-
-def _least_numerical_radius(W: Matrix, P: Array) -> tuple[float, Array]:
-    """Return the least numerical radius of W in two scalings, and the logarithms of that one.
-
-    Tried are the scaling of the least norm that was found, and that which balances rows and columns.
-    """
-    dense = W.toarray() if sp.issparse(W) else W
-    tried = (np.log(P), balanced(dense))
-    values = [numerical_radius(scaled_matrix(np.ones(len(P)), W, np.exp(x))) for x in tried]
-    best = int(np.argmin(values))
-    return values[best], tried[best]
-
-
-def _proved_below_one(W: Matrix, P: Array, value: float) -> bool:
-    """Whether ||P W P^-1||_2 < 1 is proved; `value` is the norm as computed."""
-    if value >= 1:
-        return False
-    B = scaled_matrix(np.ones(len(P)), W, P)
-    values = B.data if sp.issparse(B) else B
-    rounding = 8 * EPS * float(np.sqrt((values * values).sum()))  # in the entries of B
-    if W.shape[0] <= MAX_DENSE_UNITS:
-        return norm_bound(B, below=1.0) + rounding < 1
-    # Too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|), the rounding of the product added.
-    gram = B.T @ B
-    error = (float(np.diff(sp.csc_array(B).indptr).max()) + 8) * EPS
-    size = abs(B).T @ abs(B) * error
-    bound, _ = perron_bound(sp.csr_array(abs(gram) + size))
-    return float(np.sqrt(bound)) * (1 + 4 * EPS) + rounding < 1

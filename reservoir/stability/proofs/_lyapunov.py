@@ -23,12 +23,13 @@ from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import OVERFLOWS, TINY
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._unit_scalings import good_scaling
 
+MOST_UNITS = 1000  # up to so many it is tried unasked: that takes some seconds
 _ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; what is proved takes five to eight
 _SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to leave room for rounding
 _FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so that P is definite
 _SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
-_SWEEPS = 200  # of Osborne's balancing
 _SMALLEST = 1e-140  # weights below are not balanced, and prove nothing: squares might underflow
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
@@ -49,7 +50,7 @@ def lyapunov_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
 
 def _least_rate(W: Array, leak: Array, least: Array, largest: Array) -> float:
     """Return the least rate s that a short search proves; infinity if none below 1 is."""
-    scaling = balanced(largest[:, None] * W)
+    scaling = good_scaling(largest[:, None] * W)
 
     def proves(shrinks: float) -> bool:
         return is_contraction(W, leak, least, largest, 1 - shrinks, scaling)
@@ -62,24 +63,6 @@ def _least_rate(W: Array, leak: Array, least: Array, largest: Array) -> float:
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if proves(middle) else (low, middle)
     return 1 - low
-
-
-def balanced(M: Array) -> Array:
-    """Return x with which rows and columns of e^x M e^-x have equal norms (Osborne 1960)."""
-    size = np.abs(M)
-    squares = (size / max(float(size.max()), TINY)) ** 2
-    np.fill_diagonal(squares, 0.0)
-    # Weak connections everywhere, so that units without any have a scale, too.
-    squares += 1e-12 * (squares.mean() + TINY)
-    x = np.zeros(len(M))
-    for _ in range(_SWEEPS):
-        scale = np.exp(2 * x)
-        rows, columns = scale * (squares @ (1 / scale)), (scale @ squares) / scale
-        step = 0.22 * np.log(columns / rows)
-        x = x + step
-        if np.abs(step).max() < 1e-6:
-            break
-    return x - x.mean()
 
 
 @OVERFLOWS
@@ -95,7 +78,7 @@ def is_contraction(
         Leak rates, and bounds of the slopes, 0 at least.
     s : float
     scaling : array of shape (n_units,)
-        From `balanced`: the logarithms of a scaling of the units.
+        From `good_scaling`: the logarithms of a scaling of the units.
     """
     # By powers of two the units are scaled without rounding; what is left goes into Lambda.
     powers = np.exp2(np.round(scaling / np.log(2)))
