@@ -170,14 +170,14 @@ def test_overflow_and_nan_prove_nothing(size):
 
 
 def test_no_odd_law_has_a_false_proof():
-    messages, counts, n_exact = quadratic_fuzz.fuzz(1000, seed=1, largest_n=4)
+    messages, counts, n_exact = quadratic_fuzz.fuzz(1000, seed=2, largest_n=4)
     assert not messages
     assert counts["proved"] > 600
     assert n_exact >= 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 5))
+@pytest.mark.parametrize("seed", range(3, 6))
 def test_no_odd_law_has_a_false_proof_slow(seed):
     assert not quadratic_fuzz.fuzz(30_000, seed)[0]
 
