@@ -1,11 +1,13 @@
 """Reservoirs that are certified and remember: `stability.design`, and what bias="stable" says."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
+from reservoir.activations import ACTIVATIONS
 from reservoir.building import build_reservoir
 from reservoir.datasets import narma
 from reservoir.metrics import memory_capacity
@@ -222,10 +224,23 @@ def test_a_radius_above_one_is_tried_with_a_bias_and_below_without():
     }  # fmt: skip
 
 
+def test_units_without_bounds_are_certified_by_their_weights_alone():
+    found = design(20, activation="relu", random_state=0)
+    assert found.certificate.holds
+    assert all(one.certified and one.bias != "searched" for one in found.alternatives)
+    radii = {one.topology: one.spectral_radius for one in found.alternatives}
+    assert radii["orthogonal"] == radii["ring"] == 0.99 > radii["random_sparse"]
+    with pytest.raises(UnboundedActivationError, match="is unbounded"):
+        build_reservoir(20, 1, activation="relu", bias="stable", drive_bounds=(-1, 1))
+
+
+BARE = replace(ACTIVATIONS["tanh"], name="bare", enclosure=None)
+
+
 @pytest.mark.parametrize(
     "args, options, kind, message",
     [
-        ((10,), {"activation": "relu"}, UnboundedActivationError, "unbounded"),
+        ((10,), {"activation": BARE}, UnboundedActivationError, "no enclosure"),
         ((0,), {}, ValueError, "n_units=0"),
         ((10, (1, -1)), {}, ValueError, "exceeds"),
         ((10, (1, 2, 3)), {}, ValueError, "pair"),
@@ -277,7 +292,8 @@ def test_a_bias_that_costs_memory_is_warned_of():
 
 
 def test_a_bias_that_brings_memory_is_not_warned_of():
-    options = {"spectral_radius": 1.6, "input_scaling": 0.2, "random_state": 1}
+    options = {"spectral_radius": 1.8, "input_scaling": 0.2, "bias_scaling": 0.0}
+    options |= {"random_state": 0}
     drawn = build_reservoir(40, 1, **options)
     bounds = drive_range(drawn, -1, 1)
     with warnings.catch_warnings(record=True) as caught:
