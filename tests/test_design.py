@@ -87,8 +87,8 @@ def test_the_range_of_inputs_is_found_in_the_bounds_of_the_drive():
 
 
 @pytest.mark.parametrize("topology", RIGID)
-@pytest.mark.parametrize("n_units", [1, 2, 3, 30, 100, 300])
-@pytest.mark.parametrize("drive", [0.05, 0.2, 1.0])
+@pytest.mark.parametrize("n_units", [1, 2, 30, 100, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("drive", [0.05, 1.0])
 def test_rigid_weights_stay_as_they_are(topology, n_units, drive):
     for seed, leak, activation in ((0, 1.0, "tanh"), (1, 0.3, "tanh"), (2, 1.0, "logistic")):
         radius = 0.99 if activation == "tanh" else 3.96
@@ -163,7 +163,7 @@ def test_alternatives_are_what_they_say():
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])
 def test_a_design_is_certified_for_every_drive(n_units, leak):
-    for drive, activation in ((0.05, "tanh"), (1.0, "tanh"), (30.0, "tanh"), (1.0, "logistic")):
+    for drive, activation in ((0.05, "tanh"), (30.0, "tanh"), (1.0, "logistic")):
         found = design(
             n_units, (-0.5, 1.5), topologies=RIGID, input_scaling=drive, leak_rate=leak,
             activation=activation, bias_scaling=0.2, random_state=0,
@@ -177,7 +177,7 @@ def test_a_design_is_certified_for_every_drive(n_units, leak):
 
 
 def test_small_networks_of_all_kinds():
-    for n_units in (1, 2, 5):
+    for n_units in (1, 3):
         found = design(n_units, random_state=0)
         assert found.certificate.holds
         assert {one.topology for one in found.alternatives} == {
@@ -189,7 +189,8 @@ def test_small_networks_of_all_kinds():
 def test_an_estimator_gets_the_same_reservoir(dtype):
     X, y = narma(400, random_state=0)
     X = np.hstack([X, X**2])
-    found = design(15, X, input_scaling=[0.3, 0.1], leak_rate=0.5, dtype=dtype, random_state=3)
+    options = {"input_scaling": [0.3, 0.1], "leak_rate": 0.5, "dtype": dtype, "random_state": 3}
+    found = design(15, X, topologies=None if dtype == "float64" else RIGID, **options)
     width = np.ptp(X, axis=0)
     expected = np.array([X.min(axis=0) - 0.1 * width, X.max(axis=0) + 0.1 * width])
     np.testing.assert_allclose(found.certificate.input_range, expected)
@@ -204,8 +205,7 @@ def test_an_estimator_gets_the_same_reservoir(dtype):
     for kind in (ESNClassifier, ReservoirTransformer):
         model = kind(**found.parameters).fit(X, y > 0.4)
         assert same(model.reservoir_, found.reservoir)
-    listed = design(15, [X[:100], X[100:]], input_scaling=[0.3, 0.1], leak_rate=0.5, dtype=dtype,
-                    topologies=["orthogonal"], random_state=3)  # fmt: skip
+    listed = design(15, [X[:100], X[100:]], topologies=["orthogonal"], **options)
     np.testing.assert_array_equal(listed.certificate.input_range, found.certificate.input_range)
 
 
@@ -216,7 +216,7 @@ def test_a_design_without_a_seed_can_be_built_again():
 
 
 def test_a_radius_above_one_is_tried_with_a_bias_and_below_without():
-    found = design(8, (-0.2, 0.2), topologies="ring", spectral_radius=1.3, random_state=0)
+    found = design(3, (-0.2, 0.2), topologies="ring", spectral_radius=1.3, random_state=0)
     by_bias = {(one.bias, one.certified): one.spectral_radius for one in found.alternatives}
     assert by_bias == {
         ("none", True): 0.99, ("drawn", True): 0.99, ("searched", True): 1.3,
