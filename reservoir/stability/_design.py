@@ -200,12 +200,12 @@ def design(
     bounds), and the radius is lowered until the drawn bias is certified, in steps of 3 %.
     Everything is certified by ``method="auto"``.
 
-    ``memory`` is an estimate of the linear memory capacity [1]_, the sum over all lags of the
-    squared correlation of past inputs with their best linear estimate from the states (over 100
-    lags, or twice the number of units up to 500, and more with a leak). Inputs are
-    drawn independently: uniformly from the range, or from the rows of X. It agrees with
-    `metrics.memory_capacity` to a few percent. Memory is not all that a task needs: an
-    input scaling that is larger forgets sooner, and computes more.
+    ``memory`` is an estimate of the linear memory capacity [1]_: the sum, over lags and inputs, of
+    the squared correlation of a past input with its best linear estimate from the states. Lags go
+    to 100, or twice the number of units up to 500, and further with a leak. Inputs are drawn
+    independently: uniformly from the range, or from the rows of X. For one input without a leak it
+    agrees with `metrics.memory_capacity` to a few percent. Memory is not all that a task needs: a
+    larger input scaling forgets sooner, and computes more.
 
     References
     ----------
