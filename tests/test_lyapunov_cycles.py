@@ -155,7 +155,7 @@ def test_a_period_that_some_slopes_break_is_never_proved():
     for seed in range(150):
         steps = cycle_problem(seed)
         rng, n, broken = np.random.default_rng(seed), len(steps[0].K), 0.0
-        for _ in range(30):
+        for _ in range(15):
             J = np.eye(n)
             for step in steps:
                 D = np.where(rng.random(n) < 0.5, step.least, step.largest)
@@ -164,7 +164,7 @@ def test_a_period_that_some_slopes_break_is_never_proved():
         if broken > 1 + 1e-9:
             n_broken += 1
             assert not _own_norms(steps, None).rate < 1
-    assert n_broken > 20
+    assert n_broken > 15
 
 
 @pytest.mark.parametrize("leak", [1.0, 0.4])
@@ -320,7 +320,7 @@ def test_loops_at_the_threshold_hold_in_rational_arithmetic(seed):
 
 def test_loops_that_some_slopes_break_are_never_proved():
     n_broken, n_proved = 0, 0
-    for seed in range(300):
+    for seed in range(150):
         step, scaling = loop_parts(*small_loop(seed))
         corners = np.array(list(product([0.0, 1.0], repeat=len(step.K))))
         maps = step.A + step.B @ (corners[:, :, None] * step.K)
@@ -329,8 +329,8 @@ def test_loops_that_some_slopes_break_are_never_proved():
         if np.abs(np.linalg.eigvals(maps)).max() > 1 + 1e-12:
             n_broken += 1
             assert not proved
-    assert n_broken > 60
-    assert n_proved > 60
+    assert n_broken > 30
+    assert n_proved > 30
 
 
 @pytest.mark.parametrize("include_input", [False, True])
