@@ -224,7 +224,7 @@ def fuzz_cycles(n_networks, seed=0):
         reservoir, _ = random_network(rng, n, (0.75, 0.25, 0, 0, 0, 0))
         reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
         inputs = rng.choice([-1.0, 1.0, 0.3], (period, n))
-        method = ("auto", "max_norm", "series", "thorough")[rng.integers(4)]
+        method = ("auto", "max_norm", "series", "lyapunov", "thorough")[rng.integers(5)]
         certificate = certify_cycle(reservoir, inputs, method=method)
         counts[certificate.method if certificate else "not certified"] += 1
         if not certificate:
@@ -314,9 +314,10 @@ def fuzz_rounding(n_networks, seed=0, engines=("numpy", "numba")):
         reservoir, period = steep_network(rng), int(rng.integers(1, 6))
         inputs = rng.choice([-1.0, 1.0, 0.3], (period, reservoir.n_features))
         if rng.random() < 0.3:
-            certificate = certify_cycle(reservoir, inputs)
+            method = ("auto", "lyapunov")[rng.integers(2)]
+            certificate = certify_cycle(reservoir, inputs, method=method)
         else:
-            method = ("auto", "max_norm", "two_norm")[rng.integers(3)]
+            method = ("auto", "max_norm", "two_norm", "lyapunov")[rng.integers(4)]
             certificate = certify(reservoir, *drive_range(reservoir, -1.0, 1.0), method=method)
             if rng.random() < 0.5:
                 inputs = rng.uniform(-1, 1, (500, reservoir.n_features))

@@ -10,8 +10,9 @@ import quadratic_fuzz
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
 from reservoir.stability.proofs import _quadratic_form
-from reservoir.stability.proofs._lyapunov import _riccati, balanced, contraction, split_scaling
+from reservoir.stability.proofs._lyapunov import _riccati, contraction, split_scaling
 from reservoir.stability.proofs._quadratic_form import Step, is_proved
+from reservoir.stability.proofs._unit_scalings import balanced
 
 
 def network_step(W, leak, least, largest):

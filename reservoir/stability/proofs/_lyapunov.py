@@ -16,16 +16,17 @@ from scipy.linalg import lapack
 
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._rounding import OVERFLOWS, TINY
+from reservoir.stability._rounding import OVERFLOWS
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._quadratic_form import Step, is_proved, mirrored
+from reservoir.stability.proofs._unit_scalings import good_scaling
 
+MOST_UNITS = 1000  # up to so many it is tried unasked: that takes some seconds
 SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to leave room for rounding
 FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so that P is definite
 SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
 _ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; what is proved takes five to eight
-_SWEEPS = 200  # of Osborne's balancing
 _LEAST_ENTRY = 1e-290  # entries of P below may have been rounded
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
@@ -52,11 +53,11 @@ def lyapunov_proof(
     # A proof at leak 1 carries to all equal leaks, and its numbers are the best conditioned.
     if np.ptp(leak) == 0:
         without = step._replace(A=np.zeros_like(leak), B=np.ones_like(leak))
-        found, P = least_rate(without, None if shrinks is None else shrinks / leak[0])
+        found, P = least_rate(without, SHRINKS, None if shrinks is None else shrinks / leak[0])
         rate = network.leaky_rate(found)
         if rate < 1 or leak[0] == 1:
             return rate, P
-    found, P = least_rate(step, shrinks)
+    found, P = least_rate(step, SHRINKS * float(leak.min()), shrinks)
     return found * (1 + 4 * EPS), P
 
 
@@ -68,25 +69,27 @@ def step_in(network: IntervalNetwork, box: Box) -> Step:
 
 
 def least_rate(
-    step: Step, shrinks: float | None = None, scaling: Array | None = None
+    step: Step, weakest: float, shrinks: float | None = None, scaling: Array | None = None
 ) -> tuple[float, Array | None]:
     """Return the least rate s that a short search proves, and P; infinity if none below 1 is.
 
     Parameters
     ----------
     step : Step
+    weakest : float
+        The weakest contraction 1 - s that is tried.
     shrinks : float, optional
-        A contraction 1 - s that is tried first, and is enough.
+        One that is tried before all others, and is enough.
     scaling : array of shape (n,), optional
-        From `balanced`; by default that of the weights times the largest slopes.
+        From `good_scaling`; by default that of the weights times the largest slopes.
     """
     if scaling is None:
-        scaling = balanced(step.largest[:, None] * step.K)
+        scaling = good_scaling(step.largest[:, None] * step.K)
     if shrinks is not None:
         found = contraction(step, 1 - shrinks, scaling)
         if found is not None:
-            return 1 - shrinks, unscaled(*found)
-    low, high = SHRINKS * float(step.B.min() if step.B.ndim == 1 else 1.0), 1.0
+            return 1 - shrinks, _written(found)
+    low, high = weakest, 1.0
     best = contraction(step, 1 - low, scaling)
     if best is None:
         return np.inf, None
@@ -95,38 +98,31 @@ def least_rate(
         found = contraction(step, 1 - middle, scaling)
         low, high = (low, middle) if found is None else (middle, high)
         best = best if found is None else found
-    return 1 - low, unscaled(*best)
+    return 1 - low, _written(best)
 
 
-def unscaled(P: Array, powers: Array) -> Array | None:
-    """Return P in the units' own scale, ``diag(powers) P diag(powers)``, times a power of two.
+def _written(found: _Found) -> Array | None:
+    """Return P in the units' own scale, or None."""
+    norms = unscaled([found.P], found.powers)
+    return None if norms is None else norms[0]
 
-    None if that cannot be done without rounding. The lower triangle of P is read.
+
+def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
+    """Return each P in the units' own scale, ``diag(powers) P diag(powers)``.
+
+    All are multiplied by one power of two. None if that cannot be done without rounding. The lower
+    triangles are read.
     """
-    P = mirrored(P)
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
-        made = powers[:, None] * P * powers
-        made = made * np.exp2(-np.round(np.log2(np.diagonal(made).max())))
-        kept = np.isfinite(made) & ((np.abs(made) > _LEAST_ENTRY) | (P == 0))
-    return made if kept.all() else None
-
-
-def balanced(M: Array) -> Array:
-    """Return x with which rows and columns of e^x M e^-x have equal norms (Osborne 1960)."""
-    size = np.abs(M)
-    squares = (size / max(float(size.max()), TINY)) ** 2
-    np.fill_diagonal(squares, 0.0)
-    # Weak connections everywhere, so that units without any have a scale, too.
-    squares += 1e-12 * (squares.mean() + TINY)
-    x = np.zeros(len(M))
-    for _ in range(_SWEEPS):
-        scale = np.exp(2 * x)
-        rows, columns = scale * (squares @ (1 / scale)), (scale @ squares) / scale
-        step = 0.22 * np.log(columns / rows)
-        x = x + step
-        if np.abs(step).max() < 1e-6:
-            break
-    return x - x.mean()
+        largest = max(float((np.diagonal(P) * powers * powers).max()) for P in norms)
+        factor = np.exp2(-np.round(np.log2(largest)))
+        made = []
+        for P in map(mirrored, norms):
+            made.append((powers[:, None] * P * powers) * factor)
+            rounded = (np.abs(made[-1]) < _LEAST_ENTRY) & (P != 0)
+            if rounded.any() or not np.isfinite(made[-1]).all():
+                return None
+    return made
 
 
 def split_scaling(scaling: Array) -> tuple[Array, Array]:
@@ -144,7 +140,7 @@ def contraction(step: Step, s: float, scaling: Array) -> _Found | None:
     step : Step
     s : float
     scaling : array of shape (n,)
-        From `balanced`: the logarithms of a scaling of the units.
+        From `good_scaling`: the logarithms of a scaling of the units.
     """
     powers, rest = split_scaling(scaling)
     scaled, rest = step.scaled(powers), rest[: len(step.K)]
