@@ -207,6 +207,15 @@ def test_cycles_that_moduli_do_not_prove():
         assert np.ptp([x[-6:] for x in runs], axis=0).max() <= found.resolution < 1e-8
 
 
+def test_weights_that_scaling_would_lose_prove_nothing():
+    # without the second weight, which is lost where it is scaled, the first alone would pass
+    W = np.array([[0.5, 1e300], [1e-300, 0.0]])
+    step = Step(np.zeros(2), np.ones(2), W, np.zeros(2), np.ones(2))
+    scaled = step.scaled(np.exp2([-1000.0, 1000.0]))
+    assert not scaled.is_manageable
+    assert not step.scaled(np.exp2([1000.0, -1000.0])).is_manageable
+
+
 # --- resolution ----------------------------------------------------------------------------------
 
 
