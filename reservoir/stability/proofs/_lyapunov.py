@@ -113,12 +113,15 @@ def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
     All are multiplied by one power of two. None if that cannot be done without rounding. The lower
     triangles are read.
     """
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         largest = max(float((np.diagonal(P) * powers * powers).max()) for P in norms)
-        factor = np.exp2(-np.round(np.log2(largest)))
+        if not 0 < largest < np.inf:
+            return None
+        exponents = np.frexp(powers)[1]
+        factors = exponents[:, None] + exponents - int(np.frexp(largest)[1])
         made = []
-        for P in map(mirrored, norms):
-            made.append((powers[:, None] * P * powers) * factor)
+        for P in map(mirrored, norms):  # once, lest a product on the way is rounded
+            made.append(np.ldexp(P, factors))
             rounded = (np.abs(made[-1]) < _LEAST_ENTRY) & (P != 0)
             if rounded.any() or not np.isfinite(made[-1]).all():
                 return None
