@@ -132,13 +132,18 @@ def test_no_sequence_of_slopes_breaks_what_is_proved_of_a_period(seed):
         return
     found, rng = _own_norms(steps, None), np.random.default_rng(seed)
     n = len(steps[0].K)
-    for _ in range(200):
-        e = rng.standard_normal((n, 10))
+    corners = np.array(list(product([False, True], repeat=n)))
+    for adversarial in (True, True, True, False, False):
+        e = rng.standard_normal((n, 200))
         sizes = [np.sqrt((e * (found.norms[0] @ e)).sum(axis=0))]
         for step, P in zip(steps, found.norms[1:], strict=True):
-            D = np.where(rng.random(n) < 0.5, step.least, step.largest)
-            e = step.A[:, None] * e + (step.B * D)[:, None] * (step.K @ e)
-            sizes.append(np.sqrt((e * (P @ e)).sum(axis=0)))
+            # the corner that makes most of each difference, or one drawn at random
+            D = np.where(corners, step.largest, step.least)[:, :, None]
+            ends = step.A[:, None] * e + step.B[:, None] * D * (step.K @ e)
+            lengths = np.sqrt((ends * (P @ ends)).sum(axis=1))
+            worst = lengths.argmax(axis=0) if adversarial else rng.integers(len(corners), size=200)
+            e = np.take_along_axis(ends, worst[None, None], axis=0)[0]
+            sizes.append(np.take_along_axis(lengths, worst[None], axis=0)[0])
             assert (sizes[-1] <= found.growth * sizes[-2] * (1 + 1e-10)).all()
         first = np.sqrt((e * (found.norms[0] @ e)).sum(axis=0))
         assert (first <= found.closing * sizes[-1] * (1 + 1e-10)).all()
