@@ -18,11 +18,13 @@ import scipy.sparse as sp
 from scipy import linalg
 from scipy.linalg import lapack
 
-from reservoir._typing import Array
+from reservoir._typing import Array, Matrix
 from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import OVERFLOWS, TINY
 from reservoir.stability.proofs._boxes import Box
+from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._turning_scaling import is_within_reach, turning_scaling
 from reservoir.stability.proofs._unit_scalings import good_scaling
 
 MOST_UNITS = 1000  # up to so many it is tried unasked: that takes some seconds
@@ -36,7 +38,7 @@ _SEARCHED = 400  # up to so many units the rate is searched for in five more att
 
 def lyapunov_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
     """Return the proved rate per step inside the box: theorem C7."""
-    W = network.W.toarray() if sp.issparse(network.W) else network.W
+    W = network.W
     least, largest = np.maximum(box.least_slope, 0.0), box.largest_slope
     leak = np.array(network.leak)
     ones = np.ones_like(leak)
@@ -48,18 +50,24 @@ def lyapunov_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
     return _least_rate(W, leak, least, largest) * (1 + 4 * EPS), None
 
 
-def _least_rate(W: Array, leak: Array, least: Array, largest: Array) -> float:
+def _least_rate(W: Matrix, leak: Array, least: Array, largest: Array) -> float:
     """Return the least rate s that a short search proves; infinity if none below 1 is."""
-    scaling = good_scaling(largest[:, None] * W)
+    steepest = scaled_rows(largest, W)
+    dense = W.toarray() if sp.issparse(W) else W
+    scaling = good_scaling(steepest)
 
     def proves(shrinks: float) -> bool:
-        return is_contraction(W, leak, least, largest, 1 - shrinks, scaling)
+        return is_contraction(dense, leak, least, largest, 1 - shrinks, scaling)
 
     low = _SHRINKS * float(leak.min())
     if not proves(low):
-        return np.inf
+        if not is_within_reach(steepest, leak, scaling, 1.0):
+            return np.inf
+        scaling = turning_scaling(steepest, leak, scaling)
+        if not proves(low):
+            return np.inf
     high = 1.0
-    for _ in range(5 if len(W) <= _SEARCHED else 1):
+    for _ in range(5 if len(dense) <= _SEARCHED else 1):
         middle = float(np.sqrt(low * high))
         low, high = (middle, high) if proves(middle) else (low, middle)
     return 1 - low
