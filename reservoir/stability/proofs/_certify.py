@@ -44,7 +44,8 @@ class Proof(NamedTuple):
         ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
         if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
         each step, or None if there is no such norm. (The weights of "two_norm" are those of a
-        Euclidean norm; `resolution` knows it by name.)
+        Euclidean norm; `resolution` knows it by name. Those of "lyapunov" are the matrix of a
+        quadratic one.)
     dense : bool
         Whether it forms dense n_units x n_units matrices.
     most_units : int
@@ -87,7 +88,9 @@ def certify(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        With tanh or logistic units, or another bounded activation that has an enclosure.
+        Units of any activation that has an enclosure. Those of unbounded ones (relu, leaky_relu,
+        softplus, identity) lie in no box: what is proved of them rests on the slopes that they have
+        anywhere, and holds for every drive.
     drive_min, drive_max : float or array of shape (n_units,)
         Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
         from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
@@ -159,7 +162,7 @@ def certify(
     False
     """
     check_method(method)
-    network = read_network(reservoir, drive_min, drive_max)
+    network = read_network(reservoir, drive_min, drive_max, unbounded=True)
     made = as_reservoir(reservoir)
     # Only the drive's bounds are known.
     if input_range is None and output_range is None:
@@ -214,7 +217,7 @@ def certify_network(
     if method not in PROOFS and not best.holds:
         alone = weights_proof(network, float(box.largest_slope.max()))
         best = best if alone is None else _certificate(network, box, *alone)
-    if method == "thorough" and not best.holds:
+    if method == "thorough" and not best.holds and network.enclosure.bounded:
         narrow = _attempt(network, zonotope_box(network, box, inputs), method)
         # A narrowed box holds every trajectory in the end, but one that starts in it may leave it
         # for a while: no norm is known to shrink at each step.

@@ -21,7 +21,8 @@ from reservoir.stability.proofs._numerical_radius import (
 
 _ROUNDS = 10  # of the search: after so many little is gained
 _GAIN = 1.1  # more than it gains
-_SEARCHED = 400  # up to so many units, or at any size if W is sparse, a scaling is searched for
+_SEARCHED = 400  # up to so many units a scaling is searched for
+_FARTHEST = 300.0  # largest modulus of x: beyond, e^x M e^-x might overflow
 _STEPS = 32  # of Lanczos's method
 _LEADING = 3  # eigenvectors for each angle
 _SMOOTHING = 200.0  # the exponent of the smooth maximum over angles and eigenvalues
@@ -44,7 +45,7 @@ def turning_scaling(W: Matrix, leak: Array, x: Array) -> Array:
     grid of angles: the derivative of an eigenvalue by x_i is ``Re conj(v_i) (A v)_i`` less
     ``Re conj(A* v)_i v_i``, with A = e^x W e^-x F and F the filters of the leaky means.
     """
-    if not sp.issparse(W) and len(x) > _SEARCHED:
+    if len(x) > _SEARCHED:
         return x
     filters = filters_of(leak, first_angles(leak)[::2])
     found = minimize(
@@ -56,13 +57,17 @@ def turning_scaling(W: Matrix, leak: Array, x: Array) -> Array:
         options={"maxfun": _ROUNDS},
     ).x
     # it may have ended at a worse place
-    better = np.isfinite(found).all() and scaled_radius(W, leak, found) < scaled_radius(W, leak, x)
+    found = found - found.mean()
+    near = bool((np.abs(found) < _FARTHEST).all())
+    better = near and scaled_radius(W, leak, found) < scaled_radius(W, leak, x)
     return found if better else x
 
 
 def _smooth_maximum(x: Array, W: Matrix, filters: Array) -> tuple[float, Array]:
     """Return the logarithm of the smooth maximum at x, and its gradient."""
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    if not (np.abs(x) < _FARTHEST).all():
+        return 1e300, np.zeros(len(x))
+    with np.errstate(over="ignore", invalid="ignore"):
         M = scaled_matrix(np.ones(len(x)), W, np.exp(x))
     if not np.isfinite(M.data if sp.issparse(M) else M).all():
         return 1e300, np.zeros(len(x))
