@@ -134,7 +134,7 @@ def _tightness_of(res: Reservoir, seed: int, period: np.ndarray) -> dict[str, fl
     made = on_ray(res, seed)
     base = least(lambda t: certify(made(t), low, high, method="max_norm").holds, 0.005, 20.0)
     row = {}
-    for name in ("two_norm", "series", "thorough"):
+    for name in ("two_norm", "series", "lyapunov", "thorough"):
         row[name] = least(
             lambda t, name=name: certify(made(t), low, high, method=name, input_range=RANGE).holds,
             0.02 * base,
