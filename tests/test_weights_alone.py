@@ -20,8 +20,6 @@ from reservoir.stability.proofs._two_norm import norm_bound
 from reservoir.stability.proofs._unit_scalings import aligned, balanced
 from reservoir.topologies import TOPOLOGIES
 
-pytestmark = pytest.mark.one_engine
-
 NUMBERS = ("spectral_norm", "abs_radius", "diagonal_schur", "numerical_radius")
 
 # --- the numerical radius -----------------------------------------------------------------------

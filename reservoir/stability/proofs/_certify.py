@@ -96,11 +96,11 @@ def certify(
         from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
         (teacher forcing); a loop on own outputs is another network: see `certify_loop`.
     method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
-        "auto" tries a weighted maximum norm, a weighted Euclidean norm and the series of the
-        linearisation, the last two up to 3000 units, then a quadratic norm that uses the signs of W
-        ("lyapunov"), up to 1000 units, and takes the first that succeeds. "thorough" also follows
-        zonotopes for a tighter box, up to 3000 units: it takes several times as long, and memory
-        for some twelve matrices.
+        "auto" tries a weighted maximum norm, a weighted Euclidean norm, the series of the
+        linearisation (up to 3000 units), a quadratic norm that uses the signs of W ("lyapunov", up
+        to 1000 units), then what `echo_state_conditions` proves for W alone, and takes the first
+        that succeeds. "thorough" also follows zonotopes for a tighter box, up to 3000 units: it
+        takes several times as long, and memory for some twelve matrices.
     input_range, output_range : (low, high), optional
         Bounds of the inputs, numbers or arrays of shape (n_features,), and of outputs that are fed
         back through W_fb: those that the drive's bounds come from. With them "thorough" uses that

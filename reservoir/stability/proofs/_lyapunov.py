@@ -20,6 +20,7 @@ from reservoir.stability._rounding import OVERFLOWS
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._quadratic_form import Step, is_proved, mirrored
+from reservoir.stability.proofs._turning_scaling import is_within_reach, turning_scaling
 from reservoir.stability.proofs._unit_scalings import good_scaling
 
 MOST_UNITS = 1000  # up to so many it is tried unasked: that takes some seconds
@@ -82,16 +83,20 @@ def least_rate(
     shrinks : float, optional
         One that is tried before all others, and is enough.
     scaling : array of shape (n,), optional
-        From `good_scaling`; by default that of the weights times the largest slopes.
+        From `good_scaling`; by default that of the weights times the largest slopes, or another
+        one if it fails narrowly: then A and B must be diagonal.
     """
-    if scaling is None:
-        scaling = good_scaling(step.largest[:, None] * step.K)
+    steepest = step.largest[:, None] * step.K
+    fixed, scaling = scaling is not None, good_scaling(steepest) if scaling is None else scaling
     if shrinks is not None:
         found = contraction(step, 1 - shrinks, scaling)
         if found is not None:
             return 1 - shrinks, _written(found)
     low, high = weakest, 1.0
     best = contraction(step, 1 - low, scaling)
+    if best is None and not fixed and is_within_reach(steepest, step.B, scaling, 1.0):
+        scaling = turning_scaling(steepest, step.B, scaling)
+        best = contraction(step, 1 - low, scaling)
     if best is None:
         return np.inf, None
     for _ in range(5 if len(scaling) <= _SEARCHED else 1):

@@ -5,13 +5,15 @@ With leak rates it is that of the loop: M behind the units' filters. It is compu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import eigvalsh_tridiagonal
 
 from reservoir._typing import Array, Matrix
 
-_DENSE = 24  # up to so many units all eigenvalues are computed
+DENSE = 24  # up to so many units all eigenvalues are computed
 _INTERVALS = 24  # of the first grid of angles: between them .2 % are missed at most
 _CLOSER = 9  # angles around the best of them
 _LEAST_LEAK = 1e-8  # smaller leaks are taken for this one: their filters are alike
@@ -38,7 +40,7 @@ def numerical_radius(M: Matrix, leak: Array | None = None, *, enough: float = np
         leak = np.ones(M.shape[0])
     leak = np.maximum(leak, _LEAST_LEAK)
     # M is real: angles of opposite sign are alike.
-    angles = _first_angles(leak)
+    angles = first_angles(leak)
     at_once = float(_largest_eigenvalues(M, leak, angles[[0, -1]], _STEPS[0]).max())
     if at_once >= enough:
         return at_once
@@ -51,7 +53,7 @@ def numerical_radius(M: Matrix, leak: Array | None = None, *, enough: float = np
     return max(float(values.max()), float(_largest_eigenvalues(M, leak, at, _STEPS[2])[0]))
 
 
-def _first_angles(leak: Array) -> Array:
+def first_angles(leak: Array) -> Array:
     """Return angles from 0 to pi, for each size of leak as dense as its filter turns."""
     low, high = float(leak.min()), float(leak.max())
     sizes = np.geomspace(low, high, 1 + int(np.ceil(np.log2(high / low) / 2)))
@@ -73,39 +75,50 @@ def _peak(angles: Array, values: Array) -> Array:
 
 def _largest_eigenvalues(M: Matrix, leak: Array, angles: Array, n_steps: int) -> Array:
     """Return the largest eigenvalue of (M F + F* M') / 2 for each angle, F the units' filters."""
-    filters = leak[:, None] / (np.expm1(1j * angles) + leak[:, None])
-    if M.shape[0] > _DENSE:
-        return _lanczos(M, filters, n_steps)
+    filters = filters_of(leak, angles)
+    if M.shape[0] <= DENSE:
+        return np.linalg.eigvalsh(hermitian_parts(M, filters))[:, -1]
+    diagonals, others, values = [], [], np.full(len(angles), -np.inf)
+    for _, diagonal, length in lanczos(M, filters, n_steps):
+        diagonals.append(diagonal)
+        others.append(length)
+        if len(diagonals) % 40 == 0 or len(diagonals) == n_steps:
+            known, values = values, _of_tridiagonals(np.array(diagonals), np.array(others[:-1]))
+            if (np.abs(values - known) <= _CLOSE * np.abs(values)).all():
+                break
+    return values
+
+
+def filters_of(leak: Array, angles: Array) -> Array:
+    """Return a / (exp(i t) - 1 + a): a row for each unit, a column for each angle t."""
+    return leak[:, None] / (np.expm1(1j * angles) + leak[:, None])
+
+
+def hermitian_parts(M: Matrix, filters: Array) -> Array:
+    """Return (M F + F* M') / 2 for each column F of the filters, stacked and dense."""
     dense = M.toarray() if sp.issparse(M) else M
-    hermitian = [0.5 * (dense * f + (dense * f).conj().T) for f in filters.T]
-    return np.linalg.eigvalsh(np.array(hermitian))[:, -1]
+    return np.array([0.5 * (dense * f + (dense * f).conj().T) for f in filters.T])
 
 
-def _lanczos(M: Matrix, filters: Array, n_steps: int) -> Array:
-    """Return lower bounds of these eigenvalues, for all filters at once, by Lanczos's method.
+def lanczos(M: Matrix, filters: Array, n_steps: int) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield the vectors of Lanczos's method on these matrices, for all filters at once.
 
-    Vectors are not made orthogonal again: what that costs are copies of eigenvalues already found.
+    With each: the diagonal entry of the tridiagonal matrix, and the one beside it. Vectors are not
+    made orthogonal again: what that costs are copies of eigenvalues already found.
     """
     shape, transposed = filters.shape, M.T
     rng = np.random.default_rng(0)
     start = rng.standard_normal((2, shape[0])).T.copy().view(complex)
     v = np.tile(start / np.linalg.norm(start), shape[1])
     before, length = np.zeros(shape, complex), np.zeros(shape[1])
-    diagonals, others, known = [], [], np.full(shape[1], -np.inf)
-    for step in range(1, n_steps + 1):
-        w = 0.5 * (_times(M, filters * v) + np.conj(filters) * _times(transposed, v))
+    for _ in range(n_steps):
+        w = 0.5 * (times(M, filters * v) + np.conj(filters) * times(transposed, v))
         w -= length * before
-        diagonals.append((np.conj(v) * w).real.sum(axis=0))
-        w -= diagonals[-1] * v
+        diagonal = (np.conj(v) * w).real.sum(axis=0)
+        w -= diagonal * v
         length = np.linalg.norm(w, axis=0)
-        others.append(length)
+        yield v, diagonal, length
         before, v = v, w / np.maximum(length, 1e-300)
-        if step % 40 == 0 or step == n_steps:
-            values = _of_tridiagonals(np.array(diagonals), np.array(others[:-1]))
-            if (np.abs(values - known) <= _CLOSE * np.abs(values)).all():
-                break
-            known = values
-    return values
 
 
 def _of_tridiagonals(diagonals: Array, others: Array) -> Array:
@@ -116,7 +129,7 @@ def _of_tridiagonals(diagonals: Array, others: Array) -> Array:
     return np.concatenate(found)
 
 
-def _times(M: Matrix, v: Array) -> Array:
+def times(M: Matrix, v: Array) -> Array:
     """Return M v for a real M and complex v, without a complex copy of M."""
     flat = np.ascontiguousarray(v).view(float)
     return np.ascontiguousarray(M @ flat).view(complex)

@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reservoir._typing import Array, Matrix
+from reservoir._typing import Array
 from reservoir.stability._rounding import is_small
 from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
 from reservoir.stability.proofs._boxes import Box
-from reservoir.stability.proofs._diagonal_scaling import scaled_matrix
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._lyapunov import MOST_UNITS, lyapunov_proof
 from reservoir.stability.proofs._max_norm import max_norm_proof
-from reservoir.stability.proofs._numerical_radius import numerical_radius
+from reservoir.stability.proofs._turning_scaling import is_within_reach
 from reservoir.stability.proofs._two_norm import norm_rate, two_norm_proof
 from reservoir.stability.proofs._unit_scalings import aligned, balanced, good_scaling
 
@@ -41,11 +40,6 @@ def weights_proof(network: IntervalNetwork, steepest: float) -> WeightsProof | N
     return next((found for found in _attempts(network, steepest) if found.rate < 1), None)
 
 
-def turning_number(W: Matrix, leak: Array, x: Array, enough: float = np.inf) -> float:
-    """Return the numerical radius of e^x W e^-x behind the units' leaky means; see there."""
-    return numerical_radius(scaled_matrix(np.ones(len(x)), W, np.exp(x)), leak, enough=enough)
-
-
 def _attempts(network: IntervalNetwork, steepest: float) -> Iterator[WeightsProof]:
     """Yield what each theorem says, unless a bound from below says that it cannot succeed."""
     W, n = network.W, network.n_units
@@ -59,11 +53,9 @@ def _attempts(network: IntervalNetwork, steepest: float) -> Iterator[WeightsProo
         yield WeightsProof("two_norm", *two_norm_proof(network, box))
         near = norm_rate(largest, W, np.exp(scaling), below=_NEAR)
         yield WeightsProof("two_norm", network.leaky_rate(near), np.exp(scaling))
-    # C7: by the lemma of Kalman, Yakubovich and Popov it holds if this number is below 1.
-    if n <= MOST_UNITS:
-        enough = 1 / steepest
-        if turning_number(W, network.leak, good_scaling(W), enough) < enough:
-            yield WeightsProof("lyapunov", *lyapunov_proof(network, box))
+    # C7: by the lemma of Kalman, Yakubovich and Popov it needs a numerical radius below 1.
+    if n <= MOST_UNITS and is_within_reach(W, network.leak, good_scaling(W), 1 / steepest):
+        yield WeightsProof("lyapunov", *lyapunov_proof(network, box))
     # C3 in the best scaling that a search finds.
     if near < _NEAR:
         norm = float(leading_singular(W)[1][0])
