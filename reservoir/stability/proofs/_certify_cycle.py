@@ -115,11 +115,11 @@ def certify_cycle(
         box=np.array([[box.low, box.high] for box in boxes]),
         gains=np.array([box.largest_slope for box in boxes]),
         weights=weights if chosen == "max_norm" and rate < 1 else None,
-        drive_min=drives,
-        drive_max=drives,
+        drive_min=drives - error,
+        drive_max=drives + error,
     )
     floor = cycle_resolution(found, network, reservoir, drives, terms)
-    return replace(found, resolution=floor)
+    return replace(found, resolution=floor, reservoir=reservoir)
 
 
 def _as_doubles(inputs: ArrayLike, feedback: ArrayLike | None) -> tuple[Array, Array | None]:

@@ -1,0 +1,190 @@
+"""How many steps pass until any two trajectories under the same input are close: theorem C8.
+
+From the widest box, the activation's range, every step narrows a box that holds all trajectories,
+and by the slopes in that box a vector of bounds of their differences. Where these bounds do not
+shrink by themselves, because the moduli of the weights do not contract, or shrink for very many
+steps, a norm that contracts in the present box says the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._rounding import OVERFLOWS, TINY
+from reservoir.stability.proofs._approach import Approach
+from reservoir.stability.proofs._boxes import Box
+from reservoir.stability.proofs._cycle_rates import (
+    MAX_SERIES_UNITS,
+    cycle_rate,
+    series_cycle_norm,
+)
+from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS, IntervalNetwork
+from reservoir.stability.proofs._lyapunov import lyapunov_proof
+from reservoir.stability.proofs._max_norm import max_norm_rate
+from reservoir.stability.proofs._quadratic_norms import largest_norm, unit_bounds
+from reservoir.stability.proofs._two_norm import two_norm_rate
+from reservoir.stability.proofs._zonotopes import timed_zonotope_box
+
+_MOST = 20_000  # steps, or groups of them, that are followed before no bound is given
+_STILL = 1e-7  # a box that moves by less in a step, without leak, moves no more
+_FLAT = 0.01  # slopes that have changed by less are not worth another norm
+_LOG_ERROR = 1e-12  # relative error allowed to logarithms and quotients of them
+_RESTS = (0.1, 1e-2, 1e-3)  # shares of the box's width that a zonotope is late by
+_WINDOWS = ((8, MAX_SERIES_UNITS), (32, 100))  # steps of a series, and up to so many units
+
+
+class Tail(NamedTuple):
+    """From `begin` steps on, k steps later, no difference exceeds exp(log_size + k log_rate)."""
+
+    begin: int
+    log_size: float
+    log_rate: float
+
+    def steps_to(self, distances: Array) -> Array:
+        """Return after how many steps no difference exceeds each distance, rounded up."""
+        logs = np.log(distances)
+        ratio = self.log_size - logs + _LOG_ERROR * (1 + abs(self.log_size) + np.abs(logs))
+        k = np.ceil(ratio / (-self.log_rate * (1 - _LOG_ERROR)) * (1 + _LOG_ERROR))
+        return self.begin + np.maximum(k, 0.0)
+
+
+class Forgetting:
+    """The steps to given distances, from the boxes of all steps and from norms.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    drive_min, drive_max : arrays of shape (n_units, period)
+        Bounds of the drive at each phase of the period, which is 1 for a range of all steps.
+    method : str
+        What the certificate was proved by; it decides which norms are tried.
+    inputs : (centre, generators), optional
+        The set of drives, if the proof rests on what the units share: see `shared_inputs`.
+    """
+
+    def __init__(
+        self,
+        network: IntervalNetwork,
+        drive_min: Array,
+        drive_max: Array,
+        method: str,
+        inputs: tuple[Array, Array] | None = None,
+    ) -> None:
+        self.network, self.method, self.inputs = network, method, inputs
+        self.approach = Approach(network, drive_min, drive_max)
+        self.tails: list[Tail] = []
+        self._rests = list(_RESTS)
+        self._seek_tails()
+
+    @OVERFLOWS
+    def steps_to(self, distances: Array) -> Array:
+        """Return a proved number of steps for each distance; infinity where none was found."""
+        steps = np.full(distances.shape, np.inf)
+        for _ in range(_MOST):
+            reached = self.approach.apart.max() <= distances
+            steps[reached] = np.minimum(steps[reached], self.approach.steps)
+            if self.approach.steps >= self._by_tails(steps, distances).max():
+                break
+            moves, rate = self._advance()
+            outrun = bool(self.tails) and rate >= min(tail.log_rate for tail in self.tails)
+            if outrun and (self._slopes - self.approach.largest_slope).max() < _FLAT:
+                break
+            if not moves and (self.tails or not self._narrow()):
+                break
+        return self._by_tails(steps, distances)
+
+    def _by_tails(self, steps: Array, distances: Array) -> Array:
+        """Return the numbers of steps, or what norms say where that is less."""
+        return np.min([steps, *(tail.steps_to(distances) for tail in self.tails)], axis=0)
+
+    def _advance(self) -> tuple[bool, float]:
+        """Go on; return whether anything moves, and the logarithm of the slowest unit's rate."""
+        approach = self.approach
+        low, high, apart = approach.low, approach.high, approach.apart
+        approach.advance()
+        if approach.steps >= self._next_norm:
+            self._seek_tails()
+        share = 1 - (1 - self.network.leak.min()) ** approach.stride
+        moved = max((approach.low - low).max(), (high - approach.high).max())
+        rate = float(np.log((approach.apart / apart).max())) / approach.stride
+        return bool(moved > _STILL * share or rate < -_STILL * share), rate
+
+    def _narrow(self) -> bool:
+        """Narrow the boxes by zonotopes; False where that has been done, or cannot be."""
+        if not self._rests or self.approach.period > 1 or self.network.n_units > MAX_DENSE_UNITS:
+            return False
+        rest = self._rests.pop(0)
+        box, steps = timed_zonotope_box(self.network, self.approach.box, self.inputs, rest)
+        if not steps:
+            return False
+        self.approach.narrow(box.z_low, box.z_high, steps)
+        self._seek_tails()
+        return True
+
+    def _seek_tails(self) -> None:
+        """Look for norms that contract in the present boxes."""
+        approach = self.approach
+        self._slopes = approach.largest_slope
+        self._next_norm = 2 * approach.steps + approach.stride
+        found = self._of_period() if approach.period > 1 else self._of_range()
+        self.tails += [tail for tail in found if tail.log_size < np.inf]
+
+    def _of_range(self) -> list[Tail]:
+        """Return what norms say in the box of a range of drives."""
+        net, box, apart = self.network, self.approach.box, self.approach.apart[:, 0]
+        r, v = max_norm_rate(net, box.largest_slope)
+        found = self._tail(net.leaky_rate(r), (apart / v).max() * v.max())
+        if self.method == "max_norm" or net.n_units > MAX_DENSE_UNITS:
+            return found
+        if self.method == "two_norm" and np.ptp(net.leak) == 0:
+            r, P = two_norm_rate(net, box.largest_slope)
+            return found + self._tail(net.leaky_rate(r), np.linalg.norm(P * apart) / P.min())
+        rate, matrix = lyapunov_proof(net, box)
+        if matrix is not None:
+            size = largest_norm(matrix, apart) * unit_bounds(matrix).max()
+            found += self._tail(rate, size)
+        for n_steps, most_units in _WINDOWS:
+            if not found and net.n_units <= most_units:
+                found = self._of_series([box] * n_steps, v, n_steps)
+        return found
+
+    def _of_period(self) -> list[Tail]:
+        """Return what the norms of a cycle say in its boxes."""
+        boxes = self.approach.boxes
+        r, v = cycle_rate(self.network, boxes)
+        if r < 1:
+            return self._over_period(boxes, r, v)
+        if self.method == "series" and self.network.n_units <= MAX_SERIES_UNITS:
+            return self._of_series(boxes, v)
+        return []
+
+    def _of_series(self, boxes: list[Box], v: Array, window: int = 8) -> list[Tail]:
+        """Return what the series about the mean slopes say."""
+        r, v = series_cycle_norm(self.network, boxes, v, window=window)
+        return self._over_period(boxes, r, v) if r < 1 else []
+
+    def _over_period(self, boxes: list[Box], r: float, v: Array) -> list[Tail]:
+        """Return what follows if ``max_i |e_i| / v_i`` shrinks by r over each period of the boxes.
+
+        The first period begins within a period of now, and the last one may be cut off.
+        """
+        leak, period = self.network.leak, len(boxes)
+        size = (self.approach.apart[:, 0] / v).max()
+        largest = v.max()
+        for box in boxes:
+            v = (1 - leak) * v + leak * (box.largest_slope * (self.network.A @ v))
+            largest = max(largest, v.max())
+        slack = 1 + (float(self.network.row_sizes.max()) + 16) * EPS
+        late = (period - 1) + (period - 1 if self.approach.period > 1 else 0)
+        return self._tail(r, size * largest * slack**period, late, period)
+
+    def _tail(self, rate: float, size: float, late: int = 0, period: int = 1) -> list[Tail]:
+        """Return one tail, or none unless the rate over a period is below 1."""
+        if not rate < 1:
+            return []
+        log_rate = float(np.log(max(rate, TINY))) / period
+        return [Tail(self.approach.steps + late, float(np.log(size)), log_rate)]
