@@ -38,13 +38,14 @@ class Certificate:
         before each step of its period.
     gains : array of shape (n_units,), of a cycle (period, n_units)
         Largest slope of the activation inside the box.
-    weights : array of shape (n_units,) or None
+    weights : array of shape (n_units,), of "lyapunov" (n_units, n_units), or None
         The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
         inside the box (of a cycle: over every period that starts before step 0). two_norm:
-        ``||weights * e||_2`` does so if all leak rates are equal. None where the proof is of the
-        long run only: by series, or where zonotopes have narrowed the box; and of "lyapunov", whose
-        norm has a full matrix. The constant that goes
-        with `rate` is the ratio of the largest weight to the smallest.
+        ``||weights * e||_2`` does so if all leak rates are equal. lyapunov: ``weights`` is a
+        symmetric matrix P, and ``sqrt(e' P e)`` does so whatever the leak rates. None where the
+        proof is of the long run only: by series, or where zonotopes have narrowed the box. The
+        constant that goes with `rate` is the ratio of the largest weight to the smallest, or the
+        root of P's condition number.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
         is fed back keeps the drive inside.

@@ -43,7 +43,8 @@ class Proof(NamedTuple):
         ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
         if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
         each step, or None if there is no such norm. (The weights of "two_norm" are those of a
-        Euclidean norm; `resolution` knows it by name.)
+        Euclidean norm; `resolution` knows it by name. Those of "lyapunov" are the matrix of a
+        quadratic one.)
     dense : bool
         Whether it forms dense n_units x n_units matrices.
     most_units : int

@@ -13,6 +13,8 @@ positive definite, and P is, then ``e' P e`` shrinks by s^2 at every step: (e, q
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 from scipy import linalg
@@ -30,38 +32,67 @@ _FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so 
 _SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
 _SWEEPS = 200  # of Osborne's balancing
 _SMALLEST = 1e-140  # weights below are not balanced, and prove nothing: squares might underflow
+_LEAST_ENTRY = 1e-290  # entries of P below may have been rounded
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
 
-def lyapunov_proof(network: IntervalNetwork, box: Box) -> tuple[float, None]:
-    """Return the proved rate per step inside the box: theorem C7."""
+class _Found(NamedTuple):
+    """P of units scaled by `powers`, of which the lower triangle counts."""
+
+    P: Array
+    powers: Array
+
+
+def lyapunov_proof(network: IntervalNetwork, box: Box) -> tuple[float, Array | None]:
+    """Return the proved rate per step inside the box, and P of the norm that shrinks: theorem C7.
+
+    P is None where it cannot be written down: where units differ so much in scale that its entries
+    overflow or underflow.
+    """
     W = network.W.toarray() if sp.issparse(network.W) else network.W
     least, largest = np.maximum(box.least_slope, 0.0), box.largest_slope
     leak = np.array(network.leak)
     ones = np.ones_like(leak)
     # A proof at leak 1 carries to all equal leaks, and its numbers are the best conditioned.
     if np.ptp(leak) == 0:
-        rate = network.leaky_rate(_least_rate(W, ones, least, largest))
+        found, P = _least_rate(W, ones, least, largest)
+        rate = network.leaky_rate(found)
         if rate < 1 or leak[0] == 1:
-            return rate, None
-    return _least_rate(W, leak, least, largest) * (1 + 4 * EPS), None
+            return rate, P
+    found, P = _least_rate(W, leak, least, largest)
+    return found * (1 + 4 * EPS), P
 
 
-def _least_rate(W: Array, leak: Array, least: Array, largest: Array) -> float:
-    """Return the least rate s that a short search proves; infinity if none below 1 is."""
+def _least_rate(W: Array, leak: Array, least: Array, largest: Array) -> tuple[float, Array | None]:
+    """Return the least rate s that a short search proves, and P; infinity if none below 1 is."""
     scaling = balanced(largest[:, None] * W)
 
-    def proves(shrinks: float) -> bool:
-        return is_contraction(W, leak, least, largest, 1 - shrinks, scaling)
+    def proved(shrinks: float) -> _Found | None:
+        return contraction(W, leak, least, largest, 1 - shrinks, scaling)
 
-    low = _SHRINKS * float(leak.min())
-    if not proves(low):
-        return np.inf
-    high = 1.0
+    low, high = _SHRINKS * float(leak.min()), 1.0
+    best = proved(low)
+    if best is None:
+        return np.inf, None
     for _ in range(5 if len(W) <= _SEARCHED else 1):
         middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if proves(middle) else (low, middle)
-    return 1 - low
+        found = proved(middle)
+        low, high = (low, middle) if found is None else (middle, high)
+        best = best if found is None else found
+    return 1 - low, unscaled(*best)
+
+
+def unscaled(P: Array, powers: Array) -> Array | None:
+    """Return P in the units' own scale, ``diag(powers) P diag(powers)``, times a power of two.
+
+    None if that cannot be done without rounding. The lower triangle of P is read.
+    """
+    P = np.tril(P) + np.tril(P, -1).T
+    with np.errstate(over="ignore", under="ignore"):
+        P = powers[:, None] * P * powers
+        P = P * np.exp2(-np.round(np.log2(np.diagonal(P).max())))
+    lost = (np.abs(P) < _LEAST_ENTRY) & (P != 0)
+    return P if np.isfinite(P).all() and (np.diagonal(P) > 0).all() and not lost.any() else None
 
 
 def balanced(M: Array) -> Array:
@@ -83,10 +114,12 @@ def balanced(M: Array) -> Array:
 
 
 @OVERFLOWS
-def is_contraction(
+def contraction(
     W: Array, leak: Array, least: Array, largest: Array, s: float, scaling: Array
-) -> bool:
-    """Whether some ``e' P e`` is proved to shrink by s^2 at every step.
+) -> _Found | None:
+    """Return a P for which ``e' P e`` is proved to shrink by s^2 at every step, or None.
+
+    It is that of units scaled by powers of two, which are returned with it.
 
     Parameters
     ----------
@@ -102,9 +135,11 @@ def is_contraction(
     rest = np.exp(scaling) / powers
     scaled = powers[:, None] * W / powers
     if not np.isfinite(scaled).all() or (np.abs(scaled) < _SMALLEST)[W != 0].any():
-        return False
+        return None
     P = _riccati(scaled, leak, least, largest, s, rest)
-    return P is not None and is_proved(scaled, leak, least, largest, s, P, (s * rest) ** 2)
+    if P is None or not is_proved(scaled, leak, least, largest, s, P, (s * rest) ** 2):
+        return None
+    return _Found(P, powers)
 
 
 def _riccati(

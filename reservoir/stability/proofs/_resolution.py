@@ -102,7 +102,7 @@ def resolution(
     terms : array of shape (n_units,)
         Bounds of ``|W_in| |u| + |W_fb| |y|``.
     """
-    if not certificate.holds or certificate.weights is None:
+    if not certificate.holds or certificate.weights is None or certificate.weights.ndim > 1:
         return None
     errors = _Errors(network, reservoir, terms)
     if not errors.moves:
