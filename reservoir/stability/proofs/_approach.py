@@ -88,8 +88,8 @@ class Approach:
     def narrow(self, z_low: Array, z_high: Array, steps: int) -> None:
         """Use bounds of the pre-activations that hold `steps` later."""
         self.steps += steps
-        self.z_low = np.maximum(self.z_low, z_low[:, None])
-        self.z_high = np.minimum(self.z_high, z_high[:, None])
+        self.z_low = np.maximum(self.z_low, z_low)
+        self.z_high = np.minimum(self.z_high, z_high)
         self._bound_z()
 
     def _bound_z(self) -> None:

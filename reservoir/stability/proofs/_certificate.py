@@ -199,14 +199,14 @@ class Certificate:
 
         Examples
         --------
-        A unit whose rate is 0.005 and which needs ten steps all the same, most of them to come into
-        the box:
+        A unit that shrinks differences ten thousand times per step inside its box, and needs eight
+        steps all the same, most of them to come into the box:
 
         >>> from reservoir.dynamics import Reservoir
         >>> from reservoir.stability import certify
         >>> certificate = certify(Reservoir([[3.78]], [[1.0]], [-3.0]), -0.5, 0.5)
         >>> certificate.steps_to(1e-6)
-        10
+        8
         """
         distances = self._checked_distances(distance)
         assert self.reservoir is not None

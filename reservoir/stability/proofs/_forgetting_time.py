@@ -8,7 +8,7 @@ steps, a norm that contracts in the present box says the rest.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,13 +27,14 @@ from reservoir.stability.proofs._lyapunov import lyapunov_proof
 from reservoir.stability.proofs._max_norm import max_norm_rate
 from reservoir.stability.proofs._quadratic_norms import largest_norm, unit_bounds
 from reservoir.stability.proofs._two_norm import two_norm_rate
-from reservoir.stability.proofs._zonotopes import timed_zonotope_box
+from reservoir.stability.proofs._zonotopes import timed_zonotope_box, timed_zonotope_tube
 
 _MOST = 20_000  # steps, or groups of them, that are followed before no bound is given
 _STILL = 1e-7  # a box that moves by less in a step, without leak, moves no more
 _FLAT = 0.01  # slopes that have changed by less are not worth another norm
 _LOG_ERROR = 1e-12  # relative error allowed to logarithms and quotients of them
 _RESTS = (0.1, 1e-2, 1e-3)  # shares of the box's width that a zonotope is late by
+_SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)  # of the decay that unequal leak rates allow
 _WINDOWS = ((8, MAX_SERIES_UNITS), (32, 100))  # steps of a series, and up to so many units
 
 
@@ -75,6 +76,7 @@ class Forgetting:
         inputs: tuple[Array, Array] | None = None,
     ) -> None:
         self.network, self.method, self.inputs = network, method, inputs
+        self._low, self._high = drive_min, drive_max
         self.approach = Approach(network, drive_min, drive_max)
         self.tails: list[Tail] = []
         self._rests = list(_RESTS)
@@ -115,13 +117,24 @@ class Forgetting:
 
     def _narrow(self) -> bool:
         """Narrow the boxes by zonotopes; False where that has been done, or cannot be."""
-        if not self._rests or self.approach.period > 1 or self.network.n_units > MAX_DENSE_UNITS:
+        approach, net = self.approach, self.network
+        if not self._rests or net.n_units > MAX_DENSE_UNITS:
             return False
         rest = self._rests.pop(0)
-        box, steps = timed_zonotope_box(self.network, self.approach.box, self.inputs, rest)
+        if approach.period > 1:
+            self._rests.clear()
+            drives, error = 0.5 * (self._low + self._high), 0.5 * (self._high - self._low)
+            boxes, count = timed_zonotope_tube(
+                net, approach.boxes, drives.T, error.max(axis=1) * (1 + 8 * EPS) + TINY
+            )
+            steps = (count + 1) * approach.period if count else 0
+        else:
+            box, steps = timed_zonotope_box(net, approach.box, self.inputs, rest)
+            boxes = [box]
         if not steps:
             return False
-        self.approach.narrow(box.z_low, box.z_high, steps)
+        low, high = np.array([[box.z_low, box.z_high] for box in boxes]).transpose(1, 2, 0)
+        approach.narrow(low, high, steps)
         self._seek_tails()
         return True
 
@@ -140,9 +153,8 @@ class Forgetting:
         found = self._tail(net.leaky_rate(r), (apart / v).max() * v.max())
         if self.method == "max_norm" or net.n_units > MAX_DENSE_UNITS:
             return found
-        if self.method == "two_norm" and np.ptp(net.leak) == 0:
-            r, P = two_norm_rate(net, box.largest_slope)
-            return found + self._tail(net.leaky_rate(r), np.linalg.norm(P * apart) / P.min())
+        if self.method == "two_norm":
+            return found + self._of_two_norm(*two_norm_rate(net, box.largest_slope))
         rate, matrix = lyapunov_proof(net, box)
         if matrix is not None:
             size = largest_norm(matrix, apart) * unit_bounds(matrix).max()
@@ -150,6 +162,24 @@ class Forgetting:
         for n_steps, most_units in _WINDOWS:
             if not found and net.n_units <= most_units:
                 found = self._of_series([box] * n_steps, v, n_steps)
+        return found
+
+    def _of_two_norm(self, r: float, P: Array) -> list[Tail]:
+        """Return what follows if ``||P D W e||_2 <= r ||P e||_2`` for all slopes D in the box.
+
+        For unequal leak rates the norm is summed over time with weights s^-t, s < 1: there unit i
+        is a filter of gain a_i / (s - 1 + a_i), and its own decay sums up to a geometric series.
+        """
+        leak, weighted = self.network.leak, P * self.approach.apart[:, 0]
+        if np.ptp(leak) == 0:
+            return self._tail(self.network.leaky_rate(r), np.linalg.norm(weighted) / P.min())
+        found: list[Tail] = []
+        for share in _SHARES if r < 1 else ():
+            below = share * float(leak.min()) * (1 - r)  # this is 1 - s
+            left = (1 - r * float((leak / (leak - below)).max())) * (1 - _LOG_ERROR)
+            decay = np.sqrt((leak - below) * (2 - below - leak)) / (1 - below)
+            if left > _LOG_ERROR:
+                found += self._tail(1 - below, np.linalg.norm(weighted / decay) / (left * P.min()))
         return found
 
     def _of_period(self) -> list[Tail]:
@@ -182,9 +212,9 @@ class Forgetting:
         late = (period - 1) + (period - 1 if self.approach.period > 1 else 0)
         return self._tail(r, size * largest * slack**period, late, period)
 
-    def _tail(self, rate: float, size: float, late: int = 0, period: int = 1) -> list[Tail]:
+    def _tail(self, rate: float, size: Any, late: int = 0, period: int = 1) -> list[Tail]:
         """Return one tail, or none unless the rate over a period is below 1."""
         if not rate < 1:
             return []
         log_rate = float(np.log(max(rate, TINY))) / period
-        return [Tail(self.approach.steps + late, float(np.log(size)), log_rate)]
+        return [Tail(self.approach.steps + late, float(np.log(size + TINY)), log_rate)]

@@ -206,9 +206,17 @@ def zonotope_tube(
 
     The bounds of the states are left as they are.
     """
+    return timed_zonotope_tube(network, boxes, drives, error)[0]
+
+
+def timed_zonotope_tube(
+    network: IntervalNetwork, boxes: list[Box], drives: Array, error: Array
+) -> tuple[list[Box], int]:
+    """Return the same, and how many periods it takes trajectories in the boxes to come into it."""
     zonotope = _Zonotope(network, boxes[0].low, boxes[0].high, network.leak)
     none = np.zeros((network.n_units, 0))
     bounds = [(box.z_low, box.z_high) for box in boxes]
+    n_periods = 0
     for k in range(_PERIODS):
         gain = 0.0
         for t, drive in enumerate(drives):
@@ -217,9 +225,11 @@ def zonotope_tube(
             change = np.max(bounds[t][0] - before[0]), np.max(before[1] - bounds[t][1])
             gain = max(gain, *change)
         if not zonotope.is_finite:
-            return boxes
+            return boxes, 0
+        n_periods = k + 1
         if (k + 1) * len(drives) >= _FEWEST_STEPS and gain < _STILL:
             break
-    return [
+    narrow = [
         boxed(network, box.low, box.high, *ends) for box, ends in zip(boxes, bounds, strict=True)
     ]
+    return narrow, n_periods
