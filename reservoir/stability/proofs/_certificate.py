@@ -210,12 +210,12 @@ class Certificate:
         """
         distances = self._checked_distances(distance)
         assert self.reservoir is not None
-        ends = [np.atleast_2d(end).T for end in (self.drive_min, self.drive_max)]
-        network = read_network(self.reservoir, ends[0].min(axis=1), ends[1].max(axis=1))
+        low, high = np.atleast_2d(self.drive_min).T, np.atleast_2d(self.drive_max).T
+        network = read_network(self.reservoir, low.min(axis=1), high.max(axis=1))
         inputs = None
         if self.shared:
             inputs = shared_inputs(self.reservoir, self.input_range, self.output_range)[2]
-        steps = Forgetting(network, *ends, self.method, inputs).steps_to(distances.ravel())
+        steps = Forgetting(network, low, high, self.method, inputs).steps_to(distances.ravel())
         if not np.isfinite(steps).all():
             raise ValueError(
                 f"No number of steps to a difference of {distances.min():g} is proved: the box is "
