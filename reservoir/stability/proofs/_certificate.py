@@ -35,7 +35,8 @@ class Certificate:
         Its name in the documentation; "none" where it does not hold.
     box : array of shape (2, n_units), of a cycle (period, 2, n_units)
         Bounds that every unit's state comes to lie in, lower then upper; of a cycle, the bounds
-        before each step of its period.
+        before each step of its period. Infinite for an unbounded activation, whose proof holds for
+        all states.
     gains : array of shape (n_units,), of a cycle (period, n_units)
         Largest slope of the activation inside the box.
     weights : array of shape (n_units,), of "lyapunov" (n_units, n_units), or None
@@ -62,7 +63,7 @@ class Certificate:
         map; computed trajectories approach each other at that rate down to this difference. It is
         at most the width of a box that includes rounding errors, which may be far wider than `box`,
         and infinite where a leak rate is so small that rounding stalls the state. None where the
-        proof has no `weights`, and for a closed loop.
+        proof has no `weights`, for a closed loop, and where no box bounds the states.
     reservoir : Reservoir or None
         The network that it is about; None for a closed loop.
 

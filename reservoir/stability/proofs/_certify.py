@@ -87,7 +87,9 @@ def certify(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        With tanh or logistic units, or another bounded activation that has an enclosure.
+        Units of any activation that has an enclosure. Those of unbounded ones (relu, leaky_relu,
+        softplus, identity) lie in no box: what is proved of them rests on the slopes that they have
+        anywhere, and holds for every drive.
     drive_min, drive_max : float or array of shape (n_units,)
         Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
         from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
@@ -159,7 +161,7 @@ def certify(
     False
     """
     check_method(method)
-    network = read_network(reservoir, drive_min, drive_max)
+    network = read_network(reservoir, drive_min, drive_max, unbounded=True)
     made = as_reservoir(reservoir)
     # Only the drive's bounds are known.
     if input_range is None and output_range is None:
@@ -214,7 +216,7 @@ def certify_network(
         return no_certificate(network)
     box = interval_box(network)
     best = _attempt(network, box, method)
-    if method == "thorough" and not best.holds:
+    if method == "thorough" and not best.holds and network.enclosure.bounded:
         narrow = _attempt(network, zonotope_box(network, box, inputs), method)
         # A narrowed box holds every trajectory in the end, but one that starts in it may leave it
         # for a while: no norm is known to shrink at each step.

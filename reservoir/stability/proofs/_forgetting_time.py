@@ -24,6 +24,7 @@ from reservoir.stability.proofs._cycle_rates import (
 )
 from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS, IntervalNetwork
 from reservoir.stability.proofs._lyapunov import lyapunov_proof
+from reservoir.stability.proofs._lyapunov_cycle import cycle_lyapunov
 from reservoir.stability.proofs._max_norm import max_norm_rate
 from reservoir.stability.proofs._quadratic_norms import largest_norm, unit_bounds
 from reservoir.stability.proofs._two_norm import two_norm_rate
@@ -190,7 +191,20 @@ class Forgetting:
             return self._over_period(boxes, r, v)
         if self.method == "series" and self.network.n_units <= MAX_SERIES_UNITS:
             return self._of_series(boxes, v)
-        return []
+        return self._of_norms(boxes) if self.method == "lyapunov" else []
+
+    def _of_norms(self, boxes: list[Box]) -> list[Tail]:
+        """Return what quadratic norms say that shrink over the steps of a period."""
+        found = cycle_lyapunov(self.network, boxes, cheaply=True)
+        if not found.rate < 1:
+            found = cycle_lyapunov(self.network, boxes)
+        if not found.rate < 1 or found.norms is None:
+            return []
+        first, *others = found.norms
+        same = all(P is first for P in others)
+        largest = max(unit_bounds(P).max() for P in ([first] if same else found.norms))
+        size = largest_norm(first, self.approach.apart[:, 0]) * largest
+        return self._tail(found.rate, size, late=len(boxes) - 1)
 
     def _of_series(self, boxes: list[Box], v: Array, window: int = 8) -> list[Tail]:
         """Return what the series about the mean slopes say."""
