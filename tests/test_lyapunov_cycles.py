@@ -15,10 +15,11 @@ from reservoir.stability import certify, certify_cycle, certify_loop, drive_rang
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._certify_loop import _Loop
 from reservoir.stability.proofs._interval_network import read_network
-from reservoir.stability.proofs._lyapunov import balanced, contraction, split_scaling
+from reservoir.stability.proofs._lyapunov import contraction, split_scaling
 from reservoir.stability.proofs._lyapunov_cycle import _norms, _own_norms, cycle_lyapunov
 from reservoir.stability.proofs._quadratic_form import Step, is_below, is_proved
 from reservoir.stability.proofs._quadratic_norms import unit_bounds
+from reservoir.stability.proofs._unit_scalings import balanced
 
 
 def times(*factors):

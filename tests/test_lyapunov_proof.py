@@ -10,8 +10,9 @@ import quadratic_fuzz
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
 from reservoir.stability.proofs import _quadratic_form
-from reservoir.stability.proofs._lyapunov import _riccati, balanced, contraction, split_scaling
+from reservoir.stability.proofs._lyapunov import _riccati, contraction, split_scaling
 from reservoir.stability.proofs._quadratic_form import Step, is_proved
+from reservoir.stability.proofs._unit_scalings import balanced
 
 
 def network_step(W, leak, least, largest):
@@ -169,14 +170,14 @@ def test_overflow_and_nan_prove_nothing(size):
 
 
 def test_no_odd_law_has_a_false_proof():
-    messages, counts, n_exact = quadratic_fuzz.fuzz(1000, seed=1, largest_n=4)
+    messages, counts, n_exact = quadratic_fuzz.fuzz(1000, seed=2, largest_n=4)
     assert not messages
     assert counts["proved"] > 600
     assert n_exact >= 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 5))
+@pytest.mark.parametrize("seed", range(3, 6))
 def test_no_odd_law_has_a_false_proof_slow(seed):
     assert not quadratic_fuzz.fuzz(30_000, seed)[0]
 

@@ -241,6 +241,12 @@ class Certificate:
                 "The steps are not known of a closed loop, nor of certificates of earlier "
                 "versions: use certify or certify_cycle."
             )
+        if not np.isfinite(self.box).all():
+            raise ValueError(
+                "The activation is unbounded: two states may begin at any distance from each "
+                "other, and no number of steps brings all of them close. Use a bounded one, such "
+                "as 'tanh'."
+            )
         if self.resolution is not None and (distances < self.resolution).any():
             raise ValueError(
                 f"distance={distances.min():g} is below the resolution {self.resolution:g}: "

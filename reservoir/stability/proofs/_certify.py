@@ -24,11 +24,12 @@ from reservoir.stability.proofs._interval_network import (
     is_manageable,
     read_network,
 )
-from reservoir.stability.proofs._lyapunov import lyapunov_proof
+from reservoir.stability.proofs._lyapunov import MOST_UNITS, lyapunov_proof
 from reservoir.stability.proofs._max_norm import max_norm_proof
 from reservoir.stability.proofs._resolution import resolution
 from reservoir.stability.proofs._series_rate import series_proof
 from reservoir.stability.proofs._two_norm import two_norm_proof
+from reservoir.stability.proofs._weights_alone import weights_proof
 from reservoir.stability.proofs._zonotopes import zonotope_box
 
 
@@ -62,11 +63,11 @@ PROOFS = {
     "max_norm": Proof(
         "C2: contraction in a weighted maximum norm", max_norm_proof, False, sys.maxsize
     ),
-    "two_norm": Proof("C3: contraction in a weighted Euclidean norm", two_norm_proof, dense=True),
-    "series": Proof("C4: series of the linearisation", series_proof, dense=True),
-    "lyapunov": Proof(
-        "C7: contraction in a quadratic norm", lyapunov_proof, dense=True, most_units=1000
+    "two_norm": Proof(
+        "C3: contraction in a weighted Euclidean norm", two_norm_proof, False, sys.maxsize
     ),
+    "series": Proof("C4: series of the linearisation", series_proof, dense=True),
+    "lyapunov": Proof("C7: contraction in a quadratic norm", lyapunov_proof, True, MOST_UNITS),
 }
 
 
@@ -216,6 +217,9 @@ def certify_network(
         return no_certificate(network)
     box = interval_box(network)
     best = _attempt(network, box, method)
+    if method not in PROOFS and not best.holds:
+        alone = weights_proof(network, float(box.largest_slope.max()))
+        best = best if alone is None else _certificate(network, box, *alone)
     if method == "thorough" and not best.holds and network.enclosure.bounded:
         narrow = _attempt(network, zonotope_box(network, box, inputs), method)
         # A narrowed box holds every trajectory in the end, but one that starts in it may leave it

@@ -17,9 +17,10 @@ from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import read_network
-from reservoir.stability.proofs._lyapunov import SHRINKS, balanced, least_rate
+from reservoir.stability.proofs._lyapunov import SHRINKS, least_rate
 from reservoir.stability.proofs._max_norm import perron_bound
 from reservoir.stability.proofs._quadratic_form import Step
+from reservoir.stability.proofs._unit_scalings import balanced
 
 _THEOREMS = {
     "max_norm": "C6: contraction of the closed loop",

@@ -28,6 +28,7 @@ from reservoir.stability.proofs._lyapunov_cycle import cycle_lyapunov
 from reservoir.stability.proofs._max_norm import max_norm_rate
 from reservoir.stability.proofs._quadratic_norms import largest_norm, unit_bounds
 from reservoir.stability.proofs._two_norm import two_norm_rate
+from reservoir.stability.proofs._weights_alone import weights_proof
 from reservoir.stability.proofs._zonotopes import timed_zonotope_box, timed_zonotope_tube
 
 _MOST = 20_000  # steps, or groups of them, that are followed before no bound is given
@@ -155,7 +156,8 @@ class Forgetting:
         if self.method == "max_norm" or net.n_units > MAX_DENSE_UNITS:
             return found
         if self.method == "two_norm":
-            return found + self._of_two_norm(*two_norm_rate(net, box.largest_slope))
+            found = found + self._of_two_norm(*two_norm_rate(net, box.largest_slope))
+            return found or self._of_weights_alone()
         rate, matrix = lyapunov_proof(net, box)
         if matrix is not None:
             size = largest_norm(matrix, apart) * unit_bounds(matrix).max()
@@ -163,7 +165,21 @@ class Forgetting:
         for n_steps, most_units in _WINDOWS:
             if not found and net.n_units <= most_units:
                 found = self._of_series([box] * n_steps, v, n_steps)
-        return found
+        return found or self._of_weights_alone()
+
+    def _of_weights_alone(self) -> list[Tail]:
+        """Return what is proved for all slopes up to the largest."""
+        net, apart = self.network, self.approach.apart[:, 0]
+        alone = weights_proof(net, float(self.approach.largest_slope.max()))
+        if alone is None or alone.weights is None:
+            return []
+        if alone.method == "two_norm":
+            r = 1 - (1 - alone.rate) / float(net.leak.min()) * (1 - _LOG_ERROR)
+            return self._of_two_norm(r, alone.weights)
+        if alone.method == "lyapunov":
+            size = largest_norm(alone.weights, apart) * unit_bounds(alone.weights).max()
+            return self._tail(alone.rate, size)
+        return self._tail(alone.rate, (apart / alone.weights).max() * alone.weights.max())
 
     def _of_two_norm(self, r: float, P: Array) -> list[Tail]:
         """Return what follows if ``||P D W e||_2 <= r ||P e||_2`` for all slopes D in the box.

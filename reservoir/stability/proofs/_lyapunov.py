@@ -16,16 +16,17 @@ from scipy.linalg import lapack
 
 from reservoir._typing import Array
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._rounding import OVERFLOWS, TINY
+from reservoir.stability._rounding import OVERFLOWS
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._quadratic_form import Step, is_proved, mirrored
+from reservoir.stability.proofs._unit_scalings import good_scaling
 
+MOST_UNITS = 1000  # up to so many it is tried unasked: that takes some seconds
 SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to leave room for rounding
 FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so that P is definite
 SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
 _ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; what is proved takes five to eight
-_SWEEPS = 200  # of Osborne's balancing
 _LEAST_ENTRY = 1e-290  # entries of P below may have been rounded
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
@@ -80,10 +81,10 @@ def least_rate(
     shrinks : float, optional
         One that is tried before all others, and is enough.
     scaling : array of shape (n,), optional
-        From `balanced`; by default that of the weights times the largest slopes.
+        From `good_scaling`; by default that of the weights times the largest slopes.
     """
     if scaling is None:
-        scaling = balanced(step.largest[:, None] * step.K)
+        scaling = good_scaling(step.largest[:, None] * step.K)
     if shrinks is not None:
         found = contraction(step, 1 - shrinks, scaling)
         if found is not None:
@@ -124,24 +125,6 @@ def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
     return made
 
 
-def balanced(M: Array) -> Array:
-    """Return x with which rows and columns of e^x M e^-x have equal norms (Osborne 1960)."""
-    size = np.abs(M)
-    squares = (size / max(float(size.max()), TINY)) ** 2
-    np.fill_diagonal(squares, 0.0)
-    # Weak connections everywhere, so that units without any have a scale, too.
-    squares += 1e-12 * (squares.mean() + TINY)
-    x = np.zeros(len(M))
-    for _ in range(_SWEEPS):
-        scale = np.exp(2 * x)
-        rows, columns = scale * (squares @ (1 / scale)), (scale @ squares) / scale
-        step = 0.22 * np.log(columns / rows)
-        x = x + step
-        if np.abs(step).max() < 1e-6:
-            break
-    return x - x.mean()
-
-
 def split_scaling(scaling: Array) -> tuple[Array, Array]:
     """Return a scaling as powers of two, which round nothing, and the factors that are left."""
     powers = np.exp2(np.round(scaling / np.log(2)))
@@ -157,7 +140,7 @@ def contraction(step: Step, s: float, scaling: Array) -> _Found | None:
     step : Step
     s : float
     scaling : array of shape (n,)
-        From `balanced`: the logarithms of a scaling of the units.
+        From `good_scaling`: the logarithms of a scaling of the units.
     """
     powers, rest = split_scaling(scaling)
     scaled, rest = step.scaled(powers), rest[: len(step.K)]

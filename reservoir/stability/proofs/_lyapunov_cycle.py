@@ -19,7 +19,6 @@ from reservoir.stability.proofs._interval_network import IntervalNetwork
 from reservoir.stability.proofs._lyapunov import (
     SHRINKS,
     SLACK,
-    balanced,
     forcing,
     linear_part,
     lyapunov_proof,
@@ -29,6 +28,7 @@ from reservoir.stability.proofs._lyapunov import (
     unscaled,
 )
 from reservoir.stability.proofs._quadratic_form import Step, is_below, is_proved, mirrored
+from reservoir.stability.proofs._unit_scalings import balanced
 
 MAX_CYCLE_UNITS = 1000  # the norms of the steps are dense matrices
 CHEAP_UNITS = 300  # up to so many units it is tried unasked
