@@ -381,7 +381,7 @@ def fuzz_steps(n_networks, seed=0, longest=2000):
         else:
             reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
             inputs = rng.choice([-1.0, 1.0, 0.3], (int(rng.integers(1, 6)), n))
-            method = ("auto", "max_norm", "series", "thorough")[rng.integers(4)]
+            method = ("auto", "max_norm", "series", "thorough", "lyapunov")[rng.integers(5)]
             certificate = certify_cycle(reservoir, inputs, method=method)
             rows = inputs @ reservoir.W_in.T
 

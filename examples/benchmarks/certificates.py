@@ -4,9 +4,10 @@ Usage: ``python examples/benchmarks/certificates.py [time] [tight] [memory] [deg
 [conditions] [rotations] [forgetting]`` prints tables: seconds per certificate; the smallest
 certified bias of each method against the simplest one, and against the smallest at which sampling
 finds a single response; memory capacity with no bias, with parts of the certified one and with
-designed ones; steps until the start is forgotten, by the margin of the design; the largest spectral radius that is certified without a bias, that which each condition on the weights
-proves, and that at which slopes chosen by an adversary break it; orthogonal weights and rings, and
-seconds. Seeds are printed.
+designed ones; steps until the start is forgotten, by the margin of the design; the largest spectral
+radius that is certified without a bias, that which each condition on the weights proves, and that
+at which slopes chosen by an adversary break it; orthogonal weights and rings, and seconds. Seeds
+are printed.
 """
 
 from __future__ import annotations

@@ -216,7 +216,9 @@ class Certificate:
         inputs = None
         if self.shared:
             inputs = shared_inputs(self.reservoir, self.input_range, self.output_range)[2]
-        steps = Forgetting(network, low, high, self.method, inputs).steps_to(distances.ravel())
+        gains = np.atleast_2d(self.gains).T
+        found = Forgetting(network, low, high, self.method, gains, inputs)
+        steps = found.steps_to(distances.ravel())
         if not np.isfinite(steps).all():
             raise ValueError(
                 f"No number of steps to a difference of {distances.min():g} is proved: the box is "

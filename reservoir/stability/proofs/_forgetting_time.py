@@ -33,6 +33,7 @@ from reservoir.stability.proofs._zonotopes import timed_zonotope_box, timed_zono
 
 _MOST = 20_000  # steps, or groups of them, that are followed before no bound is given
 _STILL = 1e-7  # a box that moves by less in a step, without leak, moves no more
+_NEAR = 0.1  # norms are first tried where the slopes exceed those of the certificate by less
 _FLAT = 0.01  # slopes that have changed by less are not worth another norm
 _LOG_ERROR = 1e-12  # relative error allowed to logarithms and quotients of them
 _RESTS = (0.1, 1e-2, 1e-3)  # shares of the box's width that a zonotope is late by
@@ -65,6 +66,9 @@ class Forgetting:
         Bounds of the drive at each phase of the period, which is 1 for a range of all steps.
     method : str
         What the certificate was proved by; it decides which norms are tried.
+    gains : array of shape (n_units, period)
+        The largest slopes in the certificate's box: norms of full matrices are tried as the slopes
+        come near.
     inputs : (centre, generators), optional
         The set of drives, if the proof rests on what the units share: see `shared_inputs`.
     """
@@ -75,13 +79,16 @@ class Forgetting:
         drive_min: Array,
         drive_max: Array,
         method: str,
+        gains: Array,
         inputs: tuple[Array, Array] | None = None,
     ) -> None:
-        self.network, self.method, self.inputs = network, method, inputs
+        self.network, self.method, self.gains, self.inputs = network, method, gains, inputs
         self._low, self._high = drive_min, drive_max
         self.approach = Approach(network, drive_min, drive_max)
         self.tails: list[Tail] = []
         self._rests = list(_RESTS)
+        self._near, self._next_norm = _NEAR, 0
+        self._slopes = np.full_like(gains, np.inf)  # those that full matrices were tried with
         self._seek_tails()
 
     @OVERFLOWS
@@ -95,10 +102,13 @@ class Forgetting:
                 break
             moves, rate = self._advance()
             outrun = bool(self.tails) and rate >= min(tail.log_rate for tail in self.tails)
-            if outrun and (self._slopes - self.approach.largest_slope).max() < _FLAT:
+            if outrun and not self._is_steeper():
                 break
-            if not moves and (self.tails or not self._narrow()):
-                break
+            if not moves:
+                if self._is_steeper():
+                    self._seek_dense_tails()
+                if self.tails or not self._narrow():
+                    break
         return self._by_tails(steps, distances)
 
     def _by_tails(self, steps: Array, distances: Array) -> Array:
@@ -110,8 +120,7 @@ class Forgetting:
         approach = self.approach
         low, high, apart = approach.low, approach.high, approach.apart
         approach.advance()
-        if approach.steps >= self._next_norm:
-            self._seek_tails()
+        self._seek_tails()
         share = 1 - (1 - self.network.leak.min()) ** approach.stride
         moved = max((approach.low - low).max(), (high - approach.high).max())
         rate = float(np.log((approach.apart / apart).max())) / approach.stride
@@ -137,34 +146,61 @@ class Forgetting:
             return False
         low, high = np.array([[box.z_low, box.z_high] for box in boxes]).transpose(1, 2, 0)
         approach.narrow(low, high, steps)
+        self._next_norm = 0
         self._seek_tails()
+        self._seek_dense_tails()
         return True
 
     def _seek_tails(self) -> None:
-        """Look for norms that contract in the present boxes."""
+        """Look for norms that contract in the present boxes, if it is time to."""
         approach = self.approach
+        if approach.steps >= self._next_norm:
+            self._next_norm = 2 * approach.steps + approach.stride
+            found = self._over_moduli() if approach.period > 1 else self._of_moduli()
+            self._keep(found)
+        if (approach.largest_slope - self.gains).max() <= self._near:
+            self._seek_dense_tails()
+
+    def _seek_dense_tails(self) -> None:
+        """Look for norms that need full matrices."""
+        approach, most = self.approach, MAX_DENSE_UNITS
+        self._near = float((approach.largest_slope - self.gains).max()) / 3
         self._slopes = approach.largest_slope
-        self._next_norm = 2 * approach.steps + approach.stride
-        found = self._of_period() if approach.period > 1 else self._of_range()
+        if self.method != "max_norm" and self.network.n_units <= most:
+            self._keep(self._over_period() if approach.period > 1 else self._of_box())
+
+    def _keep(self, found: list[Tail]) -> None:
         self.tails += [tail for tail in found if tail.log_size < np.inf]
 
-    def _of_range(self) -> list[Tail]:
-        """Return what norms say in the box of a range of drives."""
+    def _is_steeper(self) -> bool:
+        """Whether full matrices were tried with slopes that are larger than the present ones."""
+        return bool((self._slopes - self.approach.largest_slope).max() >= _FLAT)
+
+    def _of_moduli(self) -> list[Tail]:
+        """Return what theorem C2 says in the box of a range of drives."""
+        r, v = max_norm_rate(self.network, self.approach.box.largest_slope)
+        size = (self.approach.apart[:, 0] / v).max() * v.max()
+        return self._tail(self.network.leaky_rate(r), size)
+
+    def _over_moduli(self) -> list[Tail]:
+        """Return what the moduli say over the boxes of a cycle."""
+        boxes = self.approach.boxes
+        r, v = cycle_rate(self.network, boxes)
+        return self._by_period(boxes, r, v) if r < 1 else []
+
+    def _of_box(self) -> list[Tail]:
+        """Return what norms of full matrices say in the box of a range of drives."""
         net, box, apart = self.network, self.approach.box, self.approach.apart[:, 0]
-        r, v = max_norm_rate(net, box.largest_slope)
-        found = self._tail(net.leaky_rate(r), (apart / v).max() * v.max())
-        if self.method == "max_norm" or net.n_units > MAX_DENSE_UNITS:
-            return found
+        found: list[Tail] = []
         if self.method == "two_norm":
-            found = found + self._of_two_norm(*two_norm_rate(net, box.largest_slope))
+            found = self._of_two_norm(*two_norm_rate(net, box.largest_slope))
             return found or self._of_weights_alone()
         rate, matrix = lyapunov_proof(net, box)
         if matrix is not None:
-            size = largest_norm(matrix, apart) * unit_bounds(matrix).max()
-            found += self._tail(rate, size)
+            found = self._tail(rate, largest_norm(matrix, apart) * unit_bounds(matrix).max())
         for n_steps, most_units in _WINDOWS:
-            if not found and net.n_units <= most_units:
-                found = self._of_series([box] * n_steps, v, n_steps)
+            if self.method == "series" and not found and net.n_units <= most_units:
+                found = self._of_series([box] * n_steps, n_steps)
         return found or self._of_weights_alone()
 
     def _of_weights_alone(self) -> list[Tail]:
@@ -199,15 +235,12 @@ class Forgetting:
                 found += self._tail(1 - below, np.linalg.norm(weighted / decay) / (left * P.min()))
         return found
 
-    def _of_period(self) -> list[Tail]:
-        """Return what the norms of a cycle say in its boxes."""
+    def _over_period(self) -> list[Tail]:
+        """Return what norms of full matrices say over the boxes of a cycle."""
         boxes = self.approach.boxes
-        r, v = cycle_rate(self.network, boxes)
-        if r < 1:
-            return self._over_period(boxes, r, v)
-        if self.method == "series" and self.network.n_units <= MAX_SERIES_UNITS:
-            return self._of_series(boxes, v)
-        return self._of_norms(boxes) if self.method == "lyapunov" else []
+        if self.method == "lyapunov":
+            return self._of_norms(boxes)
+        return self._of_series(boxes) if self.network.n_units <= MAX_SERIES_UNITS else []
 
     def _of_norms(self, boxes: list[Box]) -> list[Tail]:
         """Return what quadratic norms say that shrink over the steps of a period."""
@@ -222,12 +255,13 @@ class Forgetting:
         size = largest_norm(first, self.approach.apart[:, 0]) * largest
         return self._tail(found.rate, size, late=len(boxes) - 1)
 
-    def _of_series(self, boxes: list[Box], v: Array, window: int = 8) -> list[Tail]:
+    def _of_series(self, boxes: list[Box], window: int = 8) -> list[Tail]:
         """Return what the series about the mean slopes say."""
-        r, v = series_cycle_norm(self.network, boxes, v, window=window)
-        return self._over_period(boxes, r, v) if r < 1 else []
+        start = np.ones(self.network.n_units)
+        r, v = series_cycle_norm(self.network, boxes, start, window=window)
+        return self._by_period(boxes, r, v) if r < 1 else []
 
-    def _over_period(self, boxes: list[Box], r: float, v: Array) -> list[Tail]:
+    def _by_period(self, boxes: list[Box], r: float, v: Array) -> list[Tail]:
         """Return what follows if ``max_i |e_i| / v_i`` shrinks by r over each period of the boxes.
 
         The first period begins within a period of now, and the last one may be cut off.
