@@ -151,7 +151,7 @@ def test_a_cycle_is_followed_from_every_phase():
 def test_distances_in_an_array_are_answered_one_by_one():
     res = Reservoir([[3.0, 0.5], [-0.5, 3.0]], np.ones((2, 1)), [-3.0, 3.2], leak_rate=0.5)
     found = certify(res, -0.1, 0.1)
-    distances = np.array([[3.0, 0.5], [1e-3, 1e-9]])
+    distances = np.array([[2.0, 0.5], [1e-3, 1e-9]])
     steps = found.steps_to(distances)
     assert steps.shape == (2, 2)
     assert steps[0, 0] == 0  # no two states differ by more than 2

@@ -170,7 +170,9 @@ def memory(n_seeds: int = 5) -> None:
                 100, 1, spectral_radius=radius, input_scaling=0.2, random_state=seed
             )
             low, high = drive_range(res, *RANGE)
-            smallest = stable_bias(res.W, low, high, objective="magnitude", random_state=seed)
+            smallest = stable_bias(
+                res.W, low, high, objective="magnitude", margin=0.0, random_state=seed
+            )
             made = on_ray(res, seed)
             factor = least(lambda t: certify(made(t), low, high).holds, 0.01, 10.0)  # noqa: B023
             biases = (

@@ -47,7 +47,9 @@ class Approach:
         enclosure = network.enclosure
         self.low = np.full_like(drive_min, enclosure.low)
         self.high = np.full_like(drive_min, enclosure.high)
-        self.apart = self._widths()
+        width = enclosure.high - enclosure.low
+        exact = enclosure.low + width == enclosure.high and enclosure.high - width == enclosure.low
+        self.apart = np.full_like(drive_min, width if exact else width * (1 + 4 * EPS))
         self.z_low = np.full_like(drive_min, -np.inf)
         self.z_high = np.full_like(drive_min, np.inf)
         self.stride, self._kept, self._share = _stride(network.leak, drive_min.shape[1])
