@@ -141,7 +141,8 @@ def _smallest_multiple(
 ) -> Array:
     """Return the smallest multiple of a bias that the given method certifies, for both networks.
 
-    The second has a wider range, so that the first is certified all but always if it is.
+    The second has a wider range: where it is certified the first is, too, but the first proof that
+    succeeds may be another, of a rate nearer to 1.
     """
     target = network.leaky_rate(RATE)
 
@@ -149,7 +150,8 @@ def _smallest_multiple(
         return certify_network(wide.biased(factor * bias), method).rate <= target
 
     def both_hold(factor: float) -> bool:
-        return certify_network(network.biased(factor * bias), method).holds and holds(factor)
+        narrow = certify_network(network.biased(factor * bias), method)
+        return narrow.rate <= target and holds(factor)
 
     # The search has used the maximum norm: another method may prove less, or more.
     factor = 1.0
