@@ -13,7 +13,9 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 from quadratic_fuzz import draw_weights
+from scipy.special import expit
 
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import Reservoir, run_many
@@ -334,6 +336,87 @@ def fuzz_rounding(n_networks, seed=0, engines=("numpy", "numba")):
     return messages, counts, closest
 
 
+DISTANCES = np.array([1e-1, 1e-3, 1e-6, 1e-9])
+
+
+def differences(rng, reservoir, drives):
+    """Yield the largest difference of states, step by step, over starts and rows of drives.
+
+    `drives(t, X)` returns what each row of starts receives besides the bias: (rows, n_units).
+    Starts are corners of the activation's range and states inside it.
+    """
+    n = reservoir.n_units
+    logistic = reservoir.activation == "logistic"
+    low, f = (0.0, expit) if logistic else (-1.0, np.tanh)
+    rows = len(drives(0, np.zeros((1, 1, n))))
+    X = np.where(rng.random((rows, 12, n)) < 0.5, low, 1.0)
+    X[:, 0], X[:, 1] = low, 1.0
+    X[:, -3:] = rng.uniform(low, 1, (rows, 3, n))
+    leak, t = reservoir.leak_rate, 0
+    W = reservoir.W.toarray() if sp.issparse(reservoir.W) else reservoir.W
+    while True:
+        yield float(np.ptp(X, axis=1).max())
+        Z = X @ W.T + reservoir.bias + drives(t, X)[:, None]
+        X = (1 - leak) * X + leak * f(Z)
+        t += 1
+
+
+def too_few_steps(rng, reservoir, certificate, drives, longest=2000):
+    """Return what is wrong with `steps_to`, if anything, and by how much it exceeds what is seen.
+
+    None in place of that where no number is proved, or where it is too large to be tried.
+    """
+    distances = DISTANCES[(certificate.resolution or 0.0) <= DISTANCES]
+    try:
+        steps = certificate.steps_to(distances)
+    except ValueError as error:
+        return None if "No number of steps" in str(error) else str(error), None
+    if not len(steps) or steps.max() > longest:
+        return None, None
+    needed = np.zeros(len(steps))
+    for t, apart in enumerate(differences(rng, reservoir, drives)):
+        if (apart > distances[steps <= t] * (1 + 1e-9) + 1e-13).any():
+            return f"{certificate}: {apart} apart after {t} steps, proved {steps}", None
+        needed[apart > distances] = t + 1
+        if t == steps.max():
+            break
+    return None, float((steps / np.maximum(needed, 1))[-1])
+
+
+def fuzz_steps(n_networks, seed=0, longest=2000):
+    """No start may take more steps than `Certificate.steps_to` says, whatever the inputs."""
+    rng = np.random.default_rng([seed, 3])
+    messages, excess = [], {}
+    for k in range(n_networks):
+        n = int(rng.integers(1, 7))
+        reservoir, G = random_network(rng, n)
+        if k % 3:
+            certificate = certified(rng, reservoir, G)
+
+            def drives(t, X, G=G, n=n):  # extreme, alternating, switching, and as steep as can be
+                near = np.clip(-(X[-1] @ G).mean(axis=0) / ((G * G).sum(axis=0) + 1e-300), -1, 1)
+                one = np.ones(n)
+                u = [-one, one, one * (-1) ** t, rng.choice([-1.0, 1.0], n), near]
+                return np.array(u) @ G.T
+        else:
+            reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
+            inputs = rng.choice([-1.0, 1.0, 0.3], (int(rng.integers(1, 6)), n))
+            method = ("auto", "max_norm", "series", "thorough", "lyapunov")[rng.integers(5)]
+            certificate = certify_cycle(reservoir, inputs, method=method)
+            rows = inputs @ reservoir.W_in.T
+
+            def drives(t, X, rows=rows):  # all phases that a run may start at
+                return np.roll(rows, -t, axis=0)
+
+        if certificate:
+            message, ratio = too_few_steps(rng, reservoir, certificate, drives, longest)
+            messages += [] if message is None else [message]
+            positive = "W >= 0" if (reservoir.W >= 0).all() else "any W"
+            if ratio is not None:
+                excess.setdefault(f"{certificate.method}, {positive}", []).append(ratio)
+    return messages, excess
+
+
 if __name__ == "__main__":
     n_networks = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
@@ -343,7 +426,10 @@ if __name__ == "__main__":
     rounding_messages, rounding_counts, nearest = fuzz_rounding(n_networks // 10, seed)
     print(f"rounding: {dict(rounding_counts)}; {len(rounding_messages)} violations; ", end="")
     print(f"observed / certified resolution at most {nearest:.6f}")
-    messages += cycle_messages + rounding_messages
+    step_messages, excess = fuzz_steps(n_networks // 10, seed)
+    summary = {name: f"{np.median(r):.2f} of {len(r)}" for name, r in excess.items()}
+    print(f"steps: {len(step_messages)} violations; proved / needed, medians: {summary}")
+    messages += cycle_messages + rounding_messages + step_messages
     print("\n".join(messages[:20]))
     print(f"{n_networks} networks from seed {seed}: {dict(counts)}")
     print(f"{len(messages)} violations; observed / certified contraction at most {closest:.6f}")

@@ -72,6 +72,7 @@ DRAWINGS = {
     "multipliers": lambda ax: plotting.multipliers([0.5, -0.8], ax=ax),
     "multipliers with a bound": lambda ax: plotting.multipliers([0.5], bound=0.8, ax=ax),
     "certificate": lambda ax: plotting.certificate(box(), np.zeros((5, 3)), ax=ax),
+    "forgetting": lambda ax: plotting.forgetting(held(), [2.0, 1.0, 1e-3], ax=ax),
 }
 
 
@@ -555,6 +556,32 @@ def test_what_is_not_certified_says_so():
     assert ax.patches[0].get_linestyle() != plotting.certificate(box()).patches[0].get_linestyle()
 
 
+def held(bias=-2.1):
+    return certify(Reservoir([[3.78]], [[1.0]], [bias], leak_rate=0.3), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("bias", [-1.97, -2.1, -3.0])
+def test_simulated_differences_lie_below_the_proved_curve(bias):
+    reservoir = Reservoir([[3.78]], [[1.0]], [bias], leak_rate=0.3)
+    starts = np.linspace(-1, 1, 5)
+    runs = [run(reservoir, np.zeros((300, 1)), initial_state=[x])[:, 0] for x in starts]
+    states = np.column_stack([starts, np.array(runs)])
+    differences = np.abs(states - states[0]).T[:, 1:]
+    proof = held(bias)
+    ax = plotting.forgetting(proof, differences)
+    curve = line(ax, "proved, from any start")
+    steps, bounds = curve.get_data()
+    assert (np.diff(steps) >= 0).all()
+    assert steps[-1] == proof.steps_to(1e-6)
+    at = np.searchsorted(steps, np.arange(steps[-1]), side="right") - 1
+    assert curve.get_drawstyle() == "steps-post"  # a bound holds until the next one does
+    assert (differences[: len(at)].max(axis=1) <= bounds[at] * (1 + 1e-9)).all()
+    slope = line(ax, "by the rate alone").get_data()
+    assert np.log(slope[1][1] / slope[1][0]) == pytest.approx(slope[0][1] * np.log(proof.rate))
+    assert ax.get_yscale() == "log"
+    assert len([c for c in ax.lines if c.get_color() == "firebrick"]) == 4
+
+
 NAN = [[np.nan, 0.0], [0.0, 1.0]]
 
 
@@ -612,6 +639,10 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.certificate(box(), np.ones((4, 2))), "states has 2 columns.*n_units=3"),
         (lambda: plotting.certificate(box(), np.full((4, 3), np.nan)), "states is nan"),
         (lambda: plotting.certificate(box(), units=[3]), r"units=\[3\] .* in \[0, 2\]"),
+        (lambda: plotting.forgetting(held(), [-1.0]), "differences must not be negative"),
+        (lambda: plotting.forgetting(held(), [np.nan]), "differences is nan"),
+        (lambda: plotting.forgetting(held(), distance=0.0), "distance=0.0"),
+        (lambda: plotting.forgetting(held(0.0)), "does not hold"),
     ],
 )
 def test_refusals_say_value_and_bound(call, message):
@@ -625,6 +656,8 @@ def test_wrong_types_are_named():
         plotting.bias_surface([1.0, 2.0], 0.0, ax=plt.figure().subplots())
     with pytest.raises(TypeError, match="has no box"):
         plotting.certificate(np.ones((2, 3)))
+    with pytest.raises(TypeError, match="has no steps_to"):
+        plotting.forgetting(box())
     with pytest.raises(TypeError, match="must be a Reservoir"):
         plotting.phase_portrait(PATHS, inputs=[1.0])
     with pytest.raises(TypeError, match="trajectories is complex"):

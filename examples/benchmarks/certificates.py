@@ -1,12 +1,13 @@
 """What certificates cost, how tight they are, and what they buy.
 
 Usage: ``python examples/benchmarks/certificates.py [time] [tight] [memory] [degrees] [radii]
-[conditions] [rotations] [cycles]`` prints tables: seconds per certificate; the smallest certified
-bias of each method against the simplest one, and against the smallest at which sampling finds a
-single response; memory capacity with no bias, with parts of the certified one and with designed
-ones; the largest spectral radius that is certified without a bias, that which each condition on the
-weights proves, and that at which slopes chosen by an adversary break it; the same under one
-periodic input; orthogonal weights and rings, and seconds. Seeds are printed.
+[conditions] [rotations] [cycles] [forgetting]`` prints tables: seconds per certificate; the
+smallest certified bias of each method against the simplest one, and against the smallest at which
+sampling finds a single response; memory capacity with no bias, with parts of the certified one and
+with designed ones; steps until the start is forgotten, by the margin of the design; the largest
+spectral radius that is certified without a bias, that which each condition on the weights proves,
+and that at which slopes chosen by an adversary break it; the same under one periodic input;
+orthogonal weights and rings, and seconds. Seeds are printed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import eig
 from threadpoolctl import threadpool_limits
 
@@ -168,7 +170,9 @@ def memory(n_seeds: int = 5) -> None:
                 100, 1, spectral_radius=radius, input_scaling=0.2, random_state=seed
             )
             low, high = drive_range(res, *RANGE)
-            smallest = stable_bias(res.W, low, high, objective="magnitude", random_state=seed)
+            smallest = stable_bias(
+                res.W, low, high, objective="magnitude", margin=0.0, random_state=seed
+            )
             made = on_ray(res, seed)
             factor = least(lambda t: certify(made(t), low, high).holds, 0.01, 10.0)  # noqa: B023
             biases = (
@@ -244,6 +248,68 @@ def degrees(n_seeds: int = 3) -> None:
             )
         row = np.mean(table, axis=0)
         print(f"{in_degree:12d}{row[0]:12.1f}{row[1]:12.1f}{row[2]:12.2f}")
+
+
+def nonnegative(seed: int) -> tuple[Reservoir, tuple[np.ndarray, np.ndarray]]:
+    """Return a network of nonnegative weights, 2 to 30 units, and the range of its drive."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 31))
+    W = rng.random((n, n)) * (rng.random((n, n)) < min(1.0, 10 / n)) + 0.1 * np.eye(n, k=1)
+    W[-1, 0] += 0.1  # a ring, so that the radius is not zero
+    W *= rng.uniform(1.2, 4) / np.abs(np.linalg.eigvals(W)).max()
+    drive = np.full(n, rng.choice([0.0, 0.2]))
+    return Reservoir(W, drive[:, None], np.zeros(n)), (-drive, drive)
+
+
+def forgetting_of(
+    res: Reservoir, drives: tuple[np.ndarray, np.ndarray], margin: float, seed: int
+) -> tuple[Reservoir, float, float]:
+    """Return a network as designed, its proved steps to 1e-6, and those that its rate says."""
+    bias = stable_bias(res.W, *drives, margin=margin, leak_rate=res.leak_rate, random_state=seed)
+    made = replace(res, bias=bias)
+    found = certify(made, *drives)
+    return made, found.steps_to(1e-6), np.ceil(np.log(1e-6 / 2) / np.log(found.rate))
+
+
+def forgetting(n_networks: int = 60, n_seeds: int = 10) -> None:
+    """Print how long forgetting takes, and what the margin from the fold costs in memory."""
+    margins = (0.0, 0.005, 0.01, 0.02, 0.05)
+    print("\nproved steps to 1e-6 (by the rate alone), by the margin of stable_bias")
+    print(f"{'':32}" + "".join(f"{margin:>14}" for margin in margins))
+    zero = np.zeros(1)
+    for leak in (1.0, 0.3, 0.05):
+        unit = Reservoir([[3.78]], [[1.0]], zero, leak_rate=leak)
+        found = [forgetting_of(unit, (zero, zero), margin, 0)[1:] for margin in margins]
+        _print_steps(f"one unit, 3.78, leak {leak}", found)
+    many = np.array(
+        [
+            [forgetting_of(*nonnegative(seed), margin, seed)[1:] for margin in margins]
+            for seed in range(n_networks)
+        ]
+    )
+    _print_steps(f"{n_networks} nonnegative, median", np.median(many, axis=0))
+    ratio = many[..., 0] / many[..., 1]
+    for name, values in (("median", np.median(ratio, axis=0)), ("largest", ratio.max(axis=0))):
+        print(f"{f'  steps / rate, {name}':32}" + "".join(f"{value:14.1f}" for value in values))
+    u = np.random.default_rng(0).uniform(-1, 1, 9000)
+    for radius in (0.9, 1.2, 1.5):
+        steps, capacity = [], []
+        for seed in range(n_seeds):
+            res = build_reservoir(
+                100, 1, spectral_radius=radius, input_scaling=0.2, random_state=seed
+            )
+            drives = drive_range(res, *RANGE)
+            made = [forgetting_of(res, drives, margin, seed) for margin in margins]
+            steps.append([counts for _, *counts in made])
+            capacity.append([memory_capacity(network, X=u) for network, *_ in made])
+        _print_steps(f"random, radius {radius}, median", np.median(steps, axis=0))
+        values = np.mean(capacity, axis=0)
+        print(f"{'  memory capacity, mean':32}" + "".join(f"{value:14.2f}" for value in values))
+
+
+def _print_steps(name: str, pairs: ArrayLike) -> None:
+    columns = [f"{f'{steps:.0f} ({rate:.0f})':>14}" for steps, rate in np.asarray(pairs)]
+    print(f"{name:32}" + "".join(columns), flush=True)
 
 
 def greatest(holds: Callable[[float], bool], low: float, high: float, steps: int = 7) -> float:
@@ -379,6 +445,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     known = {"memory": memory, "degrees": degrees, "radii": radii, "rotations": rotations}
     known |= {"time": times, "conditions": conditions, "cycles": cycles}
+    known["forgetting"] = forgetting
     parser.add_argument("parts", nargs="*", default=[*known, "tight"])
     parser.add_argument("--networks", type=int, default=200)
     options = parser.parse_args()

@@ -10,6 +10,7 @@ from reservoir.plotting._bias_surface import bias_surface
 from reservoir.plotting._bifurcation import bifurcation
 from reservoir.plotting._certificate_box import certificate
 from reservoir.plotting._cobweb import cobweb
+from reservoir.plotting._forgetting import forgetting
 from reservoir.plotting._horizon_errors import horizon_errors
 from reservoir.plotting._jacobian_norms import jacobian_norms
 from reservoir.plotting._memory_profile import memory_profile
@@ -29,6 +30,7 @@ __all__ = [
     "closed_loop_search",
     "cobweb",
     "forecast",
+    "forgetting",
     "horizon_errors",
     "jacobian_norms",
     "memory_profile",

@@ -20,7 +20,7 @@ from reservoir.stability._arguments import (
     read_range,
 )
 from reservoir.stability._bias_search import RATE, BiasSearch, bisected, max_norm_bound
-from reservoir.stability._rounding import LARGEST, is_small
+from reservoir.stability._rounding import LARGEST, OVERFLOWS, is_small, row_sums
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._certify import certify, certify_network, check_method, check_size
 from reservoir.stability.proofs._interval_network import IntervalNetwork
@@ -32,7 +32,7 @@ def stable_bias(
     drive_max: ArrayLike,
     *,
     objective: str = "slope",
-    margin: float = 0.0,
+    margin: float = 0.01,
     method: str = "auto",
     leak_rate: ArrayLike = 1.0,
     activation: str | Activation = "tanh",
@@ -53,8 +53,11 @@ def stable_bias(
     objective : {"slope", "magnitude"}, default="slope"
         "slope": the largest mean slope of the activations, at the fixed point under the drive in
         the middle of its range; "magnitude": the smallest mean absolute value of the bias.
-    margin : float, not negative, default=0.0
-        Widens the range of the drive on both sides by this share of its width.
+    margin : float, not negative, default=0.01
+        The bias is certified for a range of the drive that is wider on both sides, by this share of
+        all that a unit can receive: the width of its drive and of what the others send it. At 0
+        the bias may lie at a fold, where the box is about to become wide: then states need many
+        more steps to come into it than the rate says (see `Certificate.steps_to`).
     method : {"auto", "thorough", "max_norm", "two_norm", "series", "lyapunov"}, default="auto"
         How `certify` proves the result; the search itself uses the maximum norm.
     leak_rate : float or array of shape (n_units,), per step, default=1.0
@@ -66,7 +69,8 @@ def stable_bias(
     Returns
     -------
     array of shape (n_units,)
-        Zeros if no bias is needed: if `certify` holds by `method` without one.
+        Zeros if no bias is needed: if `certify` holds by `method` without one, for the range as it
+        is given.
 
     Raises
     ------
@@ -97,20 +101,19 @@ def stable_bias(
     >>> certify(Reservoir(W, np.ones((50, 1)), b), -0.2, 0.2).holds
     True
     """
-    # Check the arguments, and widen the range of the drive by the margin.
     check_choice("objective", objective, ("slope", "magnitude"))
     check_method(method)
     margin = check_number("margin", margin, low=0.0)
     W = read_matrix(W)
     n_units = W.shape[0]
     low, high = read_range(drive_min, drive_max, n_units)
-    with np.errstate(over="ignore", invalid="ignore"):
-        low, high = low - margin * (high - low), high + margin * (high - low)
     leak = read_leak(leak_rate, n_units)
     bias = np.zeros(n_units)
     network = IntervalNetwork(W, abs(W), low, high, bias, leak, enclosure_of(activation))
     check_size(network, method)
-    if not is_small(network.A) or not max(np.abs(low).max(), np.abs(high).max()) < LARGEST:
+    wide = _widened(network, margin)
+    largest = max(np.abs(wide.drive_min).max(), np.abs(wide.drive_max).max())
+    if not is_small(network.A) or not largest < LARGEST:
         raise ValueError(
             f"The sums over the rows of |W| and the drive must be below {LARGEST:g}, beyond which "
             "nothing is certified. Scale W or the inputs down."
@@ -119,24 +122,46 @@ def stable_bias(
     if max_norm_bound(network) <= RATE or certify_network(network, method).holds:
         return bias
     # Search, then find the smallest multiple that the method certifies.
-    search = BiasSearch(network, get_activation(activation), as_generator(random_state))
+    search = BiasSearch(wide, get_activation(activation), as_generator(random_state))
     found = search.ascend() if objective == "slope" else search.descend()
-    return _smallest_multiple(network, found, method)
+    return _smallest_multiple(network, wide, found, method)
 
 
-def _smallest_multiple(network: IntervalNetwork, bias: Array, method: str) -> Array:
-    """Return the smallest multiple of a bias that the given method certifies."""
+@OVERFLOWS
+def _widened(network: IntervalNetwork, margin: float) -> IntervalNetwork:
+    """Return a network whose drive has a wider range, by a share of what each unit receives."""
+    low, high = network.drive_min, network.drive_max
+    span = network.enclosure.high - network.enclosure.low
+    more = margin * (high - low + span * row_sums(network.A))
+    return replace(network, drive_min=low - more, drive_max=high + more)
+
+
+def _smallest_multiple(
+    network: IntervalNetwork, wide: IntervalNetwork, bias: Array, method: str
+) -> Array:
+    """Return the smallest multiple of a bias that the given method certifies, for both networks.
+
+    The second has a wider range: where it is certified the first is, too, but the first proof that
+    succeeds may be another, of a rate nearer to 1.
+    """
     target = network.leaky_rate(RATE)
 
     def holds(factor: float) -> bool:
-        return certify_network(network.biased(factor * bias), method).rate <= target
+        return certify_network(wide.biased(factor * bias), method).rate <= target
+
+    def both_hold(factor: float) -> bool:
+        narrow = certify_network(network.biased(factor * bias), method)
+        return narrow.rate <= target and holds(factor)
 
     # The search has used the maximum norm: another method may prove less, or more.
+    factor = 1.0
     if not holds(1.0):
-        bias = bisected(holds, 1.0, 2.0) * bias
+        factor = bisected(holds, 1.0, 2.0)
     elif method != "max_norm":
-        bias = bisected(holds, 0.25, 1.0) * bias
-    return bias
+        factor = bisected(holds, 0.25, 1.0)
+    if not both_hold(factor):
+        factor = bisected(both_hold, factor, 2 * factor)
+    return factor * bias
 
 
 class LargestCertified(NamedTuple):

@@ -168,14 +168,17 @@ def certify(
     if input_range is None and output_range is None:
         found = certify_network(network, method)
         terms = np.maximum(np.abs(network.drive_min), np.abs(network.drive_max))
-        return replace(found, resolution=resolution(found, network, made, terms))
+        floor = resolution(found, network, made, terms)
+        return replace(found, resolution=floor, reservoir=made)
     # The range of the inputs is known: it must be within the drive's, and may be used in the proof.
     of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
     network = _widened(network, reservoir, of_inputs, of_outputs)
     found = certify_network(network, method, shared)
     terms = drive_terms(made, of_inputs, of_outputs)
     floor = resolution(found, network, made, terms)
-    return replace(found, input_range=of_inputs, output_range=of_outputs, resolution=floor)
+    return replace(
+        found, input_range=of_inputs, output_range=of_outputs, resolution=floor, reservoir=made
+    )
 
 
 def _widened(

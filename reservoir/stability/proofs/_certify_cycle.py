@@ -124,11 +124,11 @@ def certify_cycle(
         box=np.array([[box.low, box.high] for box in boxes]),
         gains=np.array([box.largest_slope for box in boxes]),
         weights=best.weights if holds else None,
-        drive_min=drives,
-        drive_max=drives,
+        drive_min=drives - error,
+        drive_max=drives + error,
     )
     floor = cycle_resolution(found, network, reservoir, drives, terms, best.norms)
-    return replace(found, resolution=floor)
+    return replace(found, resolution=floor, reservoir=reservoir)
 
 
 class _Proof(NamedTuple):

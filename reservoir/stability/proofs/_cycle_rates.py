@@ -62,9 +62,16 @@ def _best_ratio(
     return best * slack + SMALL, best_v
 
 
-@OVERFLOWS
 def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) -> float:
-    """Return a bound of the contraction over a period by a series about the mean slopes.
+    """Return a bound of the contraction over a period by a series about the mean slopes."""
+    return series_cycle_norm(network, boxes, start)[0]
+
+
+@OVERFLOWS
+def series_cycle_norm(
+    network: IntervalNetwork, boxes: list[Box], start: Array, *, window: int = _WINDOW
+) -> tuple[float, Array]:
+    """Return r and v > 0 as `cycle_rate` does, by a series about the mean slopes.
 
     With the middle D_c of the slopes of step t, and their largest distance D_r from it, the
     difference e of two states becomes C_t e + q_t with C_t = (1 - a) I + a D_c W and
@@ -78,6 +85,8 @@ def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) 
         One for each step of the period.
     start : array of shape (n_units,)
         A positive vector to begin with, such as the weights of `cycle_rate`.
+    window : int
+        Steps over which products of Jacobians are formed.
     """
     if network.n_units > MAX_SERIES_UNITS:
         raise ValueError(
@@ -85,7 +94,7 @@ def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) 
             f'{MAX_SERIES_UNITS}. Use method="max_norm".'
         )
     windows = [
-        _Window(network, boxes[begin : begin + _WINDOW]) for begin in range(0, len(boxes), _WINDOW)
+        _Window(network, boxes[begin : begin + window]) for begin in range(0, len(boxes), window)
     ]
 
     def over_period(v: Array) -> Array:
@@ -93,7 +102,7 @@ def series_cycle_rate(network: IntervalNetwork, boxes: list[Box], start: Array) 
             v = window.advance(v)
         return v
 
-    return _best_ratio(over_period, np.maximum(start, 1e-100), 1 + 8 * EPS)[0]
+    return _best_ratio(over_period, np.maximum(start, 1e-100), 1 + 8 * EPS)
 
 
 class _Window:

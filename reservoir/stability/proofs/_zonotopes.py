@@ -18,6 +18,7 @@ _STILL = 1e-6  # the iteration stops once no bound narrows by more; all bounds a
 _GENERATORS = 6  # at most so many per unit: the smallest are replaced by a box that holds them
 _FEWEST_STEPS = 8  # the first steps narrow nothing: they turn the box into a zonotope
 _PERIODS = 10  # at most so many periods of a drive are followed
+_SETTLED = 1e-4  # the same as _STILL where steps are counted
 
 
 class _Zonotope:
@@ -33,7 +34,13 @@ class _Zonotope:
         self.factor = (network.row_sizes + 6) * EPS
 
     def step(
-        self, z_low: Array, z_high: Array, drive: Array, radius: Array, shared: Array
+        self,
+        z_low: Array,
+        z_high: Array,
+        drive: Array,
+        radius: Array,
+        shared: Array,
+        late: Array | float = 0.0,
     ) -> tuple[Array, Array]:
         """Advance by one step, and return bounds of the pre-activations z in it.
 
@@ -47,6 +54,8 @@ class _Zonotope:
             What each unit's drive may differ by, independently of the others.
         shared : array of shape (n_units, n_generators)
             Generators of the drive that the units have in common.
+        late : array of shape (n_units,)
+            By how much the state may be off after the step.
         """
         # Bounds of z: the image of the zonotope under W, plus drive, bias and rounding.
         net, leak = self.network, self.leak
@@ -64,7 +73,7 @@ class _Zonotope:
         # Add to it each unit's own part of the drive and the rounding, here and in the step below.
         remainder = leak * (remainder + slope * own * (1 + 4 * EPS))
         lost = slope * (np.abs(z) + reach) + np.abs(middle) + np.abs(self.centre) + spread + 1.0
-        remainder += 8 * EPS * lost
+        remainder += 8 * EPS * lost + late
         # The zonotope after the step.
         kept = 1 - leak
         Gz *= (leak * slope)[:, None]
@@ -114,6 +123,55 @@ def zonotope_box(
         Every trajectory comes arbitrarily close to it, but one that starts inside may leave it for
         a while. The given box if the zonotope grows beyond all bounds.
     """
+    leak = np.ones_like(network.leak) if _is_equal(network.leak) else network.leak
+    return _followed(network, box, inputs, leak)[0]
+
+
+def timed_zonotope_box(
+    network: IntervalNetwork, box: Box, inputs: tuple[Array, Array] | None, rest: float
+) -> tuple[Box, int]:
+    """Return a box that trajectories which stay in the given one have come into, and when.
+
+    With equal leak rates below 1 the zonotope follows the map without leak. All values f(z) lie in
+    its image, which is convex; after m steps the state is off it by at most (1 - a)^m times the
+    box's width, which is added, and then the next image is taken.
+
+    Parameters
+    ----------
+    rest : float
+        m is the least with ``(1 - a)^m <= rest``.
+
+    Returns
+    -------
+    Box
+        It holds all trajectories after that time.
+    int
+        The number of steps.
+    """
+    leak, m = network.leak, 1
+    late = np.zeros(network.n_units)
+    if _is_equal(leak) and leak[0] < 1:
+        m = int(np.ceil(np.log(rest) / np.log1p(-leak[0]))) + 1
+        late = rest * (box.high - box.low) * (1 + 4 * EPS)
+        leak = np.ones_like(leak)
+    narrow, n_images = _followed(network, box, inputs, leak, late=late, still=_SETTLED)
+    return narrow, m * n_images
+
+
+def _is_equal(leak: Array) -> bool:
+    return bool((leak == leak[0]).all())
+
+
+def _followed(
+    network: IntervalNetwork,
+    box: Box,
+    inputs: tuple[Array, Array] | None,
+    leak: Array,
+    *,
+    late: Array | float = 0.0,
+    still: float = _STILL,
+) -> tuple[Box, int]:
+    """Return the box narrowed by a zonotope that starts as that box, and the number of images."""
     # The drive: shared generators, or a radius for each unit.
     p_low, p_high = network.drive_min, network.drive_max
     if inputs is None:
@@ -123,22 +181,22 @@ def zonotope_box(
     else:
         (drive, shared), radius = inputs, np.zeros(network.n_units)
     # Follow the zonotope until it narrows no more.
-    equal = bool((network.leak == network.leak[0]).all())
-    leak = np.ones_like(network.leak) if equal else network.leak
     zonotope = _Zonotope(network, box.low, box.high, leak)
     z_low, z_high = box.z_low, box.z_high
+    n_images = 0
     for k in range(int(40 / max(leak.min(), 0.1))):
         before = z_low, z_high
-        z_low, z_high = zonotope.step(z_low, z_high, drive, radius, shared)
+        z_low, z_high = zonotope.step(z_low, z_high, drive, radius, shared, late)
         if not zonotope.is_finite:
-            return box
+            return box, 0
+        n_images = k + 1
         gain = max(np.max(z_low - before[0]), np.max(before[1] - z_high))
-        if k >= _FEWEST_STEPS and gain < _STILL:
+        if k >= _FEWEST_STEPS and gain < still:
             break
     # Bounds of z are bounds of the states, too.
     below, above = network.enclosure.values(z_low, z_high)
     low, high = np.maximum(box.low, below), np.minimum(box.high, above)
-    return boxed(network, low, high, z_low, z_high)
+    return boxed(network, low, high, z_low, z_high), n_images
 
 
 def zonotope_tube(
@@ -148,9 +206,17 @@ def zonotope_tube(
 
     The bounds of the states are left as they are.
     """
+    return timed_zonotope_tube(network, boxes, drives, error)[0]
+
+
+def timed_zonotope_tube(
+    network: IntervalNetwork, boxes: list[Box], drives: Array, error: Array
+) -> tuple[list[Box], int]:
+    """Return the same, and how many periods it takes trajectories in the boxes to come into it."""
     zonotope = _Zonotope(network, boxes[0].low, boxes[0].high, network.leak)
     none = np.zeros((network.n_units, 0))
     bounds = [(box.z_low, box.z_high) for box in boxes]
+    n_periods = 0
     for k in range(_PERIODS):
         gain = 0.0
         for t, drive in enumerate(drives):
@@ -159,9 +225,11 @@ def zonotope_tube(
             change = np.max(bounds[t][0] - before[0]), np.max(before[1] - bounds[t][1])
             gain = max(gain, *change)
         if not zonotope.is_finite:
-            return boxes
+            return boxes, 0
+        n_periods = k + 1
         if (k + 1) * len(drives) >= _FEWEST_STEPS and gain < _STILL:
             break
-    return [
+    narrow = [
         boxed(network, box.low, box.high, *ends) for box, ends in zip(boxes, bounds, strict=True)
     ]
+    return narrow, n_periods

@@ -1,0 +1,126 @@
+"""Boxes of all trajectories and bounds of their differences, step by step from any start."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._rounding import TINY
+from reservoir.stability.proofs._boxes import Box
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+
+_STRIDE = 0.04  # steps are taken together while their number times the leak rate is below this
+
+
+class Approach:
+    """Boxes of all trajectories, and bounds of their differences, from any start, step by step.
+
+    The drive has one interval for all steps, or one for each step of a period. Column t of every
+    field speaks of the steps at phase t of the period, whatever the phase of the start. It holds
+    for all steps from `steps` on, for a trajectory that has run for longer is one that has begun
+    later: so every bound may be intersected with those before.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+        Its drive is not used.
+    drive_min, drive_max : arrays of shape (n_units, period)
+
+    Attributes
+    ----------
+    steps : int
+        The steps taken so far.
+    low, high : arrays of shape (n_units, period)
+        Bounds of the states.
+    apart : array of shape (n_units, period)
+        Bounds of the difference of two trajectories under the same input.
+    z_low, z_high, least_slope, largest_slope : arrays of shape (n_units, period)
+        Bounds of the pre-activations and slopes at the steps before the present one.
+    """
+
+    def __init__(self, network: IntervalNetwork, drive_min: Array, drive_max: Array) -> None:
+        self.network, self.steps = network, 0
+        size = np.maximum(np.abs(drive_min), np.abs(drive_max)).max(axis=1)
+        self._centre = 0.5 * drive_min + 0.5 * drive_max + network.bias[:, None]
+        self._radius = 0.5 * drive_max - 0.5 * drive_min + network.rounding(size)[:, None]
+        enclosure = network.enclosure
+        self.low = np.full_like(drive_min, enclosure.low)
+        self.high = np.full_like(drive_min, enclosure.high)
+        width = enclosure.high - enclosure.low
+        exact = enclosure.low + width == enclosure.high and enclosure.high - width == enclosure.low
+        self.apart = np.full_like(drive_min, width if exact else width * (1 + 4 * EPS))
+        self.z_low = np.full_like(drive_min, -np.inf)
+        self.z_high = np.full_like(drive_min, np.inf)
+        self.stride, self._kept, self._share = _stride(network.leak, drive_min.shape[1])
+        self._margin = 4 * EPS * max(abs(enclosure.low), abs(enclosure.high)) + TINY
+        self._slack = 1 + (float(network.row_sizes.max()) + 16) * EPS
+        self._bound_z()
+
+    @property
+    def period(self) -> int:
+        """Number of steps after which the drive's intervals recur."""
+        return self.low.shape[1]
+
+    @property
+    def box(self) -> Box:
+        """The present box of a drive without a period."""
+        fields = self.low, self.high, self.z_low, self.z_high, self.least_slope, self.largest_slope
+        return Box(*(field[:, 0] for field in fields))
+
+    @property
+    def boxes(self) -> list[Box]:
+        """The present boxes of all phases."""
+        fields = self.low, self.high, self.z_low, self.z_high, self.least_slope, self.largest_slope
+        return [Box(*columns) for columns in zip(*(field.T for field in fields), strict=True)]
+
+    def advance(self) -> None:
+        """Take `stride` steps."""
+        pushed = self.largest_slope * (self.network.A @ self.apart)
+        apart = (self._kept * self.apart + self._share * pushed) * self._slack + TINY
+        below, above = self.network.enclosure.values(self.z_low, self.z_high)
+        low = self._kept * self.low + self._share * below - self._margin
+        high = self._kept * self.high + self._share * above + self._margin
+        self.low = np.maximum(self.low, _next(low))
+        self.high = np.minimum(self.high, _next(high))
+        self.apart = np.minimum(np.minimum(self.apart, _next(apart)), self._widths())
+        self.steps += self.stride
+        self._bound_z()
+
+    def narrow(self, z_low: Array, z_high: Array, steps: int) -> None:
+        """Use bounds of the pre-activations that hold `steps` later."""
+        self.steps += steps
+        self.z_low = np.maximum(self.z_low, z_low)
+        self.z_high = np.minimum(self.z_high, z_high)
+        self._bound_z()
+
+    def _bound_z(self) -> None:
+        """Bound the pre-activations and the slopes in the present boxes."""
+        net = self.network
+        z = net.W @ (0.5 * self.low + 0.5 * self.high) + self._centre
+        reach = net.A @ (0.5 * self.high - 0.5 * self.low) + self._radius
+        self.z_low = np.maximum(self.z_low, z - reach)
+        self.z_high = np.minimum(self.z_high, z + reach)
+        self.least_slope, self.largest_slope = net.enclosure.slopes(self.z_low, self.z_high)
+
+    def _widths(self) -> Array:
+        return (self.high - self.low) * (1 + 4 * EPS)
+
+
+def _next(columns: Array) -> Array:
+    """Move what follows from each phase to the phase after it."""
+    return np.roll(columns, 1, axis=1)
+
+
+def _stride(leak: Array, period: int) -> tuple[int, Array, Array]:
+    """Return a number of steps m that are taken together, (1 - a)^m and 1 - (1 - a)^m.
+
+    While f(z) stays within an interval, m steps take a unit as close to it as one of leak rate
+    1 - (1 - a)^m does, here rounded down.
+    """
+    a = leak[:, None]
+    m = max(int(_STRIDE / a.max()), 1) if period == 1 else 1
+    if m == 1:
+        return 1, 1 - a, a
+    share = -np.expm1(m * np.log1p(-a)) * (1 - 16 * EPS)
+    return m, (1 - share) * (1 + 4 * EPS), share
