@@ -117,18 +117,33 @@ print(esn.certificate_)
 # which takes too long for this page: the figures are those that
 # ``benchmarks/certified_tasks.py tasks`` prints, the NRMSE's median, least and largest. Left is
 # better; the line is the median of the random networks, whose NRMSE stands under each task. All
-# networks of the two proved kinds are certified.
+# networks of the two proved kinds are certified; so are the random ones, but for NARMA10: what
+# needs no long memory is best at radii that are certified as drawn. The bias was designed at radii
+# from 0.9 to 1.5.
 tasks = {
-    "NARMA10": [(0.279, 0.249, 0.325), (0.256, 0.217, 0.319)],
-    "sin(πu(t-5))": [(0.442, 0.391, 0.495), (0.289, 0.197, 0.452)],
-    "u(t-5)u(t-8)": [(0.446, 0.343, 0.874), (0.302, 0.245, 0.404)],
-    "Mackey-Glass,\n84 steps ahead": [(0.0777, 0.0657, 0.0889), (0.0731, 0.0659, 0.0802)],
-    "Lorenz x,\n25 steps ahead": [(0.468, 0.441, 0.58), (0.457, 0.427, 0.577)],
-    "Lorenz, z from x": [(0.00224, 0.00163, 0.00751), (0.00126, 0.000947, 0.00384)],
+    "NARMA10": [(0.279, 0.249, 0.325), (0.256, 0.217, 0.319), (0.345, 0.268, 0.402)],
+    "sin(πu(t-5))": [(0.442, 0.391, 0.495), (0.289, 0.197, 0.452), (0.587, 0.548, 0.612)],
+    "u(t-5)u(t-8)": [(0.446, 0.343, 0.874), (0.302, 0.245, 0.404), (0.532, 0.445, 0.985)],
+    "Mackey-Glass,\n84 steps ahead": [
+        (0.0777, 0.0657, 0.0889),
+        (0.0731, 0.0659, 0.0802),
+        (0.0885, 0.0752, 0.107),
+    ],
+    "Lorenz x,\n25 steps ahead": [
+        (0.468, 0.441, 0.58),
+        (0.457, 0.427, 0.577),
+        (0.498, 0.472, 0.614),
+    ],
+    "Lorenz, z from x": [
+        (0.00224, 0.00163, 0.00751),
+        (0.00126, 0.000947, 0.00384),
+        (0.00176, 0.000589, 0.0109),
+    ],
 }
 styles = {
     "random": ("black", "o"),
     "orthogonal, proved": ("tab:blue", "D"),
+    "random, designed bias, proved": ("firebrick", "s"),
 }
 fig, ax = plt.subplots(figsize=(7, 6.2), layout="constrained")
 for k, (name, (color, marker)) in enumerate(styles.items()):
@@ -142,7 +157,7 @@ names = [f"{task}\n({figures[0][0]:.2g})" for task, figures in tasks.items()]
 ax.set_yticks(range(len(tasks)), labels=names)
 ax.invert_yaxis()
 ax.set_xscale("log")
-ax.set_xticks([0.5, 1, 2, 4, 8], labels=["½", "1", "2", "4", "8"])
+ax.set_xticks([0.25, 0.5, 1, 2, 4], labels=["¼", "½", "1", "2", "4"])
 ax.minorticks_off()
 ax.set_xlabel("NRMSE / median of the random networks (ten seeds: median, range)")
 ax.grid(axis="x", color="0.9")
