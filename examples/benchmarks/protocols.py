@@ -81,7 +81,7 @@ N_TRAIN, WASHOUT, ALPHA = 5000, 100, 1e-8
 SAME = {"spectral_radius": 0.6, "input_scaling": 0.15, "bias_scaling": 1.0, "alpha": ALPHA}
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=64)  # 200 kB each
 def flow(name: str, seed: int) -> np.ndarray:
     """Return the standardised orbit of a flow."""
     generate, dt, n_rows, _ = FLOWS[name]

@@ -4,7 +4,7 @@ Usage:
 
     pip install dysts --no-deps; pip install statsmodels aeon    # what is missing leaves a bank out
     python examples/benchmarks/topology.py [protocols] [chaos] [series] [sequences] [--seeds 20]
-        [--systems K] [--data DIR] [--keep DIR]
+        [--systems K] [--data DIR] [--keep DIR] [--jobs N]
 
 All banks by default; `_topology_tasks.py` says what is in each. Everything is as it comes, or as
 the protocol has it, but for the topology and, where the name of a row says so, the spectral radius.
@@ -31,7 +31,8 @@ import numpy as np
 from _dysts_systems import add_options
 from _memory import in_child
 from _timing import machine
-from _topology_tasks import BANKS, CONTENDERS, DEFAULT, N_SEEDS, Record
+from _topology_tasks import ALONE, BANKS, CONTENDERS, DEFAULT, N_SEEDS, Record
+from joblib import Parallel, delayed
 from scipy.stats import wilcoxon
 
 Array = np.ndarray
@@ -44,13 +45,16 @@ def measured(bank: str, options: argparse.Namespace) -> dict[str, list[Record]]:
     """Return the records of each contender, from the folder `--keep` if they lie there."""
     kept = None if options.keep is None else Path(options.keep) / f"{bank}.json"
     found = json.loads(kept.read_text()) if kept is not None and kept.exists() else {}
-    for name in CONTENDERS:
-        if name not in found:
-            arguments = (bank, name, options.seeds, options.systems, str(options.data))
-            found[name] = in_child("_topology_tasks", "measure", *arguments)
-            if kept is not None:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                kept.write_text(json.dumps(found))
+    absent = [name for name in CONTENDERS if name not in found]
+    parts = [[name] for name in absent] if bank in ALONE else [absent] * bool(absent)
+    rest = (options.seeds, options.systems, str(options.data))
+    jobs = (delayed(in_child)("_topology_tasks", "measure", bank, part, *rest) for part in parts)
+    for records in Parallel(options.jobs, prefer="threads", return_as="generator")(jobs):
+        found |= records
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(json.dumps(found))
+    found = {name: found[name] for name in CONTENDERS}
     return {name: [Record(*each) for each in records] for name, records in found.items()}
 
 
