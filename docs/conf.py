@@ -9,7 +9,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 os.environ.setdefault("MPLBACKEND", "Agg")
-sys.path.insert(0, str(HERE.parent))  # document the checkout
+sys.path[:0] = [str(HERE.parent), str(HERE)]  # document the checkout, by the modules beside
 
 import reservoir
 
@@ -48,7 +48,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "_build/examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"[/\\]plot_",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.PicturesFirst",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,

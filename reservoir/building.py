@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import Array, ArrayLike, Matrix, RandomState
-from reservoir._validation import (
-    as_generator,
-    check_choice,
-    check_count,
-    check_number,
-    check_numbers,
-    check_scaling,
-)
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import as_generator, check_choice, check_count, check_numbers
+from reservoir.drawing import Drawing, clear_cache
 from reservoir.dynamics import Reservoir, join_reservoirs
-from reservoir.input_weights import bias as make_bias
-from reservoir.input_weights import feedback_weights
-from reservoir.input_weights import input_weights as make_input_weights
-from reservoir.scaling import SpectralRadiusError, scale_to_spectral_radius
-from reservoir.scaling import spectral_radius as spectral_radius_of
-from reservoir.stability import certify, stable_bias
-from reservoir.topologies import TOPOLOGIES
+from reservoir.stability.certified_bias import certified_reservoir
 
 __all__ = ["build_reservoir", "clear_cache"]
 
@@ -143,25 +127,13 @@ def build_reservoir(
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Recipe:
+class Recipe(Drawing):
     """All that describes a reservoir, apart from its sizes and its seed.
 
     The fields are the parameters of `build_reservoir` of the same names; `build` checks them.
     """
 
-    topology: Any
-    in_degree: Any
-    weights: Any
-    input_weights: Any
-    spectral_radius: Any
-    leak_rate: Any
-    activation: Any
-    input_scaling: Any
-    bias: Any
-    bias_scaling: Any
     drive_bounds: Any
-    feedback_scaling: Any
-    dtype: Any
 
     @classmethod
     def from_attributes(cls, owner: Any, **others: Any) -> Recipe:
@@ -178,36 +150,16 @@ class Recipe:
         *,
         repeatable: bool,
     ) -> Reservoir:
-        """Return a reservoir of these sizes; `n_outputs` outputs are fed back.
+        """Return a reservoir of these sizes, certified if its bias is to be "stable".
 
-        Four generators are spawned from `generator`, which the caller may go on to use.
-        `repeatable` says that it comes from an integer seed: W may be wanted again, and is kept.
+        The parameters are those of `draw`.
         """
-        # what can be refused before W is generated, which may take long
-        n_units = check_count("n_units", n_units)
-        n_features = check_count("n_features", n_features)
-        n_outputs = check_count("n_outputs", n_outputs, minimum=0)
-        dtype = _dtype_name(self.dtype)
-        factors = check_scaling("input_scaling", self.input_scaling, n_features)
-        bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
-        # one generator per matrix: another input scaling, say, leaves W as it is
-        of_W, of_input, of_bias, of_feedback = generator.spawn(4)
-        W = _scaled_weights(self, n_units, of_W, repeatable)
-        W_in = make_input_weights(
-            n_units, n_features, law=self.input_weights, scaling=factors, random_state=of_input
+        law, stable = _bias_law(self)
+        drawn, of_bias = replace(self, bias=law).draw(
+            n_units, n_features, n_outputs, generator, repeatable=repeatable
         )
-        bias_law, stable = _bias_law(self)
-        b = make_bias(n_units, law=bias_law, scaling=bias_factor, random_state=of_bias)
-        W_fb = None
-        if n_outputs:
-            factors = check_scaling("feedback_scaling", self.feedback_scaling, n_outputs, "output")
-            W_fb = feedback_weights(n_units, n_outputs, scaling=factors, random_state=of_feedback)
         # a certificate, where one is wanted, holds for the rounded weights
-        reservoir = Reservoir(
-            W, W_in, b, leak_rate=self.leak_rate, activation=self.activation, W_fb=W_fb
-        )
-        reservoir = reservoir if reservoir.dtype == dtype else reservoir.astype(dtype)
-        return _stabilised(reservoir, self.drive_bounds, of_bias) if stable else reservoir
+        return _stabilised(drawn, self.drive_bounds, of_bias) if stable else drawn
 
     def build_groups(
         self,
@@ -309,13 +261,6 @@ def _rows_of(given: Any) -> Any:
     return (given if sp.issparse(given) else np.asarray(given)) if known else np.empty(0)
 
 
-def _dtype_name(dtype: Any) -> str:
-    if not isinstance(dtype, str):
-        with contextlib.suppress(TypeError):  # no dtype at all: refused by name
-            dtype = np.dtype(dtype).name
-    return check_choice("dtype", dtype, ("float64", "float32"))
-
-
 def _bias_law(recipe: Recipe) -> tuple[Any, bool]:
     """Return the law that the bias is drawn from, and whether it is to be certified."""
     law = recipe.bias
@@ -338,163 +283,4 @@ def _stabilised(
             "certified for: a pair (drive_min, drive_max), or a function of the reservoir."
         )
     low, high = drive_bounds(reservoir) if callable(drive_bounds) else drive_bounds
-    if certify(reservoir, low, high).holds:
-        return reservoir
-    bias = stable_bias(
-        reservoir.W,
-        low,
-        high,
-        leak_rate=reservoir.leak_rate,
-        activation=reservoir.activation,
-        random_state=generator,
-    )
-    found = replace(reservoir, bias=bias)
-    if not certify(found, low, high).holds:  # rounding to float32 might undo it
-        raise ValueError(
-            f'bias="stable" found no bias that is certified in {reservoir.dtype}. Use '
-            'dtype="float64", or a smaller spectral radius.'
-        )
-    return found
-
-
-def _scaled_weights(
-    recipe: Recipe, n_units: int, generator: np.random.Generator, repeatable: bool
-) -> Matrix:
-    """Return W; a repeatable one is kept at radius 1, and another radius is one product away."""
-    if recipe.spectral_radius is None:
-        return _recurrent_weights(recipe, n_units, generator)
-    radius = check_number("spectral_radius", recipe.spectral_radius, low=0.0)
-    if radius == 0.0:  # no radius need be known
-        return scale_to_spectral_radius(_recurrent_weights(recipe, n_units, generator), 0.0)
-    key = _cache_key(recipe, n_units, generator) if repeatable else None
-    unit = None if key is None else _unit_radius.get(key)
-    if unit is None:
-        W = _recurrent_weights(recipe, n_units, generator)
-        unit = _to_unit_radius(W, recipe.topology, radius)
-        if key is not None:
-            _unit_radius.put(key, unit)
-    with np.errstate(over="ignore"):  # what overflows is refused by name
-        return unit * radius
-
-
-def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
-    """Return W at radius 1; what cannot be is refused in terms of what was asked for."""
-    try:
-        return scale_to_spectral_radius(W, 1.0)
-    except SpectralRadiusError:
-        raise
-    except ValueError:
-        if spectral_radius_of(W) > 0:
-            raise
-    gives = f"topology={topology!r} gives" if isinstance(topology, str) else "topology gives"
-    raise ValueError(
-        f"{gives} a W of spectral radius 0, which cannot be scaled to spectral_radius={wanted:g}: "
-        "its powers vanish. Leave W as it is (spectral_radius=None), or scale it by a norm and "
-        "pass the array: topology=reservoir.scaling.scale_to_norm(W, value), spectral_radius=None."
-    )
-
-
-def _cache_key(recipe: Recipe, n_units: int, generator: np.random.Generator) -> Any:
-    """Return all that shapes W at radius 1; None where it is not all names and numbers."""
-    topology, weights, in_degree = recipe.topology, recipe.weights, recipe.in_degree
-    plain = isinstance(topology, str) and isinstance(weights, str) and isinstance(in_degree, Real)
-    if not plain:
-        return None
-    seed: Any = generator.bit_generator.seed_seq
-    fraction = not isinstance(in_degree, Integral)  # 1 connection is not a density of 1.0
-    generate = TOPOLOGIES.get(topology)  # a name may be given to another function
-    return n_units, generate, weights, in_degree, fraction, seed.entropy, seed.spawn_key
-
-
-class _MatrixCache:
-    """Matrices by key: those used last, as many as fit a bound on their memory."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self._matrices: OrderedDict[Any, Matrix] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Any) -> Matrix | None:
-        with self._lock:
-            if key in self._matrices:
-                self._matrices.move_to_end(key)
-            return self._matrices.get(key)
-
-    def put(self, key: Any, matrix: Matrix) -> None:
-        if _n_bytes(matrix) > self.max_bytes // 2:
-            return
-        with self._lock:
-            self._matrices[key] = matrix
-            while sum(map(_n_bytes, self._matrices.values())) > self.max_bytes:
-                self._matrices.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._matrices.clear()
-
-    def __len__(self) -> int:
-        return len(self._matrices)
-
-
-def _n_bytes(W: Matrix) -> int:
-    if sp.issparse(W):
-        return W.data.nbytes + W.indices.nbytes + W.indptr.nbytes
-    return W.nbytes
-
-
-_unit_radius = _MatrixCache(2**27)  # each W at spectral radius 1
-
-
-def clear_cache() -> None:
-    """Forget the matrices that `build_reservoir` keeps.
-
-    Recurrent weights of named topologies with integer seeds are kept at spectral radius 1: up to
-    128 MiB of those used last, none above 64 MiB. A search over radius, scalings, leak rate or
-    penalty generates each W, and computes its radius, once.
-
-    Examples
-    --------
-    >>> from reservoir.building import build_reservoir, clear_cache
-    >>> res = build_reservoir(50, 1, random_state=0)
-    >>> clear_cache()
-    """
-    _unit_radius.clear()
-
-
-def _recurrent_weights(recipe: Recipe, n_units: int, generator: np.random.Generator) -> Matrix:
-    """Return the unscaled W of a topology: a name, a callable or W itself."""
-    topology = recipe.topology
-    if isinstance(topology, str):
-        topology = TOPOLOGIES[check_choice("topology", topology, TOPOLOGIES)]
-    if not callable(topology):
-        return _given_weights("topology", topology, n_units)
-    offered = {"in_degree": recipe.in_degree, "weights": recipe.weights}
-    wanted = inspect.signature(topology).parameters
-    known = {name: value for name, value in offered.items() if name in wanted}
-    W = topology(n_units, random_state=generator, **known)
-    return _given_weights(f"topology={getattr(topology, '__name__', topology)!r}", W, n_units)
-
-
-def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
-    given, W = W, W if sp.issparse(W) else _as_array(W)
-    if W.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{name} must be a name, a callable or a real array; got {type(given).__name__} of "
-            f"dtype {W.dtype}."
-        )
-    if W.shape != (n_units, n_units):
-        raise ValueError(
-            f"{name} gives W of shape {W.shape}; n_units={n_units} needs ({n_units}, {n_units}). "
-            "Set n_units to the size of W."
-        )
-    n_bad = int(np.count_nonzero(~np.isfinite(W.data if sp.issparse(W) else W)))
-    if n_bad:
-        raise ValueError(f"{name} gives a W with {n_bad} NaN or infinite values. Replace them.")
-    return sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else W.astype(np.float64)
-
-
-def _as_array(values: Any) -> Array:
-    try:
-        return np.asarray(values)
-    except ValueError:  # rows of different lengths
-        return np.array(None)
+    return certified_reservoir(reservoir, low, high, generator)

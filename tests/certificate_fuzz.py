@@ -135,20 +135,30 @@ def attack(batch):
 
 
 def _norms(certificates, n):
-    """Return for each certificate a maximum norm (0) or Euclidean norm (1), and if it shrinks."""
-    weights, euclidean, shrinks = np.ones((len(certificates), n)), [], []
+    """Return for each certificate F of its norm |F e|, if that is the largest entry (0) or the
+    Euclidean length (1), and whether it shrinks."""
+    factors, euclidean, shrinks = np.tile(np.eye(n), (len(certificates), 1, 1)), [], []
     for i, certificate in enumerate(certificates):
-        equal = certificate.method == "max_norm" or certificate.equal_leak
+        equal = certificate.method in ("max_norm", "lyapunov") or certificate.equal_leak
         shrinks.append(certificate.weights is not None and equal)
-        euclidean.append(certificate.method == "two_norm")
+        euclidean.append(certificate.method in ("two_norm", "lyapunov"))
         if certificate.weights is not None:
-            weights[i] = certificate.weights if euclidean[-1] else 1 / certificate.weights
-    return (weights[:, None, None], np.array(euclidean)[:, None, None]), np.array(shrinks)
+            factors[i] = _factor(certificate)
+    factors /= np.abs(factors).max(axis=(1, 2), keepdims=True)
+    return (factors[:, None], np.array(euclidean)[:, None, None]), np.array(shrinks)
+
+
+def _factor(certificate):
+    """Return F of the norm |F e|, the largest entry or the Euclidean length, of a certificate."""
+    weights = certificate.weights
+    if certificate.method == "lyapunov":
+        return np.linalg.cholesky(weights).T
+    return np.diag(weights if certificate.method == "two_norm" else 1 / weights)
 
 
 def _lengths(X, norm, scaled):
-    weights, euclidean = norm
-    e = (X[:, :, 1:] - X[:, :, :1]) * weights / weights.max(axis=-1, keepdims=True)
+    factors, euclidean = norm
+    e = (X[:, :, 1:] - X[:, :, :1]) @ np.swapaxes(factors, -1, -2)
     return np.where(euclidean, np.sqrt((e * e).sum(axis=-1)), np.abs(e).max(axis=-1))
 
 
@@ -195,7 +205,7 @@ def fuzz_cycles(n_networks, seed=0):
         reservoir, _ = random_network(rng, n)
         reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
         inputs = rng.choice([-1.0, 1.0, 0.3], (period, n))
-        method = ("auto", "max_norm", "series", "thorough")[rng.integers(4)]
+        method = ("auto", "max_norm", "series", "lyapunov", "thorough")[rng.integers(5)]
         certificate = certify_cycle(reservoir, inputs, method=method)
         counts[certificate.method if certificate else "not certified"] += 1
         if not certificate:
@@ -261,7 +271,7 @@ def lasting_difference(rng, reservoir, certificate, inputs, engine, longest=8000
     of the resolution. The rate counts from inside the box, which has no date of arrival: where the
     states are too far apart they are given four times as long.
     """
-    ratio = certificate.weights.max() / certificate.weights.min()
+    ratio = np.linalg.cond(_factor(certificate))
     transient = np.log(certificate.resolution / (400 * ratio)) / np.log(certificate.rate)
     n_steps = int(max(2 * transient, 500))
     if n_steps > longest:
@@ -285,9 +295,10 @@ def fuzz_rounding(n_networks, seed=0, engines=("numpy", "numba")):
         reservoir, period = steep_network(rng), int(rng.integers(1, 6))
         inputs = rng.choice([-1.0, 1.0, 0.3], (period, reservoir.n_features))
         if rng.random() < 0.3:
-            certificate = certify_cycle(reservoir, inputs)
+            method = ("auto", "lyapunov")[rng.integers(2)]
+            certificate = certify_cycle(reservoir, inputs, method=method)
         else:
-            method = ("auto", "max_norm", "two_norm")[rng.integers(3)]
+            method = ("auto", "max_norm", "two_norm", "lyapunov")[rng.integers(4)]
             certificate = certify(reservoir, *drive_range(reservoir, -1.0, 1.0), method=method)
             if rng.random() < 0.5:
                 inputs = rng.uniform(-1, 1, (500, reservoir.n_features))

@@ -149,3 +149,15 @@ def pooled(states, names, thresholds=()):
         else:
             parts.append(states[-1] if name == "last" else getattr(np, name)(states, axis=0))
     return np.concatenate(parts)
+
+
+def numerical_radius(M, leak):
+    """Largest eigenvalue of the Hermitian part of M F over a fine grid of frequencies.
+
+    F is the diagonal of a / (exp(i t) - 1 + a), which is exp(-i t) without leak.
+    """
+    best = -np.inf
+    for t in np.concatenate([np.linspace(0, np.pi, 400), np.geomspace(1e-3, np.pi, 400)]):
+        H = M * (leak / (np.exp(1j * t) - 1 + leak))
+        best = max(best, np.linalg.eigvalsh((H + H.conj().T) / 2)[-1])
+    return best

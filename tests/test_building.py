@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
-from reservoir import ESNRegressor, building
+from reservoir import ESNRegressor, building, drawing
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.scaling import spectral_radius
@@ -287,7 +287,7 @@ def test_wrong_types_are_refused(options, message):
 @pytest.fixture
 def kept():
     building.clear_cache()
-    yield building._unit_radius
+    yield drawing._unit_radius
     building.clear_cache()
 
 
@@ -295,13 +295,13 @@ def kept():
 def generated(monkeypatch):
     """How often W was generated."""
     calls = []
-    original = building._recurrent_weights
+    original = drawing._recurrent_weights
 
     def counted(*args):
         calls.append(args)
         return original(*args)
 
-    monkeypatch.setattr(building, "_recurrent_weights", counted)
+    monkeypatch.setattr(drawing, "_recurrent_weights", counted)
     return calls
 
 
@@ -378,7 +378,7 @@ def test_the_memory_is_bounded(kept, monkeypatch):
     monkeypatch.setattr(kept, "max_bytes", 30_000)
     for seed in range(20):
         small(random_state=seed)
-    sizes = [building._n_bytes(W) for W in kept._matrices.values()]
+    sizes = [drawing._n_bytes(W) for W in kept._matrices.values()]
     assert 2 <= len(sizes) < 20
     assert sum(sizes) <= 30_000
     assert next(reversed(kept._matrices))[5] == 19  # the entropy of the seed used last
@@ -388,7 +388,7 @@ def test_the_memory_is_bounded(kept, monkeypatch):
 
 def test_what_was_used_last_stays(kept, monkeypatch):
     small(random_state=0)
-    monkeypatch.setattr(kept, "max_bytes", 4 * sum(map(building._n_bytes, kept._matrices.values())))
+    monkeypatch.setattr(kept, "max_bytes", 4 * sum(map(drawing._n_bytes, kept._matrices.values())))
     for seed in (1, 2, 3, 0, 4):  # 0 is used again before 4 needs room
         small(random_state=seed)
     assert [key[5] for key in kept._matrices] == [2, 3, 0, 4]

@@ -499,7 +499,9 @@ def test_sweep_over_a_family_and_kinds_of_certificates():
     }
     assert kinds == {"range": False, "cycle": True, None: False}
     relu = Reservoir([[0.5]], [[1.0]], [0.0], activation="relu")
-    assert not sweep(relu, X, {"bias": [1.0]}, random_state=0).certified[0]
+    assert sweep(relu, X, {"bias": [1.0]}, random_state=0).certified[0]
+    in_a_box = sweep(relu, X, {"bias": [1.0]}, certificate="cycle", random_state=0)
+    assert not in_a_box.certified[0]
 
 
 def test_sweep_follows_chaos_and_feedback():

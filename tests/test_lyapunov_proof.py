@@ -5,10 +5,22 @@ from itertools import product
 
 import numpy as np
 import pytest
+import quadratic_fuzz
 
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
-from reservoir.stability.proofs._lyapunov import _riccati, balanced, is_contraction, is_proved
+from reservoir.stability.proofs import _quadratic_form
+from reservoir.stability.proofs._lyapunov import _riccati, contraction, split_scaling
+from reservoir.stability.proofs._quadratic_form import Step, is_proved
+from reservoir.stability.proofs._unit_scalings import balanced
+
+
+def network_step(W, leak, least, largest):
+    return Step(1 - leak, leak, W, least, largest)
+
+
+def is_contraction(W, leak, least, largest, s, scaling):
+    return contraction(network_step(W, leak, least, largest), s, scaling) is not None
 
 
 def odd_weights(rng, n):
@@ -96,10 +108,9 @@ def exact_matrix(W, leak, least, largest, s, P, multipliers):
 def scaled_form(found):
     """Return what `is_contraction` proves: in units scaled by powers of two, with P and Lambda."""
     W, leak, least, largest, s, scaling = found
-    powers = np.exp2(np.round(scaling / np.log(2)))
-    rest = np.exp(scaling) / powers
+    powers, rest = split_scaling(scaling)
     W = powers[:, None] * W / powers
-    P = np.tril(_riccati(W, leak, least, largest, s, rest))
+    P = np.tril(_riccati(network_step(W, leak, least, largest), s, rest))
     return W, leak, least, largest, s, P + np.tril(P, -1).T, (s * rest) ** 2
 
 
@@ -109,7 +120,8 @@ def test_proofs_at_the_threshold_hold_in_rational_arithmetic(seed):
     if found is None:
         return
     parts = scaled_form(found)
-    assert is_proved(*parts)
+    s, P, multipliers = parts[4:]
+    assert is_proved(network_step(*parts[:4]), s * s, P, P, multipliers)
     assert is_definite(exact(parts[5]))
     assert is_definite(exact_matrix(*parts))
 
@@ -142,6 +154,46 @@ def test_what_some_slopes_break_is_never_proved():
         scaling = balanced(largest[:, None] * W)
         assert not is_contraction(W, leak, least, largest, 1.0, scaling)
     assert n_broken > 300
+
+
+@pytest.mark.parametrize("size", [1e140, 1e155, 1e200, np.nan, np.inf])
+def test_overflow_and_nan_prove_nothing(size):
+    """LAPACK takes NaN for positive: with a first pivot that overflows it runs to its end."""
+    for n in (1, 2, 40):
+        ones = np.ones(n)
+        W = np.full((n, n), size)
+        step, P = network_step(W, ones, ones, ones), 0.5 * np.eye(n)
+        assert not is_proved(step, 0.81, P, P, ones)
+        assert not is_contraction(W, ones, ones, ones, 0.9, np.zeros(n))
+    ones = np.ones(2)
+    assert not is_contraction(np.eye(2), ones, 0 * ones, ones, 0.9, np.nan * ones)
+
+
+def test_no_odd_law_has_a_false_proof():
+    messages, counts, n_exact = quadratic_fuzz.fuzz(1000, seed=2, largest_n=4)
+    assert not messages
+    assert counts["proved"] > 600
+    assert n_exact >= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3, 6))
+def test_no_odd_law_has_a_false_proof_slow(seed):
+    assert not quadratic_fuzz.fuzz(30_000, seed)[0]
+
+
+def test_the_fuzz_notices_proofs_without_margins(monkeypatch):
+    monkeypatch.setattr(_quadratic_form, "_of_entries", lambda *_: 0.0)
+    monkeypatch.setattr(_quadratic_form, "is_definite", lambda M, _: _has_a_factor(M))
+    assert len(quadratic_fuzz.fuzz(400, seed=3, largest_n=2)[0]) > 5
+
+
+def _has_a_factor(M):
+    try:
+        np.linalg.cholesky(M)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def numerical_radius(M):

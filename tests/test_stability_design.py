@@ -1,12 +1,8 @@
-import contextlib
-import inspect
-import itertools
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy import stats
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
@@ -29,7 +25,6 @@ from reservoir.stability import (
     transient_length,
 )
 from reservoir.topologies import (
-    TOPOLOGIES,
     delay_line,
     forward_connection,
     orthogonal,
@@ -55,8 +50,9 @@ def test_conditions_against_dense_computations(seed, leak):
     assert found.abs_radius == pytest.approx(np.abs(np.linalg.eigvals(abs(W))).max())
     assert found.necessary == (found.spectral_radius <= 1)
     smallest = min(found.spectral_norm, found.abs_radius, found.diagonal_schur)
-    assert found.sufficient == (smallest < 1)
     assert found.diagonal_schur == smallest
+    assert found.numerical_radius <= smallest
+    assert found.sufficient == (found.numerical_radius < 1)
     assert found.margins["abs_radius"] == pytest.approx(1 - found.abs_radius)
     assert "Yildiz" in str(found)
 
@@ -90,9 +86,13 @@ def test_conditions_of_known_matrices():
     assert line.abs_radius == 0.0
     assert line.sufficient
     swap = echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]]), 0.3)
-    assert not swap.sufficient
     assert swap.necessary  # with a leak the rotation loses its length: |0.7 + 0.45 i| < 1
-    assert not echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]])).necessary
+    assert swap.numerical_radius == pytest.approx(1.5 / 1.7, rel=1e-5)
+    assert swap.sufficient  # though the three numbers that know no leak are 1.5
+    turn = echo_state_conditions(np.array([[0.0, 1.5], [-1.5, 0.0]]))
+    assert turn.numerical_radius == pytest.approx(1.5)
+    assert not turn.sufficient
+    assert not turn.necessary
     edge = echo_state_conditions(1.0)  # one unit of gain 1 has the property, by T0
     assert edge.necessary
     assert not edge.sufficient
@@ -202,42 +202,6 @@ def test_one_unit_needs_the_critical_bias():
 
 
 WIDE = 1e3  # a drive for which every slope of tanh may be 1
-
-
-def _scaled_topologies(seed):
-    """Every topology, law of the weights and size, at radii or norms of .9 and .99."""
-    for name, topology in TOPOLOGIES.items():
-        known = inspect.signature(topology).parameters
-        laws = ("normal", "bernoulli", stats.t(2)) if "weights" in known else (None,)
-        for law, n in itertools.product(laws, (1, 6, 40)):
-            options = {"in_degree": min(4, n), "weights": law, "random_state": seed}
-            with contextlib.suppress(ValueError):  # some need more units
-                W = topology(n, **{k: v for k, v in options.items() if k in known})
-                for value in (0.9, 0.99) if n < 40 else (0.99,):
-                    for scale in (scale_to_spectral_radius, scale_to_norm):
-                        with contextlib.suppress(ValueError):  # a radius of zero
-                            yield f"{name} {law} {n}", scale(W, value)
-
-
-@pytest.mark.parametrize("seed", range(2))
-def test_what_the_conditions_on_the_weights_prove_is_certified(seed):
-    rng = np.random.default_rng(seed)
-    norms = moduli = 0
-    for name, W in _scaled_topologies(seed):
-        found = echo_state_conditions(W)
-        # within rounding of 1 the two proofs may part; W that is diagonally Schur stable, with both
-        # others above 1, asks for a search that `certify` does not make
-        if not min(found.spectral_norm, found.abs_radius) < 1 - 1e-9:
-            continue
-        norms += found.spectral_norm < 1 < found.abs_radius
-        moduli += found.abs_radius < 1 < found.spectral_norm
-        assert found.sufficient, name
-        n = W.shape[0]
-        for leak in (1.0, 0.3, rng.uniform(0.05, 1, n)):
-            made = Reservoir(W, np.ones((n, 1)), rng.uniform(-1, 1, n), leak_rate=leak)
-            assert certify(made, -WIDE, WIDE).holds, (name, found)
-    assert norms > 10
-    assert moduli > 5
 
 
 @pytest.mark.parametrize("seed", range(3))

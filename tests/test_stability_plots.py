@@ -52,6 +52,9 @@ DRAWINGS = {
     "phase_portrait of components": lambda ax: plotting.phase_portrait(
         PATHS, cycle=CYCLE, units="pca", ax=ax
     ),
+    "phase_portrait with a band": lambda ax: plotting.phase_portrait(
+        PATHS, cycle=CYCLE, smooth=True, band={"near": 0.1, "far": 0.3}, ax=ax
+    ),
     "cobweb": lambda ax: plotting.cobweb(3.78, -0.68, tangents=True, ax=ax),
     "cobweb of a cycle": lambda ax: plotting.cobweb(0.19, np.arange(7) / 9, ax=ax),
     "bias_region": lambda ax: plotting.bias_region(
@@ -67,6 +70,7 @@ DRAWINGS = {
         [0.0, 1.0], [[0.5, -0.5], [0.9]], certified=[False, True], ax=ax
     ),
     "multipliers": lambda ax: plotting.multipliers([0.5, -0.8], ax=ax),
+    "multipliers with a bound": lambda ax: plotting.multipliers([0.5], bound=0.8, ax=ax),
     "certificate": lambda ax: plotting.certificate(box(), np.zeros((5, 3)), ax=ax),
 }
 
@@ -181,14 +185,66 @@ def test_components_hold_the_variance_of_the_cycle():
     basis = np.linalg.qr(RNG.normal(size=(20, 2)))[0].T
     circle = np.c_[3 * np.cos(angle), np.sin(angle)] @ basis
     ax = plotting.phase_portrait(circle, cycle=circle, units="pca")
-    assert ax.get_xlabel() == "component 1 (90%)"
-    assert ax.get_ylabel() == "component 2 (10%)"
+    assert ax.get_xlabel() == "first principal component (90%)"
+    assert ax.get_ylabel() == "second principal component (10%)"
     shown = line(ax, "cycle of period 12").get_xydata()
     np.testing.assert_allclose(np.abs(shown).max(axis=0), [3, 1], rtol=1e-9)
     # a fixed point spans no plane: the trajectories do
     point = plotting.phase_portrait(circle, cycle=circle[:1], units="pca")
-    assert point.get_xlabel().startswith("component 1 (")
+    assert point.get_xlabel().startswith("first principal component (")
     assert "nan" not in point.get_xlabel()
+
+
+ANGLE = 2 * np.pi * np.arange(40) / 40
+LOOP = np.c_[3 * np.cos(ANGLE), np.sin(ANGLE) + 0.4 * np.sin(2 * ANGLE)]
+
+
+def test_smooth_curves_go_through_all_states():
+    path = np.vstack([[4.0, 2.0], 1.2 * LOOP[1:8]])
+    ax = plotting.phase_portrait([path], cycle=LOOP, n_transient=8, smooth=True)
+    curve, transient = (line(ax, name).get_xydata() for name in ("cycle of period 40", "transient"))
+    np.testing.assert_allclose(curve[::12], np.vstack([LOOP, LOOP[:1]]), atol=1e-12)
+    np.testing.assert_allclose(transient[::12], path, atol=1e-12)
+    between = np.c_[3 * np.cos(ANGLE + np.pi / 40), np.sin(ANGLE + np.pi / 40)]
+    between[:, 1] += 0.4 * np.sin(2 * ANGLE + np.pi / 20)
+    np.testing.assert_allclose(curve[6::12], between, atol=0.002)  # round, and round the seam, too
+    assert line(ax, "cycle of period 40").get_marker() == "None"
+    assert len([q for q in ax.collections if hasattr(q, "U")]) == 1  # arrows on the cycle only
+    assert ax.get_aspect() == 1
+
+
+def band_edges(ax):
+    """Return the points on the edges of the bands, one array for each band."""
+    bands = [drawn for drawn in ax.collections if hasattr(drawn, "levels")]
+    return [np.vstack([path.vertices for path in band.get_paths()]) for band in bands]
+
+
+def test_the_edge_of_a_band_is_as_far_from_the_cycle_as_it_says():
+    fine = 2 * np.pi * np.arange(4000) / 4000
+    curve = np.c_[3 * np.cos(fine), np.sin(fine) + 0.4 * np.sin(2 * fine)]
+    bands = {"narrow": 0.1, "wide": 0.5}
+    ax = plotting.phase_portrait([LOOP], cycle=LOOP, smooth=True, band=bands)
+    assert labels(ax)[:2] == ["wide", "narrow"]  # the wide one below
+    for edge, distance in zip(band_edges(ax), (0.5, 0.1), strict=True):
+        gap = np.hypot(*(edge[:, None] - curve).transpose(2, 0, 1)).min(axis=1)
+        np.testing.assert_allclose(gap, distance, atol=0.01)
+    wide, narrow = ax.patches
+    assert wide.get_alpha() < narrow.get_alpha()  # as they look where one lies on the other
+    disc = band_edges(plotting.phase_portrait([LOOP], cycle=LOOP[:1], band=0.2))[0]
+    np.testing.assert_allclose(np.hypot(*(disc - LOOP[0]).T), 0.2, atol=0.002)
+
+
+def test_states_near_the_cycle_are_drawn_inside_its_band():
+    rng = np.random.default_rng(1)
+    basis = np.linalg.qr(rng.normal(size=(20, 3)))[0].T
+    cycle = np.c_[LOOP, 0.3 * np.cos(3 * ANGLE)] @ basis
+    offsets = rng.normal(size=(40, 20))
+    near = cycle + 0.25 * offsets / np.linalg.norm(offsets, axis=1)[:, None]
+    ax = plotting.phase_portrait(near, cycle=cycle, units="pca", band=0.25, n_transient=40)
+    band = next(drawn for drawn in ax.collections if hasattr(drawn, "levels"))
+    shown = line(ax, "transient").get_xydata()
+    # even-odd: inside the outer edge, not inside the inner one
+    assert (sum(p.contains_points(shown) for p in band.get_paths()) % 2 == 1).all()
 
 
 # Cobwebs
@@ -438,6 +494,12 @@ def test_bifurcation_draws_all_points_and_hatches_runs():
 # Multipliers and certificates
 
 
+def test_the_disc_of_a_bound_has_its_radius_and_a_name_that_is_not_below_it():
+    ax = plotting.multipliers([0.5, -0.2j], bound=0.78636286)
+    assert labels(ax)[0] == "proved: all within 0.7864"
+    np.testing.assert_allclose(np.hypot(*ax.patches[0].get_xy().T), 0.78636286)
+
+
 def test_multipliers_lie_in_the_unit_circle():
     found = np.array([0.5 + 0.3j, 0.5 - 0.3j, -0.2])
     for values in (found, SimpleNamespace(multipliers=found)):
@@ -510,6 +572,10 @@ NAN = [[np.nan, 0.0], [0.0, 1.0]]
         (lambda: plotting.phase_portrait(PATHS, n_transient=201), "n_transient=201 leaves nothing"),
         (lambda: plotting.phase_portrait(np.ones((9, 3)), units="pca"), "states that differ"),
         (lambda: plotting.phase_portrait(PATHS, field=RESERVOIR), "field= needs inputs="),
+        (lambda: plotting.phase_portrait(PATHS, band=0.1), "band=0.1 is a distance from a cycle"),
+        (lambda: plotting.phase_portrait(PATHS, cycle=CYCLE, band=0), r"band=0 must be .*\(0, inf"),
+        (lambda: plotting.phase_portrait(PATHS, cycle=CYCLE, band={"a": np.nan}), "band=nan must"),
+        (lambda: plotting.multipliers([0.5], bound=-1.0), r"bound=-1.0 must be .*\(0, inf"),
         (
             lambda: plotting.phase_portrait(PATHS, field=RESERVOIR, inputs=[1.0, 2.0]),
             "inputs has 2 features; field has 1",

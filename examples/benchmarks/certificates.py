@@ -1,9 +1,12 @@
 """What certificates cost, how tight they are, and what they buy.
 
-Usage: ``python examples/benchmarks/certificates.py [time] [tight] [memory] [degrees]``
-prints tables: seconds per certificate; the smallest certified bias of each method against the
-simplest one, and against the smallest at which sampling finds a single response; memory capacity
-with no bias, with parts of the certified one and with designed ones. Seeds are printed.
+Usage: ``python examples/benchmarks/certificates.py [time] [tight] [memory] [degrees] [radii]
+[conditions] [rotations]`` prints tables: seconds per certificate; the smallest certified bias of
+each method against the simplest one, and against the smallest at which sampling finds a single
+response; memory capacity with no bias, with parts of the certified one and with designed ones; the
+largest spectral radius that is certified without a bias, that which each condition on the weights
+proves, and that at which slopes chosen by an adversary break it; orthogonal weights and rings, and
+seconds. Seeds are printed.
 """
 
 from __future__ import annotations
@@ -14,12 +17,19 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from scipy.linalg import eig
 from threadpoolctl import threadpool_limits
 
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.metrics import memory_capacity
-from reservoir.stability import certify, certify_cycle, drive_range, stable_bias
+from reservoir.stability import (
+    certify,
+    certify_cycle,
+    drive_range,
+    echo_state_conditions,
+    stable_bias,
+)
 
 RANGE = (-1.0, 1.0)  # of the one input
 
@@ -204,21 +214,146 @@ def degrees(n_seeds: int = 3) -> None:
         print(f"{in_degree:12d}{row[0]:12.1f}{row[1]:12.1f}{row[2]:12.2f}")
 
 
+def greatest(holds: Callable[[float], bool], low: float, high: float, steps: int = 7) -> float:
+    """Return the greatest number that holds, from below, to 1 / 128 of the range; NaN if none."""
+    if not holds(low):
+        return np.nan
+    for _ in range(steps):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def unbiased(n: int, degree: int, seed: int, drive: float, **options: object) -> Reservoir:
+    """Return a network of spectral radius 1 without bias."""
+    settings = {"spectral_radius": 1.0, "input_scaling": drive, "bias_scaling": 0.0}
+    return build_reservoir(n, 1, in_degree=degree, random_state=seed, **settings, **options)
+
+
+def radii(n_seeds: int = 10) -> None:
+    """Print the largest spectral radius that is certified without a bias."""
+    print(
+        "\nlargest certified spectral radius without bias, 100 units, inputs within 1 times drive"
+    )
+    print(f"mean (least) of seeds 0 to {n_seeds - 1}; below the true one by 1/160 at most")
+    columns = (("two_norm", 0.2), ("lyapunov", 0.2), ("auto", 0.2), ("thorough", 0.2))
+    columns = (*columns, ("thorough", 0.05))
+    names = [f"{method} {drive}" for method, drive in columns]
+    print(f"{'connections':>12}" + "".join(f"{name:>16}" for name in names))
+    for degree in (2, 10, 100):
+        table = [
+            [_largest_radius(degree, seed, drive, method) for method, drive in columns]
+            for seed in range(n_seeds)
+        ]
+        pairs = zip(np.mean(table, axis=0), np.min(table, axis=0), strict=True)
+        print(
+            f"{degree:12d}" + "".join(f"{f'{a:.3f} ({b:.3f})':>16}" for a, b in pairs), flush=True
+        )
+
+
+def _largest_radius(degree: int, seed: int, drive: float, method: str) -> float:
+    res = unbiased(100, degree, seed, drive)
+    low, high = drive_range(res, *RANGE)
+
+    def holds(radius: float) -> bool:
+        made = replace(res, W=res.W * radius)
+        return certify(made, low, high, method=method, input_range=RANGE).holds
+
+    return greatest(holds, 0.3, 1.1)
+
+
+def rotations() -> None:
+    """Print the seconds of certificates of orthogonal weights, rings and random networks."""
+    print("\nseconds of certify, method auto, inputs within 1 times .2; medians of 3 runs")
+    print(f"{'units':>6}{'orthogonal .99':>18}{'ring .99':>18}{'random .65':>18}{'random .9':>18}")
+    for n in (100, 300, 1000):
+        kinds = [({"topology": "orthogonal"}, 0.99), ({"topology": "ring"}, 0.99)]
+        cells = []
+        for options, radius in [*kinds, ({}, 0.65), ({}, 0.9)]:
+            res = unbiased(n, 10, 0, 0.2, **options)
+            res = replace(res, W=res.W * radius)
+            low, high = drive_range(res, *RANGE)
+            taken = []
+            for _ in range(3):
+                start = time.process_time()
+                found = certify(res, low, high)
+                taken.append(time.process_time() - start)
+            cells.append(f"{np.median(taken):.3f} {found.method if found.holds else 'fails'}")
+        print(f"{n:6d}" + "".join(f"{cell:>18}" for cell in cells), flush=True)
+
+
+def conditions(n_seeds: int = 5) -> None:
+    """Print the spectral radius up to which each condition on the weights proves the property."""
+    print("\nlargest spectral radius that a condition on the weights alone proves, 100 units")
+    print(f"mean of seeds 0 to {n_seeds - 1}; broken: some slopes in [0, 1] make states part")
+    names = ("abs_radius", "spectral_norm", "diagonal_schur", "numerical_radius", "broken")
+    print(f"{'connections':>12}" + "".join(f"{name:>18}" for name in names))
+    for degree in (2, 5, 10, 20, 100):
+        table = []
+        for seed in range(n_seeds):
+            W = unbiased(100, degree, seed, 0.2).W
+            found = echo_state_conditions(W)
+            proved = [1 / getattr(found, name) for name in names[:-1]]
+            table.append([*proved, 1 / growth_under_chosen_slopes(W, seed)])
+        row = np.mean(table, axis=0)
+        print(f"{degree:12d}" + "".join(f"{value:18.3f}" for value in row), flush=True)
+
+
+def growth_under_chosen_slopes(W: object, seed: int, n_rounds: int = 40) -> float:
+    """Return the growth rate per step under the worst periodic slopes in [0, 1] that are found.
+
+    Slopes of one, two and four steps ascend the modulus of the leading eigenvalue of the product of
+    the matrices D W: in turn the slopes of a step go to the end that the derivative by them says.
+    """
+    dense = np.asarray(W.toarray() if hasattr(W, "toarray") else W)
+    rng = np.random.default_rng(seed)
+    worst = 0.0
+    for period in (1, 1, 2, 2, 4, 4):
+        slopes = (rng.random((period, len(dense))) < 0.8).astype(float)
+        for k in range(n_rounds):
+            product = np.eye(len(dense))
+            for d in slopes:
+                product = d[:, None] * (dense @ product)
+            values, lefts, rights = eig(product, left=True, right=True)
+            lead = int(np.argmax(np.abs(values)))
+            worst = max(worst, float(np.abs(values[lead]) ** (1 / period)))
+            turned = _steeper(dense, slopes, values[lead], lefts[:, lead].conj(), rights[:, lead])
+            # at first half of them, drawn at random: they depend on each other
+            which = rng.random(slopes.shape) < (0.5 if k < n_rounds // 2 else 1.0)
+            slopes = np.where(which, turned, slopes)
+    return worst
+
+
+def _steeper(
+    W: np.ndarray, slopes: np.ndarray, value: complex, left: np.ndarray, right: np.ndarray
+) -> np.ndarray:
+    """Return the slopes, some of them moved to where the eigenvalue's modulus grows."""
+    scale = value * (left @ right)
+    before = [right]
+    for d in slopes:
+        before.append(d * (W @ before[-1]))
+    moved = slopes.astype(float)
+    for k in reversed(range(len(slopes))):
+        gradient = (left * (W @ before[k]) / scale).real
+        moved[k] = np.where(gradient > 0, 1.0, 0.0)
+        left = W.T @ (slopes[k] * left)
+    return moved
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", default=["time", "tight", "memory", "degrees"])
+    known = {"memory": memory, "degrees": degrees, "radii": radii, "rotations": rotations}
+    known |= {"time": times, "conditions": conditions}
+    parser.add_argument("parts", nargs="*", default=[*known, "tight"])
     parser.add_argument("--networks", type=int, default=200)
     options = parser.parse_args()
     with threadpool_limits(1):
-        if "time" in options.parts:
-            times()
         if "tight" in options.parts:
             tightness(options.networks)
-        if "memory" in options.parts:
-            memory()
-        if "degrees" in options.parts:
-            degrees()
+        for name, part in known.items():
+            if name in options.parts:
+                part()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from reservoir._typing import Array
 
 EPS = 2.0**-52
 _ERROR = 8 * EPS  # assumed bound of the relative error of NumPy's tanh; tests compare 50 digits
+_SINGLE = 2.0**-23
 _LEAST_CHORD = 1e-12  # smallest slope of a chord: the tangent points of flatter ones round away
 
 Pair = tuple[Array, Array]
@@ -18,16 +20,17 @@ Pair = tuple[Array, Array]
 
 @dataclass(frozen=True)
 class Enclosure:
-    """An interval extension of a bounded activation f.
+    """An interval extension of an activation f.
 
     Every function takes arrays of lower and upper ends, ``low <= high``, and bounds f on each
     interval ``[low, high]``. The bounds must hold in spite of rounding errors, because proofs rest
-    on them: a bound may be too wide, never too narrow.
+    on them: a bound may be too wide, never too narrow. Where the range is unbounded the slopes over
+    (-inf, inf) are asked for.
 
     Parameters
     ----------
     low, high : float
-        Bounds of the range of f.
+        Bounds of the range of f; either may be infinite.
     values : callable, ``values(low, high) -> (least, largest)``
         Bounds of f over each interval.
     slopes : callable, ``slopes(low, high) -> (least, largest)``
@@ -54,6 +57,11 @@ class Enclosure:
     values: Callable[[Array, Array], Pair]
     slopes: Callable[[Array, Array], Pair]
     chords: Callable[[Array, Array], tuple[Array, Array, Array]] | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the range is bounded, so that all states lie in a box."""
+        return bool(np.isfinite(self.low) and np.isfinite(self.high))
 
     def lines(self, low: Array, high: Array) -> tuple[Array, Array, Array]:
         """Return a line and a tolerance for f on each interval.
@@ -140,5 +148,35 @@ def _logistic_chords(low: Array, high: Array) -> tuple[Array, Array, Array]:
     return 0.25 * slope, 0.5 + 0.5 * middle, 0.5 * radius + 2 * EPS
 
 
+def piecewise_linear(slope: float) -> Enclosure:
+    """Return the enclosure of max(z, slope z), 0 <= slope <= 1, whatever the dtype of z."""
+    # in single precision the slope is another number, unless it is 0 or 1
+    share = _SINGLE if 0 < slope < 1 else 0.0
+    least, largest = slope * (1 - share), slope * (1 + share)
+    return Enclosure(
+        0.0 if slope == 0 else -np.inf,
+        np.inf,
+        partial(_bent_values, least=least, largest=largest),
+        partial(_bent_slopes, least=least, largest=largest),
+    )
+
+
+def _bent_values(low: Array, high: Array, least: float, largest: float) -> Pair:
+    below = np.where(low > 0, low, largest * low)
+    above = np.where(high > 0, high, least * high)
+    return below - EPS * np.abs(below) - 1e-300, above + EPS * np.abs(above) + 1e-300
+
+
+def _bent_slopes(low: Array, high: Array, least: float, largest: float) -> Pair:
+    return np.where(low > 0, 1.0, least), np.where(high >= 0, 1.0, largest)
+
+
+def _softplus_values(low: Array, high: Array) -> Pair:
+    below, above = np.logaddexp(low, 0.0), np.logaddexp(high, 0.0)
+    return np.maximum(below * (1 - _ERROR) - 1e-300, 0.0), above * (1 + _ERROR) + 1e-300
+
+
 TANH = Enclosure(-1.0, 1.0, _tanh_values, _tanh_slopes, _tanh_chords)
 LOGISTIC = Enclosure(0.0, 1.0, _logistic_values, _logistic_slopes, _logistic_chords)
+# the slope of softplus is the logistic function, which rises
+SOFTPLUS = Enclosure(0.0, np.inf, _softplus_values, _logistic_values)

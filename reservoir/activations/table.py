@@ -10,7 +10,13 @@ from scipy import special
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice
-from reservoir.activations.enclosures import LOGISTIC, TANH, Enclosure
+from reservoir.activations.enclosures import (
+    LOGISTIC,
+    SOFTPLUS,
+    TANH,
+    Enclosure,
+    piecewise_linear,
+)
 
 LEAKY_SLOPE = 0.01  # slope of leaky_relu below zero, as in the common deep-learning libraries
 
@@ -100,10 +106,18 @@ _TABLE = (
     Activation(
         "logistic", special.expit, _logistic_derivative, 0.25, special.logit, True, LOGISTIC
     ),
-    Activation("relu", _relu, _relu_derivative, 1.0, None, False),
-    Activation("leaky_relu", _leaky_relu, _leaky_relu_derivative, 1.0, _leaky_relu_inverse, False),
-    Activation("identity", _identity, np.ones_like, 1.0, _identity, False),
-    Activation("softplus", _softplus, special.expit, 1.0, _softplus_inverse, False),
+    Activation("relu", _relu, _relu_derivative, 1.0, None, False, piecewise_linear(0.0)),
+    Activation(
+        "leaky_relu",
+        _leaky_relu,
+        _leaky_relu_derivative,
+        1.0,
+        _leaky_relu_inverse,
+        False,
+        piecewise_linear(LEAKY_SLOPE),
+    ),
+    Activation("identity", _identity, np.ones_like, 1.0, _identity, False, piecewise_linear(1.0)),
+    Activation("softplus", _softplus, special.expit, 1.0, _softplus_inverse, False, SOFTPLUS),
 )
 ACTIVATIONS: dict[str, Activation] = {activation.name: activation for activation in _TABLE}
 

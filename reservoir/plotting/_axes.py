@@ -43,16 +43,9 @@ def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
     The vertical axis is extended by as much as the legend needs, which has as many columns as fit
     into the width of the axes. `size` is that of the axes in inches where they do not tell it yet.
     """
-    # The most columns that fit; matplotlib fills one column after the other.
-    names = ax.get_legend_handles_labels()[1]
     width, height = size or inches(ax)
-    spans = [_HANDLE + _LETTER * len(name) for name in names]
-    for n_columns in range(len(names), 0, -1):
-        parts = np.array_split(spans, n_columns)
-        if sum(part.max() for part in parts) <= width:
-            break
+    n_columns, n_rows = _legend_grid(ax, width)
     # Room for its rows, up to half of the axes.
-    n_rows = len(parts[0])
     share = min((n_rows * _LINE_HEIGHT + 0.14) / height, 0.5)
     bottom, top = ax.get_ylim()
     ax.set_ylim(bottom, top + (top - bottom) * share / (1 - share))
@@ -66,6 +59,31 @@ def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
         handlelength=2.4,
     )
     return ax
+
+
+def legend_above(ax: Axes) -> Axes:
+    """Put the legend above axes whose limits must stay as they are."""
+    n_columns, _ = _legend_grid(ax, inches(ax)[0])
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.02, 1.0),
+        ncols=n_columns,
+        frameon=False,
+        fontsize="small",
+        columnspacing=1.0,
+    )
+    return ax
+
+
+def _legend_grid(ax: Axes, width: float) -> tuple[int, int]:
+    """Return the numbers of columns and of rows of a legend: the most columns that fit."""
+    names = ax.get_legend_handles_labels()[1]
+    spans = [_HANDLE + _LETTER * len(name) for name in names]
+    for n_columns in range(len(names), 0, -1):
+        parts = np.array_split(spans, n_columns)  # matplotlib fills one column after the other
+        if sum(part.max() for part in parts) <= width:
+            break
+    return n_columns, len(parts[0])
 
 
 def legend_outside(ax: Axes, gap: float = 0.02) -> Axes:

@@ -105,7 +105,7 @@ def cobweb(
     starts = finite("initial_state", np.atleast_1d(initial_state), "n_initial_states")
     count = check_count("n_steps", n_steps)
     f = get_activation(activation)
-    if f.enclosure is None:
+    if f.enclosure is None or not f.enclosure.bounded:
         raise ValueError(
             f"activation={f.name!r} has no bounded range in which all fixed points could be "
             'found. Use "tanh" or "logistic".'

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.interpolate import Akima1DInterpolator
 from scipy.spatial import KDTree
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_count
+from reservoir._validation import check_count, check_number
 from reservoir.dynamics import Reservoir, run_many
-from reservoir.plotting._axes import legend_strip, new_axes
+from reservoir.plotting._axes import legend_above, legend_strip, new_axes
 from reservoir.plotting._plot_arguments import finite
-from reservoir.plotting._styles import DASHES, START
+from reservoir.plotting._styles import DASHES, PROVED, START
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _PATH: dict[str, Any] = {"color": "firebrick", "linestyle": (0, (4, 1.5)), "linewidth": 0.8}
+_FINE: dict[str, Any] = {"color": "firebrick", "linewidth": 0.7, "alpha": 0.35}
+_DOT: dict[str, Any] = {"color": "firebrick", "linestyle": "none", "marker": "o", "markersize": 2}
 _CYCLE_COLORS = ("tab:blue", "black", "tab:green", "tab:purple")
 _CYCLE_MARKERS = ("o", "s", "^", "D")
 _FIELD_POINTS = 17  # per axis: dense enough to see a saddle, thin enough to see the trajectories
 _ARROWS = 6  # per trajectory and cycle
+_PER_STEP = 12  # points of a smooth curve from one state to the next
+_CELLS = 320  # of the grid on which a band's edge is found, along the longer side
 _LATE_ROWS = 12  # the late part of a trajectory repeats itself: only so many rows get arrows
 
 
@@ -34,13 +39,15 @@ def phase_portrait(
     n_transient: int | None = None,
     field: Reservoir | None = None,
     inputs: ArrayLike | None = None,
+    smooth: bool = False,
+    band: float | Mapping[str, float] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw trajectories from several initial states, and the cycles that they lead to.
 
     Transients are thin, dashed and red, with a cross at the initial state. Cycles are solid, with a
     marker at each state. Arrows point forwards in time. Time is discrete: the lines between states
-    only show their order.
+    only show their order. `smooth` is for long cycles and many trajectories.
 
     Parameters
     ----------
@@ -62,6 +69,15 @@ def phase_portrait(
         there, all of one length. Output feedback, if there is any, is 0.
     inputs : array of shape (n_features,), default=None
         The input row of the step that `field` shows.
+    smooth : bool, default=False
+        Join the states by smooth curves without markers: for cycles of so many steps that each is
+        small. Transients are then thin and translucent, with a dot at the initial state, arrows are
+        on the cycles only, and both axes have one scale.
+    band : float or dict of str to float, default=None
+        Distance from the cycle, in the Euclidean norm over all units, that something is proved
+        of: a soft band about the curve, with one scale for both axes. No projection lengthens a
+        distance, so that states within `band` of the cycle are drawn inside. A dict draws several,
+        each with its key in the legend. It needs `cycle`.
     ax : matplotlib Axes, default=None
         Where to draw; by default a new figure of 7 x 3 inches.
 
@@ -72,8 +88,9 @@ def phase_portrait(
     Raises
     ------
     ValueError
-        If shapes disagree, a state is NaN or infinite, a unit does not exist, or `field` is not a
-        network of two units or not drawn in the plane of these.
+        If shapes disagree, a state is NaN or infinite, a unit does not exist, `field` is not a
+        network of two units or not drawn in the plane of these, or `band` is not positive or
+        has no cycle to be about.
 
     References
     ----------
@@ -90,6 +107,9 @@ def phase_portrait(
     >>> ax = plotting.phase_portrait(np.array(rows), cycle=rows[-1:])
     >>> ax.get_legend_handles_labels()[1]
     ['initial state', 'transient', 'fixed point']
+    >>> ax = plotting.phase_portrait(np.array(rows), cycle=rows[-1:], band={"proved": 0.3})
+    >>> ax.get_legend_handles_labels()[1][0]
+    'proved'
     """
     # Lists of arrays of equal width.
     paths = _tables("trajectories", trajectories)
@@ -98,6 +118,7 @@ def phase_portrait(
     for name, tables in (("trajectories", paths), ("cycle", cycles or [])):
         if any(table.shape[1] != n_units for table in tables):
             raise ValueError(f"{name}: every array must have n_units={n_units} columns.")
+    bands = {} if band is None else _read_band(band, cycles)
     # Divide the trajectories into transients and late parts, and project all onto the plane.
     cuts = _cuts(paths, cycles, n_transient)
     ends = [p[k:] for p, k in zip(paths, cuts, strict=True)] if cycles is None else cycles
@@ -105,22 +126,27 @@ def phase_portrait(
         row = _field_input(field, inputs, units)
     project, names = _projection(units, ends, paths)
     paths, ends = [project(path) for path in paths], [project(end) for end in ends]
-    # Transients, cycles over them, and the field in the limits that these give the axes.
+    # Bands, transients and cycles over them, and the field in the limits that these give the axes.
     ax = new_axes(ax)
+    _draw_bands(ax, ends, bands, smooth)
     for path, cut in zip(paths, cuts, strict=True):
-        _draw_path(ax, path[: cut + 1] if cycles is None else path[:cut])
+        _draw_path(ax, path[: cut + 1] if cycles is None else path[:cut], smooth)
     for k, end in enumerate(ends):
         if cycles is not None:
-            _draw_cycle(ax, end, k, _cycle_label(len(end), k, len(ends)), closed=True)
+            _draw_cycle(ax, end, k, _cycle_label(len(end), k, len(ends)), True, smooth)
         else:
-            _draw_cycle(ax, end, 0, _late_label(cuts, n_transient) if k == 0 else None)
+            label = _late_label(cuts, n_transient) if k == 0 else None
+            _draw_cycle(ax, end, 0, label, False, smooth)
     _once_each(ax)
     ax.margins(0.06)
+    if smooth or bands:
+        ax.use_sticky_edges = False  # a margin around bands, too
+        ax.set_aspect("equal", adjustable="box")
     if field is not None:
         _draw_field(ax, field, row, swapped=tuple(units) == (1, 0))
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])
-    return legend_strip(ax)
+    return legend_above(ax) if smooth or bands else legend_strip(ax)
 
 
 def _tables(name: str, holder: Any) -> list[Array]:
@@ -191,7 +217,10 @@ def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
         )
     pca = PCA(2, svd_solver="full").fit(rows)
     shares = pca.explained_variance_ratio_
-    return pca.transform, [f"component {k + 1} ({share:.0%})" for k, share in enumerate(shares)]
+    return pca.transform, [
+        f"{which} principal component ({share:.0%})"
+        for which, share in zip(("first", "second"), shares, strict=True)
+    ]
 
 
 def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
@@ -213,22 +242,83 @@ def _field_input(field: Any, inputs: ArrayLike | None, units: Any) -> Array:
     return row
 
 
-def _draw_path(ax: Axes, path: Array) -> None:
-    """Draw a transient: a cross at its start, a dashed line, arrows."""
+def _read_band(band: Any, cycles: list[Array] | None) -> dict[str, float]:
+    """Return the checked distances of a band, each with its name, the widest first."""
+    if cycles is None:
+        raise ValueError(f"band={band!r} is a distance from a cycle: give cycle=.")
+    named = band if isinstance(band, Mapping) else {f"within {band:.3g} of the cycle": band}
+    for distance in named.values():
+        check_number("band", distance, low=0.0, low_open=True)
+    return dict(sorted(named.items(), key=lambda item: -item[1]))
+
+
+def _curve(rows: Array, closed: bool, smooth: bool) -> Array:
+    """Return the points that a line joins: the rows, closed if asked, or a smooth curve by them.
+
+    The smooth curve is Akima's, which goes through all rows and depends on near ones only.
+    """
+    if not smooth or len(rows) < 3:
+        return np.vstack([rows, rows[:1]]) if closed and len(rows) > 1 else rows
+    times = np.arange(len(rows))
+    if closed:  # three more rows on either side, and the first one again
+        rows = np.pad(rows, ((3, 4), (0, 0)), mode="wrap")
+        times = np.arange(-3, len(rows) - 3)
+    last = len(rows) - 7 if closed else len(rows) - 1
+    return Akima1DInterpolator(times, rows)(np.linspace(0, last, _PER_STEP * last + 1))
+
+
+def _draw_bands(ax: Axes, ends: list[Array], bands: dict[str, float], smooth: bool) -> None:
+    """Draw the points of the plane within some distances of the cycles, the widest first."""
+    if not bands:
+        return
+    # A grid around the cycles, and points on them that lie closer together than it does.
+    widest, curves = max(bands.values()), [_curve(end, True, smooth) for end in ends]
+    low = np.min([curve.min(axis=0) for curve in curves], axis=0) - 1.05 * widest
+    high = np.max([curve.max(axis=0) for curve in curves], axis=0) + 1.05 * widest
+    cell = float((high - low).max()) / _CELLS
+    sides = [np.arange(a, b + cell, cell) for a, b in zip(low, high, strict=True)]
+    points = np.concatenate([_dense(curve, cell / 2) for curve in curves])
+    # The distance of the grid from them: its level is the edge of a band.
+    far, _ = KDTree(points).query(np.stack(np.meshgrid(*sides), axis=-1))
+    alpha = PROVED["alpha"]
+    for depth, (name, distance) in enumerate(bands.items(), start=1):
+        ax.contourf(*sides, far, [-1.0, distance], colors=PROVED["color"], alpha=alpha, zorder=0)
+        # Bands lie on each other: the legend shows each as dark as it is seen.
+        seen = PROVED | {"alpha": 1 - (1 - alpha) ** depth}
+        ax.fill([], [], **seen, linewidth=0, label=name)
+
+
+def _dense(curve: Array, spacing: float) -> Array:
+    """Return points on a polygon, no further apart than `spacing`."""
+    way = np.append(0.0, np.cumsum(np.hypot(*np.diff(curve, axis=0).T)))
+    at = np.linspace(0, way[-1], int(np.ceil(way[-1] / spacing)) + 1)
+    return np.c_[np.interp(at, way, curve[:, 0]), np.interp(at, way, curve[:, 1])]
+
+
+def _draw_path(ax: Axes, path: Array, smooth: bool) -> None:
+    """Draw a transient: a cross at its start, a dashed line, arrows; or a dot and a fine curve."""
     if len(path):
-        ax.plot(*path[0], **START, zorder=4, label="initial state")
+        ax.plot(*path[0], **(_DOT if smooth else START), zorder=4, label="initial state")
     if len(path) > 1:
-        ax.plot(*path.T, **_PATH, zorder=2, label="transient")
-        _arrows(ax, path, _PATH["color"], power=2)
+        curve = _curve(path, False, smooth)
+        ax.plot(*curve.T, **(_FINE if smooth else _PATH), zorder=2, label="transient")
+        if not smooth:
+            _arrows(ax, path, _PATH["color"], power=2)
 
 
-def _draw_cycle(ax: Axes, states: Array, k: int, label: str | None, closed: bool = False) -> None:
+def _draw_cycle(
+    ax: Axes, states: Array, k: int, label: str | None, closed: bool, smooth: bool
+) -> None:
     """Draw a cycle in the k-th colour and marker, or, if not `closed`, a trajectory's late part."""
-    loop = np.vstack([states, states[:1]]) if closed and len(states) > 1 else states
+    loop = _curve(states, closed, smooth)
     color = _CYCLE_COLORS[k % 4]
-    filled: dict[str, Any] = {"markersize": 4, "markerfacecolor": color if k % 2 == 0 else "white"}
     style: dict[str, Any] = {"color": color, "linestyle": DASHES[(k // 2) % 4], "linewidth": 1.6}
-    ax.plot(*loop.T, marker=_CYCLE_MARKERS[k % 4], **style, **filled, zorder=3, label=label)
+    if smooth and len(loop) > 1:
+        style["linewidth"] = 2.2
+    else:
+        style |= {"marker": _CYCLE_MARKERS[k % 4], "markersize": 4}
+        style["markerfacecolor"] = color if k % 2 == 0 else "white"
+    ax.plot(*loop.T, **style, zorder=3, label=label)
     if len(loop) > 1:
         _arrows(ax, loop if closed else loop[:_LATE_ROWS], color)
 

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
+from reservoir._validation import check_number
 from reservoir.plotting._axes import legend_outside, new_axes
 from reservoir.plotting._plot_arguments import refuse_nonfinite
-from reservoir.plotting._styles import GUESS
+from reservoir.plotting._styles import GUESS, PROVED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,7 +71,7 @@ def spectrum(W: Any, *, ax: Axes | None = None) -> Axes:
     return _complex_plane(_eigenvalues(W), "spectral radius", "eigenvalues", "o", ax)
 
 
-def multipliers(values: Any, *, ax: Axes | None = None) -> Axes:
+def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw the Floquet multipliers of a cycle in the complex plane, with the unit circle.
 
     They are the eigenvalues of the Jacobian of one period: how much a small distance from the cycle
@@ -80,6 +81,9 @@ def multipliers(values: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     values : array of shape (n_multipliers,), or object with such an array as `multipliers`
         For instance the result of `reservoir.stability.find_limit_cycle`.
+    bound : float, default=None
+        What no multiplier can exceed in modulus, as far as is proved: ``certificate.rate **
+        period``. A soft disc shows where they must be.
     ax : matplotlib Axes, default=None
         Where to draw; by default a new figure of 7 x 3 inches.
 
@@ -90,7 +94,8 @@ def multipliers(values: Any, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     ValueError
-        If there are no multipliers, not one row of them, or one is NaN or infinite.
+        If there are no multipliers, not one row of them, or one is NaN or infinite; or `bound` is
+        not positive.
 
     Examples
     --------
@@ -98,6 +103,9 @@ def multipliers(values: Any, *, ax: Axes | None = None) -> Axes:
     >>> ax = plotting.multipliers([0.5 + 0.3j, 0.5 - 0.3j, -0.2])
     >>> ax.get_legend_handles_labels()[1]
     ['unit circle', 'largest modulus 0.5831', 'multipliers']
+    >>> ax = plotting.multipliers([0.5 + 0.3j, 0.5 - 0.3j, -0.2], bound=0.9**2)
+    >>> ax.get_legend_handles_labels()[1][0]
+    'proved: all within 0.81'
     """
     points = np.asarray(getattr(values, "multipliers", values))
     if points.ndim != 1 or points.size == 0 or points.dtype == object:
@@ -106,7 +114,18 @@ def multipliers(values: Any, *, ax: Axes | None = None) -> Axes:
             "not empty, or have them as its attribute `multipliers`. For a matrix use `spectrum`."
         )
     points = refuse_nonfinite("values", points.astype(complex))
+    if bound is not None:
+        bound = check_number("bound", bound, low=0.0, low_open=True)
+        ax = new_axes(ax)
+        _draw_bound(ax, bound)
     return _complex_plane(points, "largest modulus", "multipliers", "s", ax)
+
+
+def _draw_bound(ax: Axes, bound: float) -> None:
+    """Draw the disc of a proved bound; the number in its name is rounded up."""
+    disc = bound * np.exp(1j * np.linspace(0, 2 * np.pi, 361))
+    name = f"proved: all within {np.ceil(bound * 1e4 * (1 - 1e-12)) / 1e4:.4g}"
+    ax.fill(disc.real, disc.imag, **PROVED, linewidth=0, zorder=0, label=name)
 
 
 def _complex_plane(
@@ -123,7 +142,7 @@ def _complex_plane(
     ax.plot(ring.real, ring.imag, **GUESS, label=f"{radius_label} {radius:.4g}")
     dots: dict[str, Any] = {
         "marker": marker,
-        "s": 12,
+        "s": 12 * min(1.0, (60 / len(values)) ** 0.5),
         "facecolors": "none",
         "edgecolors": "tab:blue",
     }

@@ -2,14 +2,16 @@
 
 `proofs` holds theorems, computed for the network at hand with rounding included, such as `certify`;
 `measures` holds what is computed or sampled along trajectories, such as `lyapunov_exponents`, which
-proves nothing about other trajectories. Above both, `design` searches what can be certified, and
-`sweep` measures and certifies over a grid of parameters. Docstrings say what is a heuristic.
+proves nothing about other trajectories. Above both, `design` looks for a certified reservoir that
+remembers, and `sweep` measures and certifies over a grid of parameters. Docstrings say what is a
+heuristic.
 """
 
 from reservoir.stability._arguments import UnboundedActivationError
+from reservoir.stability._certified_values import LargestCertified, largest_certified, stable_bias
+from reservoir.stability._design import Alternative, Design, design
 from reservoir.stability._drive_ranges import drive_range
 from reservoir.stability._sweep import Sweep, sweep
-from reservoir.stability.design import LargestCertified, largest_certified, stable_bias
 from reservoir.stability.measures._attractors import Attractors, sample_attractors
 from reservoir.stability.measures._consistency import consistency
 from reservoir.stability.measures._echo_state_index import echo_state_index
@@ -28,9 +30,11 @@ from reservoir.stability.proofs._certify_loop import certify_loop
 from reservoir.stability.proofs._conditions import EchoStateConditions, echo_state_conditions
 
 __all__ = [
+    "Alternative",
     "Attractors",
     "BiasBounds",
     "Certificate",
+    "Design",
     "EchoStateConditions",
     "LargestCertified",
     "LimitCycle",
@@ -43,6 +47,7 @@ __all__ = [
     "certify_loop",
     "consistency",
     "critical_bias",
+    "design",
     "drive_range",
     "echo_state_conditions",
     "echo_state_index",

@@ -33,23 +33,27 @@ def as_reservoir(model: Any) -> Reservoir:
     return reservoir
 
 
-def enclosure_of(activation: str | Activation) -> Enclosure:
-    """Return bounds of the activation and its slopes over intervals; refuse one that has none."""
+def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> Enclosure:
+    """Return bounds of the activation and its slopes over intervals; refuse one that has none.
+
+    With `unbounded` its range may be unbounded.
+    """
     found = get_activation(activation)
-    if found.enclosure is None:
-        if found.bounded:
+    enclosure = found.enclosure
+    if enclosure is None or not (unbounded or enclosure.bounded):
+        if found.bounded or unbounded:
             raise UnboundedActivationError(
                 f"activation={found.name!r} has no enclosure: a certificate needs bounds of f and "
                 "f' over intervals. Give Activation(..., enclosure=Enclosure(low, high, values, "
                 "slopes)) from reservoir.activations."
             )
         raise UnboundedActivationError(
-            f"activation={found.name!r} is unbounded: its states lie in no box, and a certificate "
-            "needs one. Use 'tanh' or 'logistic', or a bounded Activation with an enclosure. "
-            "echo_state_conditions(W), without a box, holds for every activation of slope at most "
-            "1."
+            f"activation={found.name!r} is unbounded: its states lie in no box, and what was asked "
+            "for needs one. Use 'tanh' or 'logistic', or a bounded Activation with an enclosure. "
+            "certify, which does without a box, proves what the slopes alone allow: W of a norm "
+            "below 1, such as an orthogonal one of radius 0.99."
         )
-    return found.enclosure
+    return enclosure
 
 
 def as_real(name: str, value: Any) -> Array:

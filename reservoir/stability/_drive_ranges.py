@@ -74,6 +74,20 @@ def drive_range(
     return least, largest
 
 
+def inputs_of_drive(reservoir: Reservoir, low: Array, high: Array) -> tuple[Array, Array]:
+    """Return a range of inputs, and of outputs fed back, whose drive has about these bounds.
+
+    The inverse of `drive_range` where the bounds come from it; else the range whose drive comes
+    nearest to the bounds, in the sense of least squares.
+    """
+    matrices = [reservoir.W_in] if reservoir.W_fb is None else [reservoir.W_in, reservoir.W_fb]
+    M = np.hstack([M.toarray() if sp.issparse(M) else as_double(M) for M in matrices])
+    middle = np.linalg.lstsq(M, 0.5 * low + 0.5 * high, rcond=None)[0]
+    half = np.linalg.lstsq(abs(M), 0.5 * high - 0.5 * low, rcond=None)[0]
+    half = np.maximum(half, 0.0)
+    return middle - half, middle + half
+
+
 def _bounds(of_low: str, of_high: str, M: Matrix, low: Any, high: Any) -> tuple[Array, Array]:
     """Check the box low <= u <= high, and return bounds of M u over it, rounded outwards."""
     M = as_double(M)

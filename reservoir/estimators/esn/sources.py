@@ -17,8 +17,7 @@ from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.estimators._base import read_dtype
 from reservoir.stability import Certificate, certify, drive_range
-
-_MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
+from reservoir.stability.certified_bias import widened_range
 
 
 class Ranges(NamedTuple):
@@ -46,13 +45,7 @@ class Ranges(NamedTuple):
 
 def ranges_of(arrays: Sequence[Array], targets: Sequence[Array] | None = None) -> Ranges:
     """Return the ranges of a series and of the targets that are fed back, widened by a margin."""
-    return Ranges(_widened(arrays), None if targets is None else _widened(targets))
-
-
-def _widened(arrays: Sequence[Array]) -> Array:
-    low = np.min([array.min(axis=0) for array in arrays], axis=0).astype(float)
-    high = np.max([array.max(axis=0) for array in arrays], axis=0).astype(float)
-    return np.array([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
+    return Ranges(widened_range(arrays), None if targets is None else widened_range(targets))
 
 
 def reservoir_source(

@@ -93,7 +93,7 @@ def read_state(reservoir: Reservoir, state: Any) -> Array:
 def state_range(reservoir: Reservoir) -> tuple[float, float]:
     """Return the range of initial states: that of a bounded activation, else [-1, 1]."""
     activation = get_activation(reservoir.activation)
-    if activation.enclosure is not None:
+    if activation.enclosure is not None and activation.enclosure.bounded:
         return activation.enclosure.low, activation.enclosure.high
     if activation.bounded:
         ends = activation.function(np.array([-1e6, 1e6]))

@@ -52,7 +52,8 @@ def interval_box(
 
     Starting from the activation's range, the box is intersected again and again with its image
     under one step, without leak, in interval arithmetic. Whatever the leak, a trajectory that
-    starts inside stays inside, and all others come arbitrarily close to the box.
+    starts inside stays inside, and all others come arbitrarily close to the box. If the range is
+    unbounded, so is the box, and the slopes are those that the activation has anywhere.
 
     Parameters
     ----------
@@ -64,6 +65,10 @@ def interval_box(
         Errors that each step may add: to the pre-activations, and to the activation's values. The
         box is then one of all trajectories with errors so bounded.
     """
+    if not network.enclosure.bounded:
+        ends = np.full(network.n_units, np.inf)
+        reach = np.full((2, network.n_units), [[network.enclosure.low], [network.enclosure.high]])
+        return boxed(network, reach[0], reach[1], -ends, ends)
     # The drive and the bias as a centre and a radius, which covers the rounding of z.
     enclosure, W, A = network.enclosure, network.W, network.A
     p_low, p_high = network.drive_min, network.drive_max

@@ -31,16 +31,18 @@ class Certificate:
         Its name in the documentation; "none" where it does not hold.
     box : array of shape (2, n_units), of a cycle (period, 2, n_units)
         Bounds that every unit's state comes to lie in, lower then upper; of a cycle, the bounds
-        before each step of its period.
+        before each step of its period. Infinite for an unbounded activation, whose proof holds for
+        all states.
     gains : array of shape (n_units,), of a cycle (period, n_units)
         Largest slope of the activation inside the box.
-    weights : array of shape (n_units,) or None
+    weights : array of shape (n_units,), of "lyapunov" (n_units, n_units), or None
         The norm that shrinks. max_norm: ``max_i |e_i| / weights_i`` shrinks by `rate` at every step
         inside the box (of a cycle: over every period that starts before step 0). two_norm:
-        ``||weights * e||_2`` does so if all leak rates are equal. None where the proof is of the
-        long run only: by series, or where zonotopes have narrowed the box; and of "lyapunov", whose
-        norm has a full matrix. The constant that goes
-        with `rate` is the ratio of the largest weight to the smallest.
+        ``||weights * e||_2`` does so if all leak rates are equal. lyapunov: ``weights`` is a
+        symmetric matrix P, and ``sqrt(e' P e)`` does so whatever the leak rates. None where the
+        proof is of the long run only: by series, or where zonotopes have narrowed the box. The
+        constant that goes with `rate` is the ratio of the largest weight to the smallest, or the
+        root of P's condition number.
     drive_min, drive_max : arrays of shape (n_units,), of a cycle (period, n_units)
         The range of p = W_in u [+ W_fb y] that it covers. A closed loop is covered only while what
         is fed back keeps the drive inside.
@@ -57,7 +59,7 @@ class Certificate:
         map; computed trajectories approach each other at that rate down to this difference. It is
         at most the width of a box that includes rounding errors, which may be far wider than `box`,
         and infinite where a leak rate is so small that rounding stalls the state. None where the
-        proof has no `weights`, and for a closed loop.
+        proof has no `weights`, for a closed loop, and where no box bounds the states.
 
     Examples
     --------

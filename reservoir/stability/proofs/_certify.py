@@ -24,11 +24,12 @@ from reservoir.stability.proofs._interval_network import (
     is_manageable,
     read_network,
 )
-from reservoir.stability.proofs._lyapunov import lyapunov_proof
+from reservoir.stability.proofs._lyapunov import MOST_UNITS, lyapunov_proof
 from reservoir.stability.proofs._max_norm import max_norm_proof
 from reservoir.stability.proofs._resolution import resolution
 from reservoir.stability.proofs._series_rate import series_proof
 from reservoir.stability.proofs._two_norm import two_norm_proof
+from reservoir.stability.proofs._weights_alone import weights_proof
 from reservoir.stability.proofs._zonotopes import zonotope_box
 
 
@@ -43,7 +44,8 @@ class Proof(NamedTuple):
         ``rate(network, box)`` returns the proved rate per step, rounded up (1 or more, or infinity,
         if nothing is proved), and the weights v of the norm ``max_i |e_i| / v_i`` that shrinks at
         each step, or None if there is no such norm. (The weights of "two_norm" are those of a
-        Euclidean norm; `resolution` knows it by name.)
+        Euclidean norm; `resolution` knows it by name. Those of "lyapunov" are the matrix of a
+        quadratic one.)
     dense : bool
         Whether it forms dense n_units x n_units matrices.
     most_units : int
@@ -61,11 +63,11 @@ PROOFS = {
     "max_norm": Proof(
         "C2: contraction in a weighted maximum norm", max_norm_proof, False, sys.maxsize
     ),
-    "two_norm": Proof("C3: contraction in a weighted Euclidean norm", two_norm_proof, dense=True),
-    "series": Proof("C4: series of the linearisation", series_proof, dense=True),
-    "lyapunov": Proof(
-        "C7: contraction in a quadratic norm", lyapunov_proof, dense=True, most_units=1000
+    "two_norm": Proof(
+        "C3: contraction in a weighted Euclidean norm", two_norm_proof, False, sys.maxsize
     ),
+    "series": Proof("C4: series of the linearisation", series_proof, dense=True),
+    "lyapunov": Proof("C7: contraction in a quadratic norm", lyapunov_proof, True, MOST_UNITS),
 }
 
 
@@ -86,7 +88,9 @@ def certify(
     Parameters
     ----------
     reservoir : Reservoir or fitted estimator
-        With tanh or logistic units, or another bounded activation that has an enclosure.
+        Units of any activation that has an enclosure. Those of unbounded ones (relu, leaky_relu,
+        softplus, identity) lie in no box: what is proved of them rests on the slopes that they have
+        anywhere, and holds for every drive.
     drive_min, drive_max : float or array of shape (n_units,)
         Bounds of the drive p = W_in u, the bias excluded, at every step. `drive_range` makes them
         from bounds of the inputs. With feedback weights p = W_in u + W_fb y, with y given
@@ -158,7 +162,7 @@ def certify(
     False
     """
     check_method(method)
-    network = read_network(reservoir, drive_min, drive_max)
+    network = read_network(reservoir, drive_min, drive_max, unbounded=True)
     made = as_reservoir(reservoir)
     # Only the drive's bounds are known.
     if input_range is None and output_range is None:
@@ -210,7 +214,10 @@ def certify_network(
         return no_certificate(network)
     box = interval_box(network)
     best = _attempt(network, box, method)
-    if method == "thorough" and not best.holds:
+    if method not in PROOFS and not best.holds:
+        alone = weights_proof(network, float(box.largest_slope.max()))
+        best = best if alone is None else _certificate(network, box, *alone)
+    if method == "thorough" and not best.holds and network.enclosure.bounded:
         narrow = _attempt(network, zonotope_box(network, box, inputs), method)
         # A narrowed box holds every trajectory in the end, but one that starts in it may leave it
         # for a while: no norm is known to shrink at each step.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,17 +12,33 @@ from reservoir._validation import check_choice
 from reservoir.activations.enclosures import EPS
 from reservoir.stability._arguments import as_reservoir
 from reservoir.stability._drive_ranges import drive_terms, periodic_drive
-from reservoir.stability.proofs._boxes import tube
+from reservoir.stability.proofs._boxes import Box, tube
 from reservoir.stability.proofs._certificate import Certificate, no_certificate
 from reservoir.stability.proofs._cycle_rates import MAX_SERIES_UNITS, cycle_rate, series_cycle_rate
-from reservoir.stability.proofs._interval_network import is_manageable, read_network
+from reservoir.stability.proofs._interval_network import (
+    IntervalNetwork,
+    is_manageable,
+    read_network,
+)
+from reservoir.stability.proofs._lyapunov_cycle import (
+    CHEAP_UNITS,
+    MAX_CYCLE_UNITS,
+    CycleNorms,
+    cycle_lyapunov,
+)
 from reservoir.stability.proofs._resolution import cycle_resolution
 from reservoir.stability.proofs._zonotopes import zonotope_tube
 
-_METHODS = ("auto", "thorough", "max_norm", "series")
+_METHODS = ("auto", "thorough", "max_norm", "series", "lyapunov")
+_MOST_UNITS = {
+    "thorough": MAX_SERIES_UNITS,
+    "series": MAX_SERIES_UNITS,
+    "lyapunov": MAX_CYCLE_UNITS,
+}
 _THEOREMS = {
     "max_norm": "C5: contraction over the tube of a cycle",
     "series": "C5: series over the tube of a cycle",
+    "lyapunov": "C5: quadratic norms over the tube of a cycle",
 }
 
 
@@ -45,10 +61,13 @@ def certify_cycle(
         One period of the input; one row is a constant input.
     feedback : array of shape (period, n_outputs), optional
         What each step receives as previous output; required with feedback weights.
-    method : {"auto", "thorough", "max_norm", "series"}, default="auto"
-        "auto" multiplies bounds of the Jacobians' absolute values over the period, as "max_norm"
-        does. "series" is the series about the mean slopes, within windows of a few steps.
-        "thorough" also follows zonotopes, and tries both. The last two take up to 500 units.
+    method : {"auto", "thorough", "max_norm", "series", "lyapunov"}, default="auto"
+        "max_norm" multiplies bounds of the Jacobians' absolute values over the period. "lyapunov"
+        looks for quadratic norms, which use the signs of W: one for all steps, and one for each;
+        up to 1000 units. "auto" tries the first, then the second up to 300 units, with norms for
+        each step where that takes about a second at most (``period * n_units ** 3 <= 3e7``).
+        "series" is the series about the mean slopes, within windows of a few steps. "thorough" also
+        follows zonotopes, and tries all three; it and "series" take up to 500 units.
 
     Returns
     -------
@@ -65,9 +84,9 @@ def certify_cycle(
 
     Notes
     -----
-    Theorem C5 of the page on stability. If the map composed over the period contracts, it has one
-    fixed point by Banach's theorem, and the cycle goes through it. (Bay 2017, prop. 3.3, asks for a
-    contraction at each phase alone, which is not enough.)
+    Theorem C5 of the page on stability; quadratic norms are those of C7. If the map composed over
+    the period contracts, it has one fixed point by Banach's theorem, and the cycle goes through it.
+    (Bay 2017, prop. 3.3, asks for a contraction at each phase alone, which is not enough.)
 
     Examples
     --------
@@ -83,8 +102,7 @@ def certify_cycle(
     # The drive of each step, and what rounding may have done to it.
     check_choice("method", method, _METHODS)
     reservoir = as_reservoir(reservoir)
-    if method != "max_norm" and method != "auto":
-        _check_cycle_size(reservoir.n_units, method)
+    _check_cycle_size(reservoir.n_units, method)
     drives = periodic_drive(reservoir, inputs, feedback)
     network = read_network(reservoir, drives.min(axis=0), drives.max(axis=0))
     terms = drive_terms(reservoir, *_as_doubles(inputs, feedback))
@@ -93,33 +111,69 @@ def certify_cycle(
         return no_certificate(network)
     # The boxes of the steps, and the contraction over a period by one or several proofs.
     boxes = tube(network, drives, error)
-    r, v = cycle_rate(network, boxes)
-    weights: Array | None = v
-    rates = {"max_norm": r}
-    if method == "series":
-        rates = {"series": series_cycle_rate(network, boxes, v)}
-    elif method == "thorough" and r >= 1:
-        boxes, weights = zonotope_tube(network, boxes, drives, error), None
-        rates["max_norm"], v = cycle_rate(network, boxes)
-        rates["series"] = series_cycle_rate(network, boxes, v)
-    # The best of them, as a rate per step.
-    chosen = min(rates, key=lambda name: rates[name])
-    rate = rates[chosen]
-    if rate < 1:  # the root is rounded up
-        rate = min(rate ** (1 / len(drives)) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0)
+    best = _attempt(network, boxes, method)
+    if method == "thorough" and not best.rate < 1:
+        boxes = zonotope_tube(network, boxes, drives, error)
+        best = _attempt(network, boxes, "narrowed")
+    holds = best.rate < 1
     found = Certificate(
-        holds=bool(rates[chosen] < 1),
-        rate=float(rate),
-        method=chosen,
-        theorem=_THEOREMS[chosen] if rates[chosen] < 1 else "none",
+        holds=holds,
+        rate=float(best.rate),
+        method=best.method,
+        theorem=_THEOREMS[best.method] if holds else "none",
         box=np.array([[box.low, box.high] for box in boxes]),
         gains=np.array([box.largest_slope for box in boxes]),
-        weights=weights if chosen == "max_norm" and rate < 1 else None,
+        weights=best.weights if holds else None,
         drive_min=drives,
         drive_max=drives,
     )
-    floor = cycle_resolution(found, network, reservoir, drives, terms)
+    floor = cycle_resolution(found, network, reservoir, drives, terms, best.norms)
     return replace(found, resolution=floor)
+
+
+class _Proof(NamedTuple):
+    """What a way to prove it has found: the rate per step, and the norm that shrinks, if any."""
+
+    method: str
+    rate: float
+    weights: Array | None = None
+    norms: CycleNorms | None = None
+
+
+def _attempt(network: IntervalNetwork, boxes: list[Box], method: str) -> _Proof:
+    """Return the proof of the least rate per step, among those that the method asks for.
+
+    "narrowed" is for boxes that zonotopes have narrowed, in which no norm shrinks from the start.
+    """
+    steps = len(boxes)
+    rate, v = cycle_rate(network, boxes)
+    tried = [_Proof("max_norm", _per_step(rate, steps), v)]
+    if method in ("series", "narrowed"):
+        by_series = series_cycle_rate(network, boxes, v)
+        tried.append(_Proof("series", _per_step(by_series, steps)))
+    fails = all(not proof.rate < 1 for proof in tried)
+    if method == "lyapunov" or (fails and _is_tried(network, method)):
+        norms = cycle_lyapunov(network, boxes, cheaply=method != "lyapunov")
+        weights = None if norms.norms is None else norms.norms[0]
+        tried.append(_Proof("lyapunov", norms.rate, weights, norms))
+    if method in ("series", "lyapunov"):
+        tried = tried[-1:]
+    best = min(tried, key=lambda proof: proof.rate)
+    return best if method != "narrowed" else best._replace(weights=None, norms=None)
+
+
+def _is_tried(network: IntervalNetwork, method: str) -> bool:
+    """Whether quadratic norms are among what is tried if nothing cheaper holds."""
+    return method in ("thorough", "narrowed") or (
+        method == "auto" and network.n_units <= CHEAP_UNITS
+    )
+
+
+def _per_step(rate: float, n_steps: int) -> float:
+    """Return the geometric mean, rounded up; a rate of 1 or more over a period as it is."""
+    if not rate < 1:
+        return rate
+    return float(min(rate ** (1 / n_steps) * (1 + EPS * (8 + abs(np.log(rate)))), 1.0))
 
 
 def _as_doubles(inputs: ArrayLike, feedback: ArrayLike | None) -> tuple[Array, Array | None]:
@@ -129,9 +183,10 @@ def _as_doubles(inputs: ArrayLike, feedback: ArrayLike | None) -> tuple[Array, A
 
 
 def _check_cycle_size(n_units: int, method: str) -> None:
-    """Refuse too many units for the dense products of a window."""
-    if n_units > MAX_SERIES_UNITS:
+    """Refuse too many units for dense matrices."""
+    most = _MOST_UNITS.get(method, n_units)
+    if n_units > most:
         raise ValueError(
             f"method={method!r} over a cycle forms dense products: n_units={n_units} exceeds "
-            f'{MAX_SERIES_UNITS}. Use method="max_norm".'
+            f'{most}. Use method="max_norm".'
         )

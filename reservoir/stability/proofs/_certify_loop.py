@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import check_choice
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import as_limits
@@ -16,9 +17,17 @@ from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._diagonal_scaling import scaled_rows
 from reservoir.stability.proofs._interval_network import read_network
+from reservoir.stability.proofs._lyapunov import SHRINKS, least_rate
 from reservoir.stability.proofs._max_norm import perron_bound
+from reservoir.stability.proofs._quadratic_form import Step
+from reservoir.stability.proofs._unit_scalings import balanced
 
-_THEOREM = "C6: contraction of the closed loop"
+_THEOREMS = {
+    "max_norm": "C6: contraction of the closed loop",
+    "lyapunov": "C6: contraction of the closed loop in a quadratic norm",
+}
+_MOST_SIZE = 1000  # units and outputs of a loop for which a quadratic norm may be asked
+_CHEAP_SIZE = 300  # up to so many it is tried unasked
 _MAX_ITER = 2000
 
 
@@ -29,6 +38,7 @@ def certify_loop(
     include_input: bool | None = None,
     exog: ArrayLike | None = None,
     clip: tuple[ArrayLike, ArrayLike] | None = None,
+    method: str = "auto",
 ) -> Certificate:
     """Prove that a network that runs on its own outputs comes to rest at one fixed point.
 
@@ -51,6 +61,12 @@ def certify_loop(
         Constant exogenous inputs, the last columns of X; zero by default.
     clip : (low, high), optional
         Bounds that outputs are held to where they are fed back.
+    method : {"auto", "max_norm", "lyapunov"}, default="auto"
+        "max_norm" bounds the absolute values of all weights. "lyapunov" looks for a quadratic norm
+        of states and outputs, which uses their signs, and how the weights of the readout cancel; up
+        to 1000 units and outputs, and where no bound of `clip` is within reach of the outputs: a
+        clip that acts is a second nonlinearity, which this proof does not know. "auto" tries the
+        first, then the second up to 300 units and outputs.
 
     Returns
     -------
@@ -63,13 +79,13 @@ def certify_loop(
     Raises
     ------
     TypeError, ValueError
-        If the readout is not linear or does not fit, or `clip` is crossed;
-        UnboundedActivationError as `certify`.
+        If the readout is not linear or does not fit, `clip` is crossed, or `method` is not known or
+        not offered for so many units; UnboundedActivationError as `certify`.
 
     Notes
     -----
-    Theorem C6 of the page on stability. Without `clip` outputs are bounded only if ``|D|`` has
-    spectral radius below 1.
+    Theorem C6 of the page on stability; the quadratic norm is that of C7. Without `clip` outputs
+    are bounded only if ``|D|`` has spectral radius below 1.
 
     Examples
     --------
@@ -82,9 +98,15 @@ def certify_loop(
     >>> certify_loop(res, ([[2.0]], [0.0]), include_input=False).holds
     False
     """
+    check_choice("method", method, ("auto", "max_norm", "lyapunov"))
     reservoir = as_reservoir(model)
     loop = _Loop(reservoir, *_read_readout(model, readout, include_input), exog, clip)
-    return loop.certificate()
+    if method == "lyapunov" and loop.size > _MOST_SIZE:
+        raise ValueError(
+            f"method='lyapunov' of a loop needs dense matrices of its n_units + n_outputs = "
+            f'{loop.size}; it is offered up to {_MOST_SIZE}. Use method="max_norm".'
+        )
+    return loop.certificate(method)
 
 
 def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, Array, bool]:
@@ -166,7 +188,12 @@ class _Loop:
         self.y_error = (len(given) + 4) * EPS * (tails + np.abs(intercept)) + TINY
         self.clip = _read_clip(clip, q)
 
-    def certificate(self) -> Certificate:
+    @property
+    def size(self) -> int:
+        """Number of units and outputs."""
+        return self.C.shape[1] + len(self.C)
+
+    def certificate(self, method: str) -> Certificate:
         """Return what is proved: a box for states and outputs, and the contraction inside it."""
         # What is known before any iteration: the activation's range, and a bound of the outputs.
         net, n = self.network, self.network.n_units
@@ -175,7 +202,7 @@ class _Loop:
         low, high = np.full(n, net.enclosure.low), np.full(n, net.enclosure.high)
         y_low, y_high = -limit, limit
         gains = net.enclosure.slopes(np.full(n, -1e300), np.full(n, 1e300))[1]
-        rate, weights = np.inf, None
+        rate, weights, found_by = np.inf, None, "lyapunov" if method == "lyapunov" else "max_norm"
         p_low = p_high = np.full(n, np.inf)
         if np.isfinite(limit).all() and self._is_manageable(limit):
             # Intersect the box of states and outputs with its image until it shrinks no more.
@@ -189,15 +216,15 @@ class _Loop:
                 y_low, y_high = np.maximum(y_low, least), np.minimum(y_high, largest)
                 if change < 1e-9:
                     break
-            # Contraction in a weighted maximum norm of states and outputs together.
-            gains = net.enclosure.slopes(z_low, z_high)[1]
-            rate, weights = perron_bound(self._comparison(gains), decide=None)
+            least, gains = net.enclosure.slopes(z_low, z_high)
+            free = self._is_free(y_low, y_high)
+            rate, weights, found_by = self._contraction(method, least, gains, free)
         holds = bool(rate < 1)
         return Certificate(
             holds=holds,
             rate=float(rate),
-            method="max_norm",
-            theorem=_THEOREM if holds else "none",
+            method=found_by,
+            theorem=_THEOREMS[found_by] if holds else "none",
             box=np.array([np.append(low, y_low), np.append(high, y_high)]),
             gains=gains,
             weights=weights if holds else None,
@@ -258,6 +285,57 @@ class _Loop:
         least, largest = by_state[0] + by_output[0] + self.c, by_state[1] + by_output[1] + self.c
         error = self.y_error + 8 * EPS * (np.abs(least) + np.abs(largest) + np.abs(self.c))
         return least - error, largest + error
+
+    def _contraction(
+        self, method: str, least: Array, gains: Array, free: bool
+    ) -> tuple[float, Array | None, str]:
+        """Return the proved rate in one norm of states and outputs together, and what proved it.
+
+        `free` says whether outputs are fed back as they are, not clipped.
+        """
+        rate, weights, found_by = np.inf, None, method
+        if method != "lyapunov":
+            rate, weights = perron_bound(self._comparison(gains), decide=None)
+            found_by = "max_norm"
+        asked = method == "lyapunov" or (method == "auto" and self.size <= _CHEAP_SIZE)
+        if asked and free and not rate < 1:
+            by_form, P = self._quadratic(least, gains)
+            if by_form < rate:
+                return by_form, P, "lyapunov"
+        return rate, weights, found_by
+
+    def _is_free(self, y_low: Array, y_high: Array) -> bool:
+        """Whether outputs within these bounds, and near them, are fed back as they are."""
+        if self.clip is None:
+            return True
+        return bool(((y_low > self.clip[0]) & (y_high < self.clip[1])).all())
+
+    def _quadratic(self, least: Array, gains: Array) -> tuple[float, Array | None]:
+        """Return the rate and P of a quadratic norm of states and outputs: theorem C7."""
+        weakest = SHRINKS * float(self.network.leak.min())
+        rate, P = least_rate(self.step(least, gains), weakest, scaling=self.scaling(gains))
+        return rate * (1 + 4 * EPS), P
+
+    def step(self, least: Array, gains: Array) -> Step:
+        """Return a step of a difference of states and outputs, given bounds of the slopes."""
+        net, (q, n) = self.network, self.C.shape
+        W = net.W.toarray() if sp.issparse(net.W) else net.W
+        A = np.zeros((n + q, n + q))
+        A[np.arange(n), np.arange(n)] = 1 - net.leak
+        A[n:, :n], A[n:, n:] = self.C * (1 - net.leak), self.D
+        B = np.vstack([np.diag(net.leak), self.C * net.leak])
+        return Step(A, B, np.hstack([W, self.V]), np.maximum(least, 0.0), gains)
+
+    def scaling(self, gains: Array) -> Array:
+        """Return the logarithms of a scaling of units and outputs.
+
+        Units are scaled as those of a network with weights W + V C, each output as what it is made
+        of.
+        """
+        W = self.network.W.toarray() if sp.issparse(self.network.W) else self.network.W
+        of_units = balanced(gains[:, None] * (W + self.V @ self.C))
+        reach = np.linalg.norm(self.C * np.exp(-of_units), axis=1)
+        return np.append(of_units, -np.log(np.where(reach > 0, reach, 1.0)))
 
     def _comparison(self, gains: Array) -> Array:
         """Return L with (|e'|, |g'|) <= L (|e|, |g|), e differences of states and g of outputs."""

@@ -8,20 +8,29 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir.activations.enclosures import EPS
+from reservoir._typing import ArrayLike
 from reservoir.scaling import spectral_radius
-from reservoir.stability._arguments import read_leak, read_matrix
-from reservoir.stability.proofs._best_scaling import best_scaling, leading_singular
-from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
-from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS
-from reservoir.stability.proofs._max_norm import perron_bound
-from reservoir.stability.proofs._two_norm import norm_bound
+from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix
+from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
+from reservoir.stability.proofs._diagonal_scaling import scaled_rows
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._unit_scalings import good_scaling
+from reservoir.stability.proofs._weights_alone import turning_number, weights_proof
+
+# Sufficient conditions and where they come from, the strongest first.
+_SUFFICIENT = (
+    ("spectral_norm", "Jaeger (2001), prop. 3"),
+    ("abs_radius", "theorem C2 with slopes of 1"),
+    ("diagonal_schur", "Yildiz et al. (2012), thm. 4.1"),
+    ("numerical_radius", "theorem C7 with slopes from 0 to 1"),
+)
 
 
 @dataclass(frozen=True)
 class EchoStateConditions:
     """Conditions on W and the leak rate; the sufficient ones hold where their number is below 1.
+
+    Each of the last two is weaker than those before it, and so holds for more networks.
 
     Attributes
     ----------
@@ -34,8 +43,12 @@ class EchoStateConditions:
     diagonal_schur : float
         Least ``||P W P^-1||_2`` over diagonal P that a search has found; below 1, W is diagonally
         Schur stable [2]_. Never above the two before.
+    numerical_radius : float
+        Least numerical radius of ``P W P^-1``, the largest ``|x* P W P^-1 x|`` over unit vectors x,
+        of the diagonals P that were tried [3]_. Never above `diagonal_schur`, since it uses the
+        signs of W: for random matrices a fifth below.
     sufficient : bool
-        Whether the echo state property is proved, for every input and bias: one of the last three
+        Whether the echo state property is proved, for every input and bias: one of the last four
         is below 1, rounding included.
     necessary : bool
         Whether the first is at most 1. Without bias and input a reservoir that fails it has no
@@ -48,6 +61,8 @@ class EchoStateConditions:
        Networks 20, proposition 2.
     .. [2] Yildiz, Jaeger and Kiebel (2012), Neural Networks 35, theorem 4.1; with leak: definition
        2.1 there, and theorem C3 of the page on stability.
+    .. [3] Ando (1973), Acta Scientiarum Mathematicarum 34; for networks theorem C7 of the page on
+       stability.
 
     Examples
     --------
@@ -60,25 +75,22 @@ class EchoStateConditions:
     spectral_norm: float
     abs_radius: float
     diagonal_schur: float
+    numerical_radius: float
     sufficient: bool
     necessary: bool
 
     @property
     def margins(self) -> dict[str, float]:
         """By how much each number is below 1; negative where its condition fails."""
-        names = ("spectral_radius", "spectral_norm", "abs_radius", "diagonal_schur")
+        names = ("spectral_radius", *(name for name, _ in _SUFFICIENT))
         return {name: 1.0 - getattr(self, name) for name in names}
 
     def __str__(self) -> str:
-        rows = (
-            ("necessary", "spectral_radius", "Jaeger (2001), prop. 3"),
-            ("sufficient", "spectral_norm", "Jaeger (2001), prop. 3"),
-            ("sufficient", "abs_radius", "theorem C2 with slopes of 1"),
-            ("sufficient", "diagonal_schur", "Yildiz et al. (2012), thm. 4.1"),
-        )
+        rows = [("necessary", "spectral_radius", "Jaeger (2001), prop. 3")]
+        rows += [("sufficient", name, source) for name, source in _SUFFICIENT]
         return "\n".join(
-            f"{kind:<11}{name:<16}{getattr(self, name):>9.4f} "
-            f"{_compared(kind, getattr(self, name))} 1".ljust(42)
+            f"{kind:<11}{name:<17}{getattr(self, name):>9.4f} "
+            f"{_compared(kind, getattr(self, name))} 1".ljust(43)
             + f"margin {self.margins[name]:>8.4f}  {source}"
             for kind, name, source in rows
         )
@@ -143,37 +155,22 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
             f"W must be a matrix; got {type(W).__name__}. Pass its W, for instance "
             "echo_state_conditions(model.reservoir_.W, model.reservoir_.leak_rate)."
         )
-    # The four numbers.
+    # The numbers.
     W = read_matrix(W)
     leak = read_leak(leak_rate, W.shape[0])
     A = abs(W)
-    abs_bound, v = perron_bound(A)
     identity = sp.eye_array(W.shape[0], format="csr")
-    leaky = scaled_rows(leak, sp.csr_array(W)) + scaled_rows(1 - leak, identity)
-    norm = float(leading_singular(W)[1][0])
-    P, schur = best_scaling(W, A, v, norm)
+    radius = spectral_radius(scaled_rows(leak, sp.csr_array(W)) + scaled_rows(1 - leak, identity))
+    norm, moduli = float(leading_singular(W)[1][0]), spectral_radius(A)
+    _, schur = searched_scaling(W, A, norm)
+    schur = min(schur, norm, moduli)
+    turning = turning_number(W, leak, good_scaling(W))
+    if (leak == 1).all():
+        turning = max(turning, radius)
     # What is below 1 is proved, not only computed.
-    proved = abs_bound < 1 or _proved_below_one(W, np.ones(len(leak)), norm)
-    proved = proved or _proved_below_one(W, P, schur)
-    abs_radius = spectral_radius(A)
-    radius = spectral_radius(leaky)
+    zeros = np.zeros(W.shape[0])
+    network = IntervalNetwork(W, A, zeros, zeros, zeros, leak, enclosure_of("tanh"))
+    proved = weights_proof(network, 1.0) is not None
     return EchoStateConditions(
-        radius, norm, abs_radius, min(schur, norm, abs_radius), bool(proved), bool(radius <= 1)
+        radius, norm, moduli, schur, min(turning, schur), proved, bool(radius <= 1)
     )
-
-
-def _proved_below_one(W: Matrix, P: Array, value: float) -> bool:
-    """Whether ||P W P^-1||_2 < 1 is proved; `value` is the norm as computed."""
-    if value >= 1:
-        return False
-    B = scaled_matrix(np.ones(len(P)), W, P)
-    values = B.data if sp.issparse(B) else B
-    rounding = 8 * EPS * float(np.sqrt((values * values).sum()))  # in the entries of B
-    if W.shape[0] <= MAX_DENSE_UNITS:
-        return norm_bound(B, below=1.0) + rounding < 1
-    # Too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|), the rounding of the product added.
-    gram = B.T @ B
-    error = (float(np.diff(sp.csc_array(B).indptr).max()) + 8) * EPS
-    size = abs(B).T @ abs(B) * error
-    bound, _ = perron_bound(sp.csr_array(abs(gram) + size))
-    return float(np.sqrt(bound)) * (1 + 4 * EPS) + rounding < 1

@@ -85,8 +85,13 @@ class IntervalNetwork:
         )
 
 
-def read_network(model: Any, drive_min: ArrayLike, drive_max: ArrayLike) -> IntervalNetwork:
-    """Check a reservoir and the bounds of its drive, and return the network in double precision."""
+def read_network(
+    model: Any, drive_min: ArrayLike, drive_max: ArrayLike, *, unbounded: bool = False
+) -> IntervalNetwork:
+    """Check a reservoir and the bounds of its drive, and return the network in double precision.
+
+    Its activation must be bounded, unless `unbounded` says that no box of states is asked for.
+    """
     reservoir = as_reservoir(model)
     n_units = reservoir.n_units
     low, high = read_range(drive_min, drive_max, n_units)
@@ -98,7 +103,7 @@ def read_network(model: Any, drive_min: ArrayLike, drive_max: ArrayLike) -> Inte
         high,
         reservoir.bias.astype(float),
         np.broadcast_to(np.asarray(reservoir.leak_rate, dtype=float), (n_units,)),
-        enclosure_of(reservoir.activation),
+        enclosure_of(reservoir.activation, unbounded=unbounded),
     )
 
 

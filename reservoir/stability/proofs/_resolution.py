@@ -21,6 +21,9 @@ from reservoir.stability.proofs._boxes import Box, interval_box, tube
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
 from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._lyapunov import lyapunov_proof
+from reservoir.stability.proofs._lyapunov_cycle import CycleNorms, cycle_lyapunov
+from reservoir.stability.proofs._quadratic_norms import largest_norm, unit_bounds
 
 _FUNCTION = 4.0  # relative error allowed to an activation function, in epsilons of the dtype
 _LEAKY = 2.0  # the same for (1 - a) x + a f: two products, two rounded factors, one sum
@@ -104,6 +107,8 @@ def resolution(
     """
     if not certificate.holds or certificate.weights is None:
         return None
+    if not network.enclosure.bounded:
+        return None
     errors = _Errors(network, reservoir, terms)
     if not errors.moves:
         return np.inf
@@ -122,6 +127,8 @@ def resolution(
     widths = (box.high - box.low) * (1 + 4 * EPS)
     if certificate.method == "two_norm":
         bound = _by_norm(certificate, network, box, pushed)
+    elif certificate.method == "lyapunov":
+        bound = _by_quadratic_norm(certificate.rate, network, box, pushed)
     else:
         bound = _by_moduli(step, certificate.weights)
     return float(_refined(step, np.minimum(widths, bound)).max())
@@ -134,10 +141,12 @@ def cycle_resolution(
     reservoir: Reservoir,
     drives: Array,
     terms: Array,
+    norms: CycleNorms | None = None,
 ) -> float | None:
     """Return the same for a certificate of `certify_cycle`: the largest over all steps of a period.
 
-    `drives`, of shape (period, n_units), is the drive of each step.
+    `drives`, of shape (period, n_units), is the drive of each step; `norms` are those that prove
+    the certificate, if quadratic norms do.
     """
     if not certificate.holds or certificate.weights is None:
         return None
@@ -150,23 +159,29 @@ def cycle_resolution(
     pushed = [leak * errors.between(box) for box in boxes]
 
     # Bounds of the difference before each step, and after the last, from one before the first.
-    def phases(u: Array) -> list[Array]:
+    def phases(u: Array, limits: list[Array]) -> list[Array]:
         found = [u]
-        for box, push in zip(boxes, pushed, strict=True):
+        for box, push, limit in zip(boxes, pushed, limits, strict=True):
             u = ((1 - leak) * u + leak * (box.largest_slope * (network.A @ u))) * slack + push
+            u = np.minimum(u, limit)
             found.append(u)
         return found
 
     def period(u: Array) -> Array:
-        return phases(u)[-1]
+        return phases(u, [endless] * len(boxes))[-1]
 
+    # What is known of the difference before each step: the widths of the boxes, and by the norms.
+    endless = np.full(network.n_units, np.inf)
+    known = [(box.high - box.low) * (1 + 4 * EPS) for box in boxes]
+    if norms is None:
+        known[0] = np.minimum(known[0], _by_moduli(period, certificate.weights))
+    else:
+        again = cycle_lyapunov(network, boxes, near=norms)
+        known = [np.minimum(*pair) for pair in zip(known, _by_norms(again, pushed), strict=True)]
     # A bound before the first step that holds after a period, too; then those of all steps.
-    widths = (boxes[0].high - boxes[0].low) * (1 + 4 * EPS)
-    bound = _refined(period, np.minimum(widths, _by_moduli(period, certificate.weights)))
-    lasting = [
-        np.minimum(u, box.high - box.low) for u, box in zip(phases(bound)[:-1], boxes, strict=True)
-    ]
-    return float(np.max(lasting) * (1 + 4 * EPS))
+    limits = [*known[1:], known[0]]
+    bound = _refined(lambda u: phases(u, limits)[-1], known[0])
+    return float(np.max(phases(bound, limits)[:-1]) * (1 + 4 * EPS))
 
 
 def _slack(network: IntervalNetwork) -> float:
@@ -221,6 +236,50 @@ def _by_norm(certificate: Certificate, network: IntervalNetwork, box: Box, pushe
     else:
         size = _filtered(P * leak * pushed, leak, room)
     return size / P * (1 + 1e-9)
+
+
+def _by_quadratic_norm(rate: float, network: IntervalNetwork, box: Box, pushed: Array) -> Array:
+    """Return bounds u of the differences that last, from a norm of theorem C7 in this box.
+
+    The box is wider than that of the certificate, of the given rate: the proof is made anew.
+    """
+    rate, P = lyapunov_proof(network, box, near=rate)
+    if P is None or not rate < 1:
+        return np.full(network.n_units, np.inf)
+    size = largest_norm(P, network.leak * pushed) / (1 - rate)
+    return unit_bounds(P) * size * (1 + 8 * EPS)
+
+
+def _by_norms(found: CycleNorms, pushed: list[Array]) -> list[Array]:
+    """Return the same before each step of a period, from the norms of its steps.
+
+    `pushed` bounds what each step adds to a difference.
+    """
+    endless = [np.full_like(push, np.inf) for push in pushed]
+    if found.norms is None:
+        return endless
+    # The norm after each step from the one before; first without one at the start, then with the
+    # one that a period does not raise.
+    added = [largest_norm(P, push) for P, push in zip(found.norms[1:], pushed, strict=True)]
+    slack = 1 + 4 * EPS
+
+    def sizes(size: float) -> list[float]:
+        passed = [size]
+        for push in added:
+            passed.append((found.growth * passed[-1] + push) * slack)
+        return passed
+
+    kept = found.closing * found.growth ** len(pushed) * (1 + 8 * EPS) ** len(pushed)
+    if not kept < 1:
+        return endless
+    start = found.closing * sizes(0.0)[-1] / (1 - kept) * (1 + 1e-9)
+    if not found.closing * sizes(start)[-1] * slack <= start:
+        return endless
+    bounds = {id(P): unit_bounds(P) for P in found.norms}
+    return [
+        bounds[id(P)] * size * slack
+        for P, size in zip(found.norms[:-1], sizes(start)[:-1], strict=True)
+    ]
 
 
 def _filtered(errors: Array, leak: Array, room: float) -> float:

@@ -17,7 +17,7 @@ from reservoir.activations.enclosures import EPS
 from reservoir.stability._rounding import OVERFLOWS, TINY
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_rows
-from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS, IntervalNetwork
 from reservoir.stability.proofs._max_norm import max_norm_rate, perron_bound
 
 
@@ -76,7 +76,8 @@ def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
 
     ||B||_2 <= theta if theta^2 I - B'B is positive definite. That is shown by a Cholesky
     factorisation of theta^2 I - B'B - c I that runs to its end, where c covers the rounding of the
-    product and of the factorisation (Rump 2006).
+    product and of the factorisation (Rump 2006). Of more than MAX_DENSE_UNITS units the moduli of
+    B'B are taken, which proves less.
     """
     # Estimate the norm, first cheaply: most matrices that fail are far above `below`.
     n = B.shape[0]
@@ -87,6 +88,8 @@ def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
         return np.inf
     if estimate == 0.0 and not abs(B).max():
         return TINY
+    if n > MAX_DENSE_UNITS:
+        return _norm_by_moduli(B)
     # Prove the least theta of a few that lie just above the estimate.
     dense = B.toarray() if sp.issparse(B) else B
     size = float((dense * dense).sum()) * (1 + (n * n + 4.0) * EPS)
@@ -105,6 +108,16 @@ def norm_bound(B: Matrix, *, below: float = np.inf) -> float:
             continue
         return theta
     return np.inf
+
+
+def _norm_by_moduli(B: Matrix) -> float:
+    """Return a proved bound where B is too large to factor: ||B||^2 = rho(B'B) <= rho(|B'B|)."""
+    gram = B.T @ B
+    n_terms = np.diff(sp.csc_array(B).indptr).max() if sp.issparse(B) else B.shape[0]
+    rounding = abs(B).T @ abs(B) * ((float(n_terms) + 8) * EPS)
+    moduli = abs(gram) + rounding
+    bound, _ = perron_bound(sp.csr_array(moduli) if sp.issparse(moduli) else moduli)
+    return float(np.sqrt(bound)) * (1 + 4 * EPS)
 
 
 def _norm_from_below(B: Matrix, n_steps: int = 6) -> float:

@@ -1,0 +1,121 @@
+"""How many past inputs a reservoir holds: an estimate that is quick enough to compare many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+from scipy import linalg
+
+from reservoir._typing import Array
+from reservoir.dynamics import Reservoir, run, run_many
+
+_MOST_OBSERVED = 1000  # of more units, so many are read
+_MOST_DENSE = 2000  # units of a dense W, above which an estimate takes too long
+_MOST_LAGS = 1000
+_EACH = 50  # up to this lag each is looked at
+_WORTH = 0.01  # where lags are worth less, on average, the sum ends
+_AHEAD = 60  # inputs of the future, of which a state knows nothing: they show what chance makes
+_RIDGE = 1e-12  # of the mean variance of the units
+
+
+def estimated_memory(reservoir: Reservoir, draw: Callable[[int], Array]) -> float | None:
+    """Return about how many past inputs can be read linearly from the states.
+
+    The sum over lags k of the squared correlation between u(t - k) and its best linear estimate
+    from the state at time t, and over the inputs, which must be independent from row to row. It
+    agrees with `memory_capacity` to a few percent, in a fraction of the time.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+        What is fed back counts as an input.
+    draw : callable
+        ``draw(n_rows)`` returns inputs, of shape (n_rows, n_features + n_outputs).
+
+    Returns
+    -------
+    float or None
+        None for a dense W of more than 2000 units. Of more than 1000 units 1000 are read: the
+        reservoir then holds at least so much.
+
+    Notes
+    -----
+    Fit and score are on the same rows. The coefficient of determination R^2 that chance gives is
+    that of future inputs, p on average; a lag counts as (R^2 - p) / (1 - p). Lags above 50 are
+    sampled, up to where they are worth less than .01 each.
+    """
+    n_units = reservoir.n_units
+    if n_units > _MOST_DENSE and not sp.issparse(reservoir.W):
+        return None
+    lags = _lags(n_units, float(np.min(reservoir.leak_rate)))
+    observed = np.linspace(0, n_units - 1, min(n_units, _MOST_OBSERVED)).astype(int)
+    n_rows = max(3000, 3 * len(observed))
+    # several series side by side read a large dense W less often
+    n_series = 8 if n_units >= 300 and not sp.issparse(reservoir.W) else 1
+    length = int(lags[-1]) + -(-n_rows // n_series) + _AHEAD
+    series = draw(n_series * length).reshape(n_series, length, -1)
+    states = [H[lags[-1] : -_AHEAD, observed] for H in _driven(reservoir, series)]
+    shifts = np.concatenate([-lags, np.arange(_AHEAD // 3, _AHEAD)])
+    explained = _explained(np.concatenate(states), _shifted(series, shifts, int(lags[-1])))
+    profile = explained.reshape(len(shifts), -1).sum(axis=1)
+    chance = profile[len(lags) :].mean()
+    n_inputs = series.shape[2]
+    if not chance < 0.99 * n_inputs:
+        return 0.0
+    return _sum_of(lags, (profile[: len(lags)] - chance) / (1 - chance / n_inputs))
+
+
+def _lags(n_units: int, leak: float) -> Array:
+    """Return the lags that are looked at, from 1 on."""
+    longest = min(_MOST_LAGS, int(np.ceil(min(max(2 * n_units, 100), 500) / np.sqrt(leak))))
+    sampled = np.geomspace(_EACH, longest, 40).astype(int)
+    return np.unique(np.concatenate([np.arange(1, _EACH + 1), sampled]))
+
+
+def _sum_of(lags: Array, profile: Array) -> float:
+    """Return the sum of a profile over all lags, up to those that hold next to nothing."""
+    edges = np.concatenate([[0.5], 0.5 * (lags[1:] + lags[:-1]), [lags[-1] + 0.5]])
+    spans = np.diff(edges)
+    end = _EACH
+    while end < len(lags):
+        block = slice(end, end + 8)
+        if np.average(profile[block], weights=spans[block]) < _WORTH:
+            break
+        end += 8
+    return max(0.0, float(spans[:end] @ profile[:end]))
+
+
+def _driven(reservoir: Reservoir, series: Array) -> list[Array]:
+    """Return the states under several series; what is fed back is in their last columns."""
+    series = series.astype(reservoir.dtype)
+    inputs, outputs = np.split(series, [reservoir.n_features], axis=2)
+    if len(series) == 1:
+        fed = outputs[0] if reservoir.n_outputs else None
+        return [run(reservoir, inputs[0], feedback=fed, engine="numpy")]
+    given = list(outputs) if reservoir.n_outputs else None
+    return run_many(reservoir, list(inputs), feedback=given, engine="numpy")
+
+
+def _shifted(series: Array, shifts: Array, first: int) -> Array:
+    """Return the inputs at each shift from each kept row, one column per shift and input."""
+    rows = np.arange(first, series.shape[1] - _AHEAD)
+    parts = series[:, rows[:, None] + shifts]  # (n_series, rows, shifts, columns)
+    return parts.reshape(len(series) * len(rows), -1)
+
+
+def _explained(H: Array, Y: Array) -> Array:
+    """Return the share of the variance of each column of Y that a linear map of H explains."""
+    H, Y = H.astype(float), Y - Y.mean(axis=0)
+    H -= H.mean(axis=0)
+    scale = np.sqrt(np.mean(H**2))
+    if not scale > 0:
+        return np.zeros(Y.shape[1])
+    H /= scale
+    gram = H.T @ H
+    gram[np.diag_indices(len(gram))] += _RIDGE * len(H)
+    along = H.T @ Y
+    solved = linalg.cho_solve(linalg.cho_factor(gram, lower=True), along)
+    total = np.sum(Y**2, axis=0)
+    return np.sum(along * solved, axis=0) / np.where(total > 0, total, np.inf)

@@ -1,0 +1,382 @@
+"""`design`: of the reservoirs that are certified, the one that remembers most."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike, RandomState
+from reservoir._validation import (
+    as_generator,
+    check_choice,
+    check_count,
+    check_number,
+    check_numbers,
+)
+from reservoir._validation.arrays import read_arrays
+from reservoir.activations import Activation, get_activation
+from reservoir.drawing import Drawing
+from reservoir.dynamics import Reservoir
+from reservoir.metrics.memory_estimate import estimated_memory
+from reservoir.stability._arguments import as_pair, enclosure_of, read_ends
+from reservoir.stability._certified_values import stable_bias
+from reservoir.stability._drive_ranges import drive_range
+from reservoir.stability.certified_bias import RADIUS, smaller_radii, widened_range
+from reservoir.stability.proofs._certificate import Certificate
+from reservoir.stability.proofs._certify import certify
+from reservoir.topologies import TOPOLOGIES
+
+# What is tried, up to how many units.
+_TRIED = {
+    "orthogonal": 2000,
+    "ring": sys.maxsize,
+    "cycle_with_jumps": sys.maxsize,
+    "random_sparse": 500,
+}
+_HEAD = ("topology", "radius", "bias", "mean |b|", "certified", "rate", "memory")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Alternative:
+    """A reservoir that `design` compares with others.
+
+    Attributes
+    ----------
+    topology : str
+    spectral_radius : float
+    bias : {"drawn", "none", "searched"}
+        As the law gives it, zeros, or that of `stable_bias`.
+    reservoir : Reservoir
+    certificate : Certificate
+        Of the range of inputs; it does not hold for what is listed as a rival only.
+    memory : float or None
+        About how many past inputs a linear readout finds in the states; None where a dense W is
+        too large to be asked.
+    parameters : dict
+        Parameters of `build_reservoir`, or of an estimator, that make this reservoir again.
+
+    Examples
+    --------
+    >>> from reservoir.stability import design
+    >>> rival = design(20, random_state=0).alternatives[-1]
+    >>> rival.topology, rival.certified
+    ('random_sparse', False)
+    """
+
+    topology: str
+    spectral_radius: float
+    bias: str
+    reservoir: Reservoir
+    certificate: Certificate
+    memory: float | None
+    parameters: dict[str, Any]
+
+    @property
+    def certified(self) -> bool:
+        """Whether the certificate holds."""
+        return self.certificate.holds
+
+    @property
+    def mean_bias(self) -> float:
+        """Mean absolute value of the bias."""
+        return float(np.mean(np.abs(self.reservoir.bias)))
+
+    def __repr__(self) -> str:
+        return _table([self])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design:
+    """A certified reservoir that remembers, and what it was compared with.
+
+    Attributes
+    ----------
+    reservoir : Reservoir
+    certificate : Certificate
+        It holds, and knows the range of the inputs.
+    memory : float or None
+        About how many past inputs a linear readout finds in the states.
+    alternatives : tuple of Alternative
+        All that was tried: what is certified first, in the order of memory. The first is the
+        chosen one.
+
+    Examples
+    --------
+    >>> from reservoir import ESNRegressor
+    >>> from reservoir.datasets import narma
+    >>> from reservoir.stability import design
+    >>> X, y = narma(500, random_state=0)
+    >>> found = design(50, X, input_scaling=0.5, random_state=0)
+    >>> esn = ESNRegressor(**found.parameters).fit(X, y)
+    >>> (esn.reservoir_.W == found.reservoir.W).all()
+    np.True_
+    """
+
+    reservoir: Reservoir
+    certificate: Certificate
+    memory: float | None
+    alternatives: tuple[Alternative, ...]
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters that make the reservoir again: ``ESNRegressor(**design.parameters)``.
+
+        A drawn bias, or none, comes as ``bias="stable"``: `fit` proves it for the range of its own
+        X, and says so in ``certificate_``. A bias that was searched comes as an array.
+        """
+        return dict(self.alternatives[0].parameters)
+
+    def __repr__(self) -> str:
+        return _table(self.alternatives)
+
+
+def design(
+    n_units: int,
+    inputs: Any = (-1.0, 1.0),
+    *,
+    n_features: int | None = None,
+    topologies: Sequence[str] | None = None,
+    spectral_radius: float | None = None,
+    bias_scaling: float | Sequence[float] = (0.0, 0.1),
+    input_scaling: float | ArrayLike = 1.0,
+    leak_rate: float | ArrayLike = 1.0,
+    activation: str | Activation = "tanh",
+    in_degree: float = 10,
+    weights: Any = "normal",
+    input_weights: Any = "uniform",
+    dtype: Any = "float64",
+    random_state: RandomState = None,
+) -> Design:
+    """Find the certified reservoir that remembers most of given inputs.
+
+    A proof is bought by weights or by a bias. An orthogonal W, or a ring, of a radius just below 1
+    is certified as it is, for every input, and remembers more than a random W; a bias that
+    saturates units costs memory. This function tries both, and compares.
+
+    Parameters
+    ----------
+    n_units : int
+    inputs : (low, high) or array of shape (n_samples, n_features), default=(-1.0, 1.0)
+        A tuple is the range of the inputs, numbers or arrays of shape (n_features,). Else it is the
+        series X, or a list of them: the range is then that of X, a tenth of its width wider on both
+        sides, as for ``bias="stable"``.
+    n_features : int, default=None
+        Number of inputs; None takes it from the other arguments.
+    topologies : sequence of str, default=None
+        Names in `reservoir.topologies.TOPOLOGIES`. None tries "orthogonal" (up to 2000 units),
+        "ring", "cycle_with_jumps", and up to 500 units "random_sparse", where the number of units
+        allows them.
+    spectral_radius : float, default=None
+        Radius that is tried, and smaller ones where it is not certified. None is 0.99 over the
+        largest slope of the activation: .99 for tanh, 3.96 for "logistic".
+    bias_scaling : float or sequence of float, default=(0.0, 0.1)
+        Scalings of a uniform bias that are tried. Without a bias memory is longest, but a tanh
+        reservoir then computes odd functions of its input only: give .1 where products of inputs
+        count, or if in doubt.
+    input_scaling, leak_rate, activation, in_degree, weights, input_weights, dtype, random_state
+        As in `build_reservoir`. If `random_state` is no integer, one is drawn.
+
+    Returns
+    -------
+    Design
+
+    Raises
+    ------
+    UnboundedActivationError
+        If the activation has no enclosure; a subclass of ValueError.
+    TypeError, ValueError
+        If an argument is out of range, or a topology does not have so few units.
+
+    Notes
+    -----
+    Each topology is tried at the radius that was asked for, with each scaling of the bias. Where
+    that is not certified, `stable_bias` finds another bias, and the radius is lowered until the
+    drawn bias is certified, in steps of 3 %. Everything is certified by ``method="auto"``.
+
+    ``memory`` is an estimate of the linear memory capacity [1]_, the sum over all lags of the
+    squared correlation of past inputs with their best linear estimate from the states (over 100
+    lags, or twice the number of units up to 500, and more with a leak). Inputs are
+    drawn independently: uniformly from the range, or from the rows of X. It agrees with
+    `metrics.memory_capacity` to a few percent. Memory is not all that a task needs: an
+    input scaling that is larger forgets sooner, and computes more.
+
+    References
+    ----------
+    .. [1] Jaeger (2001), "Short term memory in echo state networks", GMD Report 152.
+
+    Examples
+    --------
+    >>> from reservoir.stability import design
+    >>> found = design(100, (-1, 1), input_scaling=0.2, random_state=0)
+    >>> found.certificate
+    Certificate(holds=True, rate=0.99..., method='two_norm', theorem='C3: ...')
+    >>> found.parameters["topology"], found.parameters["spectral_radius"]
+    ('orthogonal', 0.99)
+    >>> print(found)
+    topology ...
+    """
+    n_units = check_count("n_units", n_units)
+    lipschitz = get_activation(activation).lipschitz
+    enclosure_of(activation)
+    if spectral_radius is None:
+        spectral_radius = RADIUS / lipschitz
+    radius = check_number("spectral_radius", spectral_radius, low=0.0, low_open=True)
+    n_features = _number_of_features(inputs, input_scaling, n_features)
+    box, draw = _inputs(inputs, n_features)
+    if not isinstance(random_state, Integral):
+        random_state = int(as_generator(random_state).integers(2**31))
+    drawing = Drawing(
+        topology=None,
+        in_degree=in_degree,
+        weights=weights,
+        input_weights=input_weights,
+        spectral_radius=radius,
+        leak_rate=leak_rate,
+        activation=activation,
+        input_scaling=input_scaling,
+        bias="uniform",
+        bias_scaling=0.0,
+        feedback_scaling=1.0,
+        dtype=dtype,
+    )
+    trials = _Trials(drawing, n_units, box, draw, random_state, _scalings(bias_scaling))
+    found = [one for name in _names(topologies, n_units) for one in trials.of_topology(name)]
+    found.sort(key=lambda one: (not one.certified, -1.0 if one.memory is None else -one.memory))
+    best = found[0]
+    return Design(best.reservoir, best.certificate, best.memory, tuple(found))
+
+
+def _number_of_features(inputs: Any, input_scaling: Any, n_features: int | None) -> int:
+    """Return how many inputs there are, from whatever says it."""
+    if isinstance(inputs, tuple):
+        shapes = [np.shape(end) for end in inputs] + [np.shape(input_scaling)]
+    else:
+        shapes = [read_arrays("inputs", inputs, np.float64)[0].shape[1:]]
+    known = [shape[0] for shape in shapes if len(shape) == 1]
+    if n_features is None:
+        return known[0] if known else 1
+    n_features = check_count("n_features", n_features)
+    if known and known[0] != n_features:
+        raise ValueError(
+            f"n_features={n_features}, but the other arguments are of {known[0]} inputs. Leave it "
+            "out."
+        )
+    return n_features
+
+
+def _inputs(inputs: Any, n_features: int) -> tuple[Array, Callable[[int], Array]]:
+    """Return the range of the inputs, of shape (2, n_features), and a function that draws some."""
+    if isinstance(inputs, tuple):
+        low, high = as_pair("inputs", inputs)
+        box = np.array(read_ends("inputs[0]", "inputs[1]", n_features, low, high))
+        return box, lambda n: np.random.default_rng(0).uniform(box[0], box[1], (n, n_features))
+    arrays = read_arrays("inputs", inputs, np.float64)
+    rows = np.concatenate(arrays)
+    return widened_range(arrays), lambda n: np.random.default_rng(0).choice(rows, n)
+
+
+def _scalings(bias_scaling: Any) -> tuple[float, ...]:
+    """Return the scalings of the bias, checked."""
+    given = check_numbers("bias_scaling", bias_scaling).ravel()
+    if not len(given):
+        raise ValueError("bias_scaling is empty; give a number, or several.")
+    return tuple(check_number("bias_scaling", float(value), low=0.0) for value in given)
+
+
+def _names(topologies: Sequence[str] | None, n_units: int) -> list[str]:
+    """Return the topologies to try, checked."""
+    if topologies is None:
+        return [name for name, most in _TRIED.items() if n_units <= most]
+    names = [topologies] if isinstance(topologies, str) else list(topologies)
+    if not names:
+        raise ValueError("topologies is empty; give names, or None.")
+    for name in names:
+        check_choice("topologies", name, TOPOLOGIES)
+    return names
+
+
+@dataclass(frozen=True, eq=False)
+class _Trials:
+    """What all reservoirs have in common that one design compares."""
+
+    drawing: Drawing
+    n_units: int
+    box: Array
+    draw: Callable[[int], Array]
+    seed: int
+    scalings: tuple[float, ...]
+
+    def of_topology(self, name: str) -> Iterator[Alternative]:
+        """Yield what is certified of a topology, and its rivals at the radius asked for."""
+        wanted = self.drawing.spectral_radius
+        found = [self._drawn(name, wanted, scaling) for scaling in self.scalings]
+        yield from map(self._measured, found)
+        if any(one.certified for one in found):
+            return
+        yield self._measured(self._searched(found[-1]))
+        for radius in smaller_radii(wanted, get_activation(self.drawing.activation).lipschitz):
+            if self._drawn(name, radius, self.scalings[0]).certified:
+                found = [self._drawn(name, radius, scaling) for scaling in self.scalings]
+                yield from (self._measured(one) for one in found if one.certified)
+                return
+
+    def _drawn(self, name: str, radius: float, scaling: float) -> Alternative:
+        """Return a reservoir with a uniform bias, or none; its memory is not yet known."""
+        drawing = replace(self.drawing, topology=name, spectral_radius=radius, bias_scaling=scaling)
+        n_features = self.box.shape[1]
+        generator = np.random.default_rng(self.seed)
+        made, _ = drawing.draw(self.n_units, n_features, 0, generator, repeatable=True)
+        certificate = self._certificate(made)
+        parameters: dict[str, Any] = {"n_units": self.n_units, "random_state": self.seed}
+        parameters |= {one.name: getattr(drawing, one.name) for one in fields(drawing)}
+        del parameters["feedback_scaling"]
+        parameters["bias"] = "stable" if certificate.holds else "uniform"
+        bias = "drawn" if scaling else "none"
+        return Alternative(name, radius, bias, made, certificate, None, parameters)
+
+    def _searched(self, drawn: Alternative) -> Alternative:
+        """Return a reservoir with the bias that `stable_bias` finds in the place of its own."""
+        made = drawn.reservoir
+        bias = stable_bias(
+            made.W,
+            *drive_range(made, *self.box),
+            leak_rate=made.leak_rate,
+            activation=made.activation,
+            random_state=self.seed,
+        )
+        made = replace(made, bias=bias)
+        return replace(
+            drawn,
+            bias="searched",
+            reservoir=made,
+            certificate=self._certificate(made),
+            parameters=drawn.parameters | {"bias": bias},
+        )
+
+    def _certificate(self, reservoir: Reservoir) -> Certificate:
+        low, high = self.box
+        return certify(reservoir, *drive_range(reservoir, low, high), input_range=(low, high))
+
+    def _measured(self, one: Alternative) -> Alternative:
+        return replace(one, memory=estimated_memory(one.reservoir, self.draw))
+
+
+def _table(rows: Sequence[Alternative]) -> str:
+    """Return a table of reservoirs, one in each line."""
+    lines = [_HEAD]
+    for one in rows:
+        memory = "-" if one.memory is None else f"{one.memory:.1f}"
+        rate = f"{one.certificate.rate:.4f}" if one.certified else "-"
+        held = "yes" if one.certified else "no"
+        numbers = (f"{one.spectral_radius:g}", one.bias, f"{one.mean_bias:.2f}", held, rate, memory)
+        lines.append((one.topology, *numbers))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

@@ -1,0 +1,190 @@
+"""Contraction over a period in quadratic norms, one for all steps or one for each: theorem C5.
+
+With a norm for each step the square ``e' P_t e`` goes over into ``e' P_{t+1} e``, s^2 times as
+large at most. Over a period it goes from P_0 to P_T, and P_0 is at most mu times P_T.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from reservoir._typing import Array
+from reservoir.activations.enclosures import EPS
+from reservoir.stability._rounding import OVERFLOWS
+from reservoir.stability.proofs._boxes import Box
+from reservoir.stability.proofs._interval_network import IntervalNetwork
+from reservoir.stability.proofs._lyapunov import (
+    SHRINKS,
+    SLACK,
+    forcing,
+    linear_part,
+    lyapunov_proof,
+    split_scaling,
+    step_in,
+    uncertain_part,
+    unscaled,
+)
+from reservoir.stability.proofs._quadratic_form import Step, is_below, is_proved, mirrored
+from reservoir.stability.proofs._unit_scalings import balanced
+
+MAX_CYCLE_UNITS = 1000  # the norms of the steps are dense matrices
+CHEAP_UNITS = 300  # up to so many units it is tried unasked
+CHEAP_WORK = 3e7  # units^3 times steps, up to which norms for each step are tried unasked
+_CLOSED = 0.1  # share of the contraction over a period that the closing of the circle may cost
+_SWEEPS = 8  # periods that the norms are carried back through, at most
+_STEPS = 300  # or so many steps, where that is more periods
+_SEARCHED = 3  # further attempts that look for the rate
+
+
+class CycleNorms(NamedTuple):
+    """Norms ``sqrt(e' P_t e)`` whose ratio from step to step is proved.
+
+    Attributes
+    ----------
+    rate : float
+        Proved factor per step, the geometric mean over a period; infinity if nothing is proved.
+    growth : float
+        Bound of the norm after a step over the norm before it.
+    closing : float
+        Bound of the first norm over the one after the last step.
+    norms : list of arrays of shape (n_units, n_units), or None
+        P_t before each step, and after the last. None where they cannot be written down.
+    """
+
+    rate: float
+    growth: float = np.inf
+    closing: float = 1.0
+    norms: list[Array] | None = None
+
+
+def cycle_lyapunov(
+    network: IntervalNetwork,
+    boxes: list[Box],
+    *,
+    cheaply: bool = False,
+    near: CycleNorms | None = None,
+) -> CycleNorms:
+    """Return the norms that a short search proves: of the least rate, or what is cheap.
+
+    Parameters
+    ----------
+    network : IntervalNetwork
+    boxes : list of Box
+        One for each step of the period.
+    cheaply : bool
+        Whether norms for each step are tried only if one for all steps does not do, and if that
+        takes little time.
+    near : CycleNorms, optional
+        Norms found for boxes a little narrower: a rate a little weaker is tried first.
+    """
+    steps = [step_in(network, box) for box in boxes]
+    if near is not None and near.closing > 1:
+        return _own_norms(steps, near)
+    one = _one_norm(network, boxes, None if near is None else near.rate)
+    costly = len(boxes) * float(network.n_units) ** 3 > CHEAP_WORK
+    enough = one.rate < 1 and (cheaply or near is not None)
+    if len(boxes) == 1 or enough or (cheaply and costly):
+        return one
+    own = _own_norms(steps, near)
+    return own if own.rate < one.rate else one
+
+
+def _one_norm(network: IntervalNetwork, boxes: list[Box], near: float | None) -> CycleNorms:
+    """Return one norm for all steps, if there is one: by `lyapunov_proof`, in a box of them all."""
+    slopes = np.array([box.least_slope for box in boxes]), [box.largest_slope for box in boxes]
+    everywhere = boxes[0]._replace(
+        least_slope=np.min(slopes[0], axis=0), largest_slope=np.max(slopes[1], axis=0)
+    )
+    rate, P = lyapunov_proof(network, everywhere, near)
+    if not rate < 1:
+        return CycleNorms(np.inf)
+    return CycleNorms(rate, rate, 1.0, None if P is None else [P] * (len(boxes) + 1))
+
+
+def _own_norms(steps: list[Step], near: CycleNorms | None) -> CycleNorms:
+    """Return norms for each step, of the least rate that a short search proves."""
+    # one scaling for the period
+    slopes = np.sqrt(np.mean([step.largest**2 for step in steps], axis=0))
+    powers, rest = split_scaling(balanced(slopes[:, None] * steps[0].K))
+    scaled = [step.scaled(powers) for step in steps]
+    if not all(step.is_manageable for step in scaled):
+        return CycleNorms(np.inf)
+    if near is not None:
+        found = _proved(scaled, 1 - 0.9 * (1 - near.growth), rest, powers)
+        if found is not None:
+            return found
+    low, high = SHRINKS * float(steps[0].B.min()), 1.0
+    best = _proved(scaled, 1 - low, rest, powers)
+    if best is None:
+        return CycleNorms(np.inf)
+    for _ in range(_SEARCHED):
+        middle = float(np.sqrt(low * high))
+        found = _proved(scaled, 1 - middle, rest, powers)
+        low, high = (low, middle) if found is None else (middle, high)
+        best = best if found is None else found
+    return best
+
+
+@OVERFLOWS
+def _proved(steps: list[Step], s: float, rest: Array, powers: Array) -> CycleNorms | None:
+    """Return norms that grow by s at most in each step, and what closes the circle, if proved."""
+    # What the closing may cost; the circle must be closed more nearly where steps contract little.
+    over_period = -2 * len(steps) * float(np.log(s))
+    factor = 1 + min(_CLOSED * float(np.expm1(min(over_period, 1.0))), 0.1)
+    norms = _norms(steps, s, rest, factor)
+    if norms is None or not is_below(norms[0], norms[-1], factor):
+        return None
+    multipliers = (s * rest) ** 2
+    for step, now, after in zip(steps, norms[:-1], norms[1:], strict=True):
+        if not is_proved(step, s * s, now, after, multipliers):
+            return None
+    rate = s * factor ** (0.5 / len(steps)) * (1 + 16 * EPS)
+    if not rate < 1:
+        return None
+    return CycleNorms(rate, s * (1 + 4 * EPS), factor**0.5 * (1 + 4 * EPS), unscaled(norms, powers))
+
+
+def _norms(steps: list[Step], s: float, rest: Array, factor: float) -> list[Array] | None:
+    """Return P_0 to P_T in floating point, with P_0 below factor times P_T; None if not found.
+
+    Backwards from zero, by a step of the Riccati equation of the bounded real lemma for each. The
+    norms only grow: what is not found has grown beyond what the multipliers allow.
+    """
+    P = np.zeros((len(rest), len(rest)))
+    for sweep in range(max(_SWEEPS, _STEPS // len(steps))):
+        norms = [P]
+        for step in reversed(steps):
+            found = _one_back(step, P, s, rest)
+            if found is None:
+                return None
+            P = found
+            norms.append(P)
+        if sweep and _is_smaller(P, norms[0], 0.5 + 0.5 * factor):
+            return norms[::-1]
+    return None
+
+
+def _one_back(step: Step, P: Array, s: float, rest: Array) -> Array | None:
+    """Return P before a step from P after it; None if its slopes may do more than s allows."""
+    J, of_inputs = linear_part(step) / s, step.B / (rest * s * (1 - SLACK))
+    PB = P * of_inputs
+    room = np.eye(len(P)) - of_inputs[:, None] * PB
+    try:
+        factor = linalg.cholesky(room, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    pushed = linalg.solve_triangular(factor, PB.T @ J, lower=True, check_finite=False)
+    before = J.T @ (P @ J) + pushed.T @ pushed + forcing(rest[:, None] * uncertain_part(step))
+    return mirrored(before) if np.isfinite(before).all() else None
+
+
+def _is_smaller(P: Array, other: Array, factor: float) -> bool:
+    """Whether P is below factor times `other`, in floating point."""
+    try:
+        linalg.cholesky(factor * other - P, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return False
+    return True

@@ -1,0 +1,105 @@
+"""Scalings of the units, e^x W e^-x, in which norms of W are small: found in milliseconds.
+
+`_best_scaling` searches for the best one in the Euclidean norm, which takes far longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._typing import Array, Matrix
+from reservoir.stability._rounding import OVERFLOWS, TINY
+
+_SWEEPS = 200  # of Osborne's balancing
+_ROUNDS = 60  # of the power method
+_FEW = 1e-6  # share of the mean below which the squares of its vectors say nothing of a unit
+_NORM_STEPS = 12  # of the power method that compares the norms of two scalings
+
+
+def good_scaling(W: Matrix) -> Array:
+    """Return the better of the two scalings x that this module knows, by the norm of e^x W e^-x.
+
+    Where units have many connections that is the balanced one; the other where they have few.
+    """
+    x = balanced(W)
+    other, _ = aligned(W, x)
+    return other if _norm(W, other) < _norm(W, x) else x
+
+
+def balanced(W: Matrix) -> Array:
+    """Return x with which rows and columns of e^x W e^-x have equal norms (Osborne 1960)."""
+    squares = _squares_of_others(W)
+    transposed, n = squares.T, W.shape[0]
+    # Weak connections everywhere, so that units without any have a scale, too.
+    weak = 1e-12 * (float(squares.sum()) / n**2 + TINY)
+    x = np.zeros(n)
+    for _ in range(_SWEEPS):
+        scale = np.exp(2 * x)
+        rows = scale * (squares @ (1 / scale) + weak * (1 / scale).sum())
+        columns = (transposed @ scale + weak * scale.sum()) / scale
+        step = 0.22 * np.log(columns / rows)
+        x = x + step
+        if np.abs(step).max() < 1e-6:
+            break
+    return x - x.mean()
+
+
+def _squares_of_others(W: Matrix) -> Matrix:
+    """Return the squares of the weights between different units, relative to the largest weight."""
+    size = abs(W)
+    squares = (size / max(float(size.max()), TINY)) ** 2
+    if sp.issparse(squares):
+        return sp.csr_array(squares - sp.diags_array(squares.diagonal()))
+    np.fill_diagonal(squares, 0.0)
+    return squares
+
+
+@OVERFLOWS
+def aligned(W: Matrix, x: Array) -> tuple[Array, float]:
+    """Return another scaling, and a number that no scaling's ``||e^x W e^-x||_2`` falls below.
+
+    In the best scaling a leading pair of singular vectors is equal in modulus in each unit: both
+    are sought by the power method of Packard, Fan and Doyle (1988), in the units scaled by `x`, and
+    their moduli are made equal. For the bound: vectors b with ``sum |W b|_i^2 >= r^2 sum |b|_i^2``
+    in every unit obey this with weights ``P_i^2`` as well, and so ``||P W P^-1||_2 >= r``.
+    """
+    n = W.shape[0]
+    rng = np.random.default_rng(0)
+    b, left = (np.exp(2j * np.pi * rng.random(n)) / np.sqrt(n) for _ in range(2))
+    of_b, of_image, of_left = np.zeros(n), np.zeros(n), np.zeros(n)
+    for k in range(_ROUNDS):
+        image = _scaled_product(W, x, b)
+        if k >= _ROUNDS // 2:
+            of_b += np.abs(b) ** 2
+            of_image += np.abs(image) ** 2
+            of_left += np.abs(left) ** 2
+        right = image / max(float(np.linalg.norm(image)), TINY)
+        left = _scaled_product(W.T, -x, np.abs(left) * np.exp(1j * np.angle(right)))
+        left = left / max(float(np.linalg.norm(left)), TINY)
+        b = np.abs(right) * np.exp(1j * np.angle(left))
+    heard = of_b > TINY
+    if not heard.any() or not np.isfinite(of_image).all():
+        return x, 0.0
+    least = float(np.sqrt((of_image[heard] / of_b[heard]).min())) * (1 - 1e-9)
+    ratio = (of_left + _FEW * of_left.mean() + TINY) / (of_b + _FEW * of_b.mean())
+    moved = x + 0.25 * np.log(ratio)
+    return moved - moved.mean(), least
+
+
+def _scaled_product(W: Matrix, x: Array, v: Array) -> Array:
+    """Return e^x W e^-x v."""
+    v = np.exp(-x) * v
+    return np.exp(x) * (W @ v.real + 1j * (W @ v.imag))
+
+
+@OVERFLOWS
+def _norm(W: Matrix, x: Array) -> float:
+    """Return ``||e^x W e^-x||_2`` from below, to a few per cent; infinity where it overflows."""
+    v = np.random.default_rng(0).standard_normal(W.shape[0])
+    size = 0.0
+    for _ in range(_NORM_STEPS):
+        u = np.exp(x) * (W @ (np.exp(-x) * (v / max(float(np.linalg.norm(v)), TINY))))
+        size = float(np.linalg.norm(u))
+        v = np.exp(-x) * (W.T @ (np.exp(x) * u))
+    return size if np.isfinite(size) else np.inf
