@@ -100,14 +100,15 @@ def verdict(logs: Array) -> str:
 
 # --- tables ---------------------------------------------------------------------------------------
 
-HEAD = f"{'median':>9s}{'ratio':>8s}{'quartiles':>15s}{'better':>8s}{'worse':>7s}{'p':>9s}"
+HEAD = f"{'median':>9s}{'ratio':>9s}{'quartiles':>18s}{'better':>8s}{'worse':>7s}{'p':>9s}"
 
 
 def row(value: str, logs: Array) -> str:
     """Return the cells of a row."""
     low, middle, high = np.exp(np.percentile(logs, [25, 50, 75]))
+    cells = [f"{x:9.3f}" if x < 100 else f"{x:9.0f}" for x in (middle, low, high)]
     return (
-        f"{value:>9s}{middle:8.3f}{low:8.3f}{high:7.3f}{np.mean(logs < 0):8.0%}"
+        f"{value:>9s}{''.join(cells)}{np.mean(logs < 0):8.0%}"
         f"{np.mean(logs > 0):7.0%}{p_value(logs):9.1e}"
     )
 
