@@ -73,7 +73,9 @@ def build_reservoir(
     bias : str, frozen scipy.stats distribution or array of shape (n_units,), default="uniform"
         Law of the bias, or the bias itself, taken as given. "stable": with which the reservoir is
         certified to have the echo state property for every drive within `drive_bounds`: the uniform
-        one where it is, else that of `reservoir.stability.stable_bias`.
+        one where it is, else that of `reservoir.stability.stable_bias`; a warning says so where
+        this costs memory, and names weights that need no bias, such as ``topology="orthogonal"``
+        with ``spectral_radius=0.99``.
     bias_scaling : float, default=0.1
     drive_bounds : (drive_min, drive_max) or callable, optional
         Bounds of p = W_in u [+ W_fb y], numbers or arrays of shape (n_units,), for

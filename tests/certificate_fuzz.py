@@ -3,9 +3,9 @@
     python tests/certificate_fuzz.py [networks] [first seed]
 
 Every network that is certified is driven from many states, by extreme, alternating and switching
-drives, and by one that is chosen at each step to make the activation as steep as it can be. Where a
-norm is certified to shrink, it is measured at every step; what rounding leaves is measured in the
-end, of networks that amplify it.
+drives, by one that is chosen at each step to make the activation as steep as it can be, and by one
+that is chosen to make differences grow as much as they can. Where a norm is certified to shrink, it
+is measured at every step; what rounding leaves is measured in the end, of networks that amplify it.
 """
 
 import sys
@@ -13,16 +13,21 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit
+from quadratic_fuzz import draw_weights
 
+from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import Reservoir, run_many
 from reservoir.stability import certify, certify_cycle, drive_range
 
 METHODS = ("auto", "max_norm", "two_norm", "lyapunov", "series", "thorough")
+NAMES = ("tanh", "logistic", "relu", "leaky_relu", "softplus", "identity")
+SHARES = (0.6, 0.2, 0.05, 0.05, 0.05, 0.05)
 N_STATES, N_STEPS, BATCH = 10, 400, 250
 
 
 def random_weights(rng, n):
+    if rng.random() < 0.5:
+        return draw_weights(rng, 1, n)[1][0] * np.exp(rng.uniform(-1, 1.5))
     kind = rng.integers(8)
     W = rng.standard_normal((n, n))
     if kind == 1:
@@ -43,33 +48,30 @@ def random_weights(rng, n):
     return W * np.exp(rng.uniform(np.log(0.4), np.log(6))) / radius
 
 
-def random_network(rng, n):
+def random_network(rng, n, shares=SHARES):
     """Return a reservoir, the middle of its drive and the generators of its range.
 
     The drive is middle + G u with every |u_k| <= 1: a range for each unit, or inputs that the units
     share.
     """
     W = random_weights(rng, n)
-    logistic = rng.random() < 0.25
-    if logistic:
+    activation = rng.choice(NAMES, p=shares)
+    if activation == "logistic":
         W = 4 * W
-    leak = [1.0, rng.uniform(0.05, 1), rng.uniform(0.05, 1, n)][rng.integers(3)]
+    leak = [1.0, rng.uniform(0.05, 1), 10 ** rng.uniform(-2, 0, n)][rng.integers(3)]
     half = np.abs(rng.standard_normal(n)) * rng.choice([0.0, 0.1, 0.5, 2.0])
     middle = rng.standard_normal(n) * rng.choice([0.0, 1.0])
     size = np.abs(W).sum(axis=1) * rng.uniform(0.2, 1.3) + half
     bias = rng.choice([-1.0, 1.0], n) * size - middle
     if rng.random() < 0.1:
         bias = np.zeros(n)
-    if logistic:  # the shift that makes its centre tanh's
+    if activation == "logistic":  # the shift that makes its centre tanh's
         bias = bias - W.sum(axis=1) / 2
     G = np.diag(half)
     if rng.random() < 0.5:
         G = np.zeros((n, n))
         G[:, : 1 + n // 3] = rng.standard_normal((n, 1 + n // 3)) * half[:, None]
-    reservoir = Reservoir(
-        W, G, bias + middle, leak_rate=leak, activation="logistic" if logistic else "tanh"
-    )
-    return reservoir, G
+    return Reservoir(W, G, bias + middle, leak_rate=leak, activation=activation), G
 
 
 def certified(rng, reservoir, G):
@@ -92,10 +94,10 @@ def attack(batch):
     G = np.stack([G for _, G, _ in batch])[:, None]
     sizes = (G * G).sum(axis=-2) + 1e-300
     certificates = [certificate for *_, certificate in batch]
-    logistic = np.array([res.activation == "logistic" for res, *_ in batch])[:, None, None, None]
-    box = np.stack([certificate.box for certificate in certificates])
+    names = np.array([res.activation for res, *_ in batch])
+    box = np.clip([certificate.box for certificate in certificates], -3, 3)
     rng = np.random.default_rng(len(batch))
-    n_drives = 6
+    n_drives = 7
     X = box[:, :1, None] + (box[:, 1:, None] - box[:, :1, None]) * rng.random(
         (len(batch), n_drives, N_STATES, n)
     )
@@ -114,12 +116,21 @@ def attack(batch):
         one = np.ones((len(batch), 1, n))
         switch = rng.choice([-1.0, 1.0], (len(batch), 1, n if t % 5 else 1)) * one
         alternating = one if t % 2 else -one
-        u = np.concatenate([-one, one, alternating, switch, np.clip(near, -1, 1)], axis=1)
+        near = np.clip(near, -1, 1)
+        # of some inputs the one after which the last drive's differences are largest
+        tried = np.concatenate([-one, one, switch, near[:, :1], np.sign(near[:, 1:])], axis=1)
+        after = Z[:, -1:] + tried[:, :, None] @ np.swapaxes(G, -1, -2)
+        after = (1 - a) * X[:, -1:] + a * _values(names, after)
+        growth = _lengths(after[:, :, inside], norm, scaled).max(axis=2).argmax(axis=1)
+        greedy = tried[np.arange(len(batch)), growth][:, None]
+        u = np.concatenate([-one, one, alternating, switch, near[:, :2], greedy], axis=1)
         Z += u[:, :, None] @ np.swapaxes(G, -1, -2)
-        X = (1 - a) * X + a * np.where(logistic, expit(Z), np.tanh(Z))
+        X = (1 - a) * X + a * _values(names, Z)
         after = _lengths(X[:, :, inside], norm, scaled)
-        big = before > 1e-6  # below, the rounding of the states decides: 1e-15 of the larger ones
-        ratio = np.where(big, (after - 1e-14) / np.where(big, before, 1.0), 0.0)
+        # below, the rounding of the states decides: 1e-15 of the larger ones
+        size = np.maximum(np.abs(X).max(axis=(1, 2, 3)), 1.0)[:, None, None]
+        big = before > 1e-6 * size
+        ratio = np.where(big, (after - 1e-14 * size) / np.where(big, before, 1.0), 0.0)
         worst = np.maximum(worst, ratio.max(axis=(1, 2)))
         before = after
     # those from outside may still be passing where a fixed point has just vanished
@@ -129,9 +140,17 @@ def attack(batch):
         if scaled[i] and worst[i] > rates[i] * (1 + 1e-8):
             messages.append(f"{certificate}: one step by {worst[i]}: {batch[i][0].W!r}")
         # differences start below 10 and the constants of small networks are far below 1e6
-        if rates[i] ** N_STEPS * 1e7 < 1e-3 and spread[i] > 1e-3:
+        if rates[i] ** N_STEPS * 1e7 < 1e-3 and spread[i] > 1e-3 * float(size[i, 0, 0]):
             messages.append(f"{certificate}: two responses, {spread[i]} apart: {batch[i][0].W!r}")
     return messages, np.where(scaled, worst / rates, 0.0)
+
+
+def _values(names, Z):
+    """Return each network's activation of its pre-activations."""
+    values = np.empty_like(Z)
+    for name in np.unique(names):
+        values[names == name] = ACTIVATIONS[name].function(Z[names == name])
+    return values
 
 
 def _norms(certificates, n):
@@ -202,7 +221,7 @@ def fuzz_cycles(n_networks, seed=0):
     messages, counts = [], Counter()
     for _ in range(n_networks):
         n, period = int(rng.integers(1, 6)), int(rng.integers(1, 7))
-        reservoir, _ = random_network(rng, n)
+        reservoir, _ = random_network(rng, n, (0.75, 0.25, 0, 0, 0, 0))
         reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
         inputs = rng.choice([-1.0, 1.0, 0.3], (period, n))
         method = ("auto", "max_norm", "series", "lyapunov", "thorough")[rng.integers(5)]

@@ -132,13 +132,18 @@ def test_no_sequence_of_slopes_breaks_what_is_proved_of_a_period(seed):
         return
     found, rng = _own_norms(steps, None), np.random.default_rng(seed)
     n = len(steps[0].K)
-    for _ in range(200):
-        e = rng.standard_normal((n, 10))
+    corners = np.array(list(product([False, True], repeat=n)))
+    for adversarial in (True, True, True, False, False):
+        e = rng.standard_normal((n, 200))
         sizes = [np.sqrt((e * (found.norms[0] @ e)).sum(axis=0))]
         for step, P in zip(steps, found.norms[1:], strict=True):
-            D = np.where(rng.random(n) < 0.5, step.least, step.largest)
-            e = step.A[:, None] * e + (step.B * D)[:, None] * (step.K @ e)
-            sizes.append(np.sqrt((e * (P @ e)).sum(axis=0)))
+            # the corner that makes most of each difference, or one drawn at random
+            D = np.where(corners, step.largest, step.least)[:, :, None]
+            ends = step.A[:, None] * e + step.B[:, None] * D * (step.K @ e)
+            lengths = np.sqrt((ends * (P @ ends)).sum(axis=1))
+            worst = lengths.argmax(axis=0) if adversarial else rng.integers(len(corners), size=200)
+            e = np.take_along_axis(ends, worst[None, None], axis=0)[0]
+            sizes.append(np.take_along_axis(lengths, worst[None], axis=0)[0])
             assert (sizes[-1] <= found.growth * sizes[-2] * (1 + 1e-10)).all()
         first = np.sqrt((e * (found.norms[0] @ e)).sum(axis=0))
         assert (first <= found.closing * sizes[-1] * (1 + 1e-10)).all()
@@ -150,7 +155,7 @@ def test_a_period_that_some_slopes_break_is_never_proved():
     for seed in range(150):
         steps = cycle_problem(seed)
         rng, n, broken = np.random.default_rng(seed), len(steps[0].K), 0.0
-        for _ in range(30):
+        for _ in range(15):
             J = np.eye(n)
             for step in steps:
                 D = np.where(rng.random(n) < 0.5, step.least, step.largest)
@@ -159,7 +164,7 @@ def test_a_period_that_some_slopes_break_is_never_proved():
         if broken > 1 + 1e-9:
             n_broken += 1
             assert not _own_norms(steps, None).rate < 1
-    assert n_broken > 20
+    assert n_broken > 15
 
 
 @pytest.mark.parametrize("leak", [1.0, 0.4])
@@ -205,6 +210,15 @@ def test_cycles_that_moduli_do_not_prove():
         drive = np.tile(inputs, (200, 1))
         runs = run_many(res, [drive] * 8, initial_states=starts, engine="numpy")
         assert np.ptp([x[-6:] for x in runs], axis=0).max() <= found.resolution < 1e-8
+
+
+def test_weights_that_scaling_would_lose_prove_nothing():
+    # without the second weight, which is lost where it is scaled, the first alone would pass
+    W = np.array([[0.5, 1e300], [1e-300, 0.0]])
+    step = Step(np.zeros(2), np.ones(2), W, np.zeros(2), np.ones(2))
+    scaled = step.scaled(np.exp2([-1000.0, 1000.0]))
+    assert not scaled.is_manageable
+    assert not step.scaled(np.exp2([1000.0, -1000.0])).is_manageable
 
 
 # --- resolution ----------------------------------------------------------------------------------
@@ -306,7 +320,7 @@ def test_loops_at_the_threshold_hold_in_rational_arithmetic(seed):
 
 def test_loops_that_some_slopes_break_are_never_proved():
     n_broken, n_proved = 0, 0
-    for seed in range(300):
+    for seed in range(150):
         step, scaling = loop_parts(*small_loop(seed))
         corners = np.array(list(product([0.0, 1.0], repeat=len(step.K))))
         maps = step.A + step.B @ (corners[:, :, None] * step.K)
@@ -315,8 +329,8 @@ def test_loops_that_some_slopes_break_are_never_proved():
         if np.abs(np.linalg.eigvals(maps)).max() > 1 + 1e-12:
             n_broken += 1
             assert not proved
-    assert n_broken > 60
-    assert n_proved > 60
+    assert n_broken > 30
+    assert n_proved > 30
 
 
 @pytest.mark.parametrize("include_input", [False, True])

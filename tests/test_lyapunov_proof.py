@@ -222,6 +222,13 @@ def test_orthogonal_weights_are_proved_up_to_one():
     assert not is_contraction(1.0001 * Q, ones, 0 * ones, ones, 1.0, balanced(Q))
 
 
+@pytest.mark.parametrize("slowest", [0.1, 1e-2, 1e-3, 1e-4])
+def test_units_may_differ_widely_in_leak(slowest):
+    leak = np.array([1.0, slowest])
+    W = np.array([[0.5, 0.3], [0.2, 0.5]])
+    assert is_contraction(W, leak, 0 * leak, leak**0, 1 - 1e-4 * slowest, balanced(W))
+
+
 @pytest.mark.parametrize("leak", [1.0, 0.3, 0.01])
 def test_it_certifies_what_moduli_cannot(leak):
     """Of random networks of 100 units and ten connections each, radius .7 without bias."""

@@ -59,9 +59,9 @@ def test_the_floor_grows_along_the_line_as_the_differences_do(dtype):
 
 
 def test_the_fuzz_finds_no_difference_above_the_resolution():
-    messages, counts, closest = certificate_fuzz.fuzz_rounding(250, 3, engines=("numpy",))
+    messages, counts, closest = certificate_fuzz.fuzz_rounding(180, 3, engines=("numpy",))
     assert not messages
-    assert sum(count for name, count in counts.items() if "float" in name) > 120
+    assert sum(count for name, count in counts.items() if "float" in name) > 100
     assert closest > 0.1  # and some come near
 
 

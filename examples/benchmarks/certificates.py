@@ -1,12 +1,12 @@
 """What certificates cost, how tight they are, and what they buy.
 
 Usage: ``python examples/benchmarks/certificates.py [time] [tight] [memory] [degrees] [radii]
-[conditions] [rotations]`` prints tables: seconds per certificate; the smallest certified bias of
-each method against the simplest one, and against the smallest at which sampling finds a single
-response; memory capacity with no bias, with parts of the certified one and with designed ones; the
-largest spectral radius that is certified without a bias, that which each condition on the weights
-proves, and that at which slopes chosen by an adversary break it; orthogonal weights and rings, and
-seconds. Seeds are printed.
+[conditions] [rotations] [cycles]`` prints tables: seconds per certificate; the smallest certified
+bias of each method against the simplest one, and against the smallest at which sampling finds a
+single response; memory capacity with no bias, with parts of the certified one and with designed
+ones; the largest spectral radius that is certified without a bias, that which each condition on the
+weights proves, and that at which slopes chosen by an adversary break it; the same under one
+periodic input; orthogonal weights and rings, and seconds. Seeds are printed.
 """
 
 from __future__ import annotations
@@ -184,6 +184,38 @@ def memory(n_seeds: int = 5) -> None:
         print(f"{radius:7.1f}" + "".join(f"{value:17.1f}" for value in np.mean(table, axis=0)))
 
 
+def cycles(n_seeds: int = 3) -> None:
+    """Print the largest radius certified under one period of ten random inputs, without bias."""
+    print(f"\nlargest radius, 50 units, 10 connections, one period of 10; mean of {n_seeds} seeds")
+    methods = ("max_norm", "series", "lyapunov", "thorough")
+    print(f"{'drive':>6}{'leak':>6}" + "".join(f"{name:>10}" for name in methods))
+    for scale in (0.2, 1.0, 5.0):
+        for leak in (1.0, 0.3):
+            table = []
+            for seed in range(n_seeds):
+                res = build_reservoir(
+                    50,
+                    1,
+                    spectral_radius=1.0,
+                    input_scaling=scale,
+                    leak_rate=leak,
+                    random_state=seed,
+                )
+                period = np.random.default_rng(seed).uniform(-1, 1, (10, 1))
+                table.append([_largest_radius(res, period, method) for method in methods])
+            row = np.mean(table, axis=0)
+            print(f"{scale:6.1f}{leak:6.1f}" + "".join(f"{value:10.2f}" for value in row))
+
+
+def _largest_radius(res: Reservoir, period: np.ndarray, method: str) -> float:
+    """Return the largest factor of W, of radius 1, for which a cycle is certified."""
+
+    def holds(inverse: float) -> bool:
+        return certify_cycle(replace(res, W=res.W / inverse), period, method=method).holds
+
+    return 1 / least(holds, 0.25, 5.0)
+
+
 def degrees(n_seeds: int = 3) -> None:
     """Print memory capacity against the number of connections per unit."""
     print(f"\nmemory capacity, 100 units, radius 1.3, input scaling 0.2; mean of {n_seeds} seeds")
@@ -344,7 +376,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     known = {"memory": memory, "degrees": degrees, "radii": radii, "rotations": rotations}
-    known |= {"time": times, "conditions": conditions}
+    known |= {"time": times, "conditions": conditions, "cycles": cycles}
     parser.add_argument("parts", nargs="*", default=[*known, "tight"])
     parser.add_argument("--networks", type=int, default=200)
     options = parser.parse_args()

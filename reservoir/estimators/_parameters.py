@@ -165,7 +165,9 @@ class ReservoirParameters:
         """"uniform", U(-1, 1), "normal" or "bernoulli", times `bias_scaling`; or the bias itself.
         "stable": with which the reservoir is proved to forget its start, also above spectral
         radius 1, for every input within the range of X in fit, a tenth of its width added on
-        both sides; `certificate_` says so.""",
+        both sides; `certificate_` says so. With ``topology="orthogonal"`` or ``"ring"`` and
+        ``spectral_radius=0.99`` the uniform one will do, and memory is long; where another
+        bias has to be found, and costs memory, a warning says so.""",
     )
     bias_scaling: float = parameter(
         0.1,

@@ -63,9 +63,9 @@ class Alternative:
     Examples
     --------
     >>> from reservoir.stability import design
-    >>> rival = design(20, random_state=0).alternatives[-1]
-    >>> rival.topology, rival.certified
-    ('random_sparse', False)
+    >>> other = design(20, topologies=["ring"], random_state=0).alternatives[-1]
+    >>> other.bias, other.certified, round(other.mean_bias, 2)
+    ('drawn', True, 0.05)
     """
 
     topology: str
@@ -111,7 +111,7 @@ class Design:
     >>> from reservoir.datasets import narma
     >>> from reservoir.stability import design
     >>> X, y = narma(500, random_state=0)
-    >>> found = design(50, X, input_scaling=0.5, random_state=0)
+    >>> found = design(50, X, topologies=["orthogonal"], input_scaling=0.5, random_state=0)
     >>> esn = ESNRegressor(**found.parameters).fit(X, y)
     >>> (esn.reservoir_.W == found.reservoir.W).all()
     np.True_
@@ -190,20 +190,22 @@ def design(
     UnboundedActivationError
         If the activation has no enclosure; a subclass of ValueError.
     TypeError, ValueError
-        If an argument is out of range, or a topology does not have so few units.
+        If an argument is out of range, or a topology does not have so few units; if nothing is
+        certified.
 
     Notes
     -----
     Each topology is tried at the radius that was asked for, with each scaling of the bias. Where
-    that is not certified, `stable_bias` finds another bias, and the radius is lowered until the
-    drawn bias is certified, in steps of 3 %. Everything is certified by ``method="auto"``.
+    that is not certified, `stable_bias` finds another bias (not for "relu" and others without
+    bounds), and the radius is lowered until the drawn bias is certified, in steps of 3 %.
+    Everything is certified by ``method="auto"``.
 
-    ``memory`` is an estimate of the linear memory capacity [1]_, the sum over all lags of the
-    squared correlation of past inputs with their best linear estimate from the states (over 100
-    lags, or twice the number of units up to 500, and more with a leak). Inputs are
-    drawn independently: uniformly from the range, or from the rows of X. It agrees with
-    `metrics.memory_capacity` to a few percent. Memory is not all that a task needs: an
-    input scaling that is larger forgets sooner, and computes more.
+    ``memory`` is an estimate of the linear memory capacity [1]_: the sum, over lags and inputs, of
+    the squared correlation of a past input with its best linear estimate from the states. Lags go
+    to 100, or twice the number of units up to 500, and further with a leak. Inputs are drawn
+    independently: uniformly from the range, or from the rows of X. For one input without a leak it
+    agrees with `metrics.memory_capacity` to a few percent. Memory is not all that a task needs: a
+    larger input scaling forgets sooner, and computes more.
 
     References
     ----------
@@ -212,17 +214,16 @@ def design(
     Examples
     --------
     >>> from reservoir.stability import design
-    >>> found = design(100, (-1, 1), input_scaling=0.2, random_state=0)
-    >>> found.certificate
-    Certificate(holds=True, rate=0.99..., method='two_norm', theorem='C3: ...')
-    >>> found.parameters["topology"], found.parameters["spectral_radius"]
-    ('orthogonal', 0.99)
-    >>> print(found)
-    topology ...
+    >>> design(100, (-1, 1), topologies=["orthogonal", "ring"], input_scaling=0.2, random_state=0)
+    topology    radius  bias   mean |b|  certified  rate    memory
+    orthogonal  0.99    none   0.00      yes        0.9900  60...
+    ring        0.99    none   0.00      yes        0.9900  55...
+    orthogonal  0.99    drawn  0.05      yes        0.9900  53...
+    ring        0.99    drawn  0.05      yes        0.9900  40...
     """
     n_units = check_count("n_units", n_units)
     lipschitz = get_activation(activation).lipschitz
-    enclosure_of(activation)
+    bounded = enclosure_of(activation, unbounded=True).bounded
     if spectral_radius is None:
         spectral_radius = RADIUS / lipschitz
     radius = check_number("spectral_radius", spectral_radius, low=0.0, low_open=True)
@@ -244,9 +245,14 @@ def design(
         feedback_scaling=1.0,
         dtype=dtype,
     )
-    trials = _Trials(drawing, n_units, box, draw, random_state, _scalings(bias_scaling))
+    trials = _Trials(drawing, n_units, box, draw, random_state, _scalings(bias_scaling), bounded)
     found = [one for name in _names(topologies, n_units) for one in trials.of_topology(name)]
     found.sort(key=lambda one: (not one.certified, -1.0 if one.memory is None else -one.memory))
+    if not found or not found[0].certified:
+        raise ValueError(
+            f"Nothing is certified of topologies={topologies!r} with units of {activation!r}. Name "
+            '"orthogonal" or "ring", or leave the argument out.'
+        )
     best = found[0]
     return Design(best.reservoir, best.certificate, best.memory, tuple(found))
 
@@ -310,15 +316,18 @@ class _Trials:
     draw: Callable[[int], Array]
     seed: int
     scalings: tuple[float, ...]
+    bounded: bool
 
     def of_topology(self, name: str) -> Iterator[Alternative]:
         """Yield what is certified of a topology, and its rivals at the radius asked for."""
         wanted = self.drawing.spectral_radius
         found = [self._drawn(name, wanted, scaling) for scaling in self.scalings]
-        yield from map(self._measured, found)
+        # without a box no bias proves anything, and what is not certified may diverge
+        yield from (self._measured(one) for one in found if one.certified or self.bounded)
         if any(one.certified for one in found):
             return
-        yield self._measured(self._searched(found[-1]))
+        if self.bounded:
+            yield self._measured(self._searched(found[-1]))
         for radius in smaller_radii(wanted, get_activation(self.drawing.activation).lipschitz):
             if self._drawn(name, radius, self.scalings[0]).certified:
                 found = [self._drawn(name, radius, scaling) for scaling in self.scalings]

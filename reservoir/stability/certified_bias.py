@@ -24,7 +24,7 @@ RADIUS = 0.99  # times the largest slope: what a norm of W proves, with room for
 _MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
 _CLEARLY = 0.8  # a bias that leaves less of the memory costs more than it brings
 _DENSE = 1000  # up to so many units an orthogonal W is made to say what it remembers
-_SCANNED = 300  # up to so many units the largest certified radius is looked for
+_SCANNED = 200  # up to so many units the largest certified radius is looked for
 _STEP = 0.97  # from one radius that is tried to the next
 _SMALLEST = 0.2  # radius that is tried, times the largest slope
 
@@ -88,8 +88,8 @@ def _warn_of_lost_memory(drawn: Reservoir, found: Reservoir, low: Array, high: A
     if before is None or kept is None or not kept < min(_CLEARLY * before, before - 1):
         return
     others = _others(drawn, low, high, draw, kept)
-    named = [f"{name} (keeps {memory:.0f})" for name, memory in others]
-    remedy = f"None is needed with {', or '.join(named)}. " if named else ""
+    named = " or ".join(f"{name} (keeps {memory:.0f})" for name, memory in others)
+    remedy = f"No other bias is needed with {named}. " if named else ""
     warnings.warn(
         f'bias="stable" found a bias that costs memory: about {kept:.0f} of {before:.0f} steps are '
         f"left. {remedy}reservoir.stability.design compares what can be certified.",
@@ -108,17 +108,14 @@ def _others(
     for name, topology in (("orthogonal", orthogonal), ("ring", ring)):
         if name == "ring" or drawn.n_units <= _DENSE:
             W = topology(drawn.n_units, random_state=0) * radius
-            words = f'topology="{name}", spectral_radius={radius:.2f}'
-            others.append((words, replace(drawn, W=W)))
+            made = replace(drawn, W=W)
+            if certify(made, low, high).holds:
+                others.append((f'topology="{name}", spectral_radius={radius:.2f}', made))
     own = spectral_radius(drawn.W) if drawn.n_units <= _SCANNED else 0.0
     for smaller in smaller_radii(own, lipschitz):
         scaled = replace(drawn, W=scale_to_spectral_radius(drawn.W, smaller))
         if certify(scaled, low, high).holds:
             others.append((f"spectral_radius={smaller:g}", scaled))
             break
-    measured = [
-        (words, estimated_memory(other, draw))
-        for words, other in others
-        if certify(other, low, high).holds
-    ]
+    measured = [(words, estimated_memory(other, draw)) for words, other in others]
     return [(words, memory) for words, memory in measured if memory is not None and memory > kept]

@@ -27,6 +27,7 @@ SLACK = 1e-4  # the matrices are chosen for inputs larger by this share, to leav
 FLOOR = 1e-7  # least eigenvalue of the forcing term, relative to its mean, so that P is definite
 SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak 1
 _ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; what is proved takes five to eight
+_SLOWEST = 2.0**-20  # least leak rate for which more rounds are made, one for each halving
 _LEAST_ENTRY = 1e-290  # entries of P below may have been rounded
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
@@ -113,12 +114,15 @@ def unscaled(norms: list[Array], powers: Array) -> list[Array] | None:
     All are multiplied by one power of two. None if that cannot be done without rounding. The lower
     triangles are read.
     """
-    with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         largest = max(float((np.diagonal(P) * powers * powers).max()) for P in norms)
-        factor = np.exp2(-np.round(np.log2(largest)))
+        if not 0 < largest < np.inf:
+            return None
+        exponents = np.frexp(powers)[1]
+        factors = exponents[:, None] + exponents - int(np.frexp(largest)[1])
         made = []
-        for P in map(mirrored, norms):
-            made.append((powers[:, None] * P * powers) * factor)
+        for P in map(mirrored, norms):  # once, lest a product on the way is rounded
+            made.append(np.ldexp(P, factors))
             rounded = (np.abs(made[-1]) < _LEAST_ENTRY) & (P != 0)
             if rounded.any() or not np.isfinite(made[-1]).all():
                 return None
@@ -163,7 +167,8 @@ def _riccati(step: Step, s: float, rest: Array) -> Array | None:
     of_inputs = step.B / (rest * s * (1 - SLACK))
     A, H = linear_part(step) / s, forcing(of_outputs)
     G = -(of_inputs @ of_inputs.T) if of_inputs.ndim > 1 else np.diag(-(of_inputs**2))
-    for _ in range(_ROUNDS):
+    slowest = max(float(step.B.min()), _SLOWEST) if step.B.ndim == 1 else 1.0
+    for _ in range(_ROUNDS + int(np.ceil(-np.log2(slowest)))):
         # H only grows: once an input has too large a gain on its own unit there is no solution
         gains = of_inputs**2 * np.diagonal(H) if of_inputs.ndim == 1 else 0.0
         if not np.all(gains < 1):

@@ -49,16 +49,16 @@ class Step(NamedTuple):
     def scaled(self, powers: Array) -> Step:
         """Return the step with entry i of e multiplied by powers[i], and entry i of q likewise.
 
-        Powers of two round nothing, the less so as each entry is multiplied once. q has as many
-        entries as the first of e that it belongs to.
+        Powers of two round nothing, the less so as each entry is multiplied once. What would
+        underflow becomes NaN. q has as many entries as the first of e that it belongs to.
         """
         A, B, K, least, largest = self
         exponents = np.frexp(powers)[1]
         of_slopes = exponents[: len(K)]
-        K = np.ldexp(K, of_slopes[:, None] - exponents)
+        K = _shifted(K, of_slopes[:, None] - exponents)
         if A.ndim > 1:
-            A = np.ldexp(A, exponents[:, None] - exponents)
-            B = np.ldexp(B, exponents[:, None] - of_slopes)
+            A = _shifted(A, exponents[:, None] - exponents)
+            B = _shifted(B, exponents[:, None] - of_slopes)
         return Step(A, B, K, least, largest)
 
     @property
@@ -68,6 +68,13 @@ class Step(NamedTuple):
             np.isfinite(M).all() and not ((np.abs(M) < _SMALLEST) & (M != 0)).any()
             for M in (self.A, self.B, self.K)
         )
+
+
+def _shifted(M: Array, exponents: Array) -> Array:
+    """Return M times powers of two, NaN where that is not zero and would be lost."""
+    with np.errstate(over="ignore", under="ignore"):
+        made = np.ldexp(M, exponents)
+    return np.where((M != 0) & (np.abs(made) < _SMALLEST), np.nan, made)
 
 
 @OVERFLOWS
