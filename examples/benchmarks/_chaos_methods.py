@@ -31,9 +31,9 @@ def esn_forecaster(rows: Array, n_steps: int, seed: int = 0, **changes: Any) -> 
     return ESNForecaster(random_state=seed, **changes).fit(rows).forecast(n_steps)
 
 
-def default_esn(rows: Array, n_steps: int) -> Array:
-    """Forecast by `ESNRegressor` as it comes: 100 units, radius 0.9."""
-    return ESNRegressor(random_state=0).fit(rows[:-1], rows[1:]).forecast(n_steps)
+def default_esn(rows: Array, n_steps: int, seed: int = 0, **changes: Any) -> Array:
+    """Forecast by `ESNRegressor` as it comes, 100 units, radius 0.9, but for `changes`."""
+    return ESNRegressor(random_state=seed, **changes).fit(rows[:-1], rows[1:]).forecast(n_steps)
 
 
 def nvar(rows: Array, n_steps: int, *, penalty: float, **settings: Any) -> Array:
