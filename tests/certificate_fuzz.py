@@ -24,6 +24,7 @@ from reservoir.stability import certify, certify_cycle, drive_range
 METHODS = ("auto", "max_norm", "two_norm", "lyapunov", "series", "thorough")
 NAMES = ("tanh", "logistic", "relu", "leaky_relu", "softplus", "identity")
 SHARES = (0.6, 0.2, 0.05, 0.05, 0.05, 0.05)
+BOUNDED = (0.75, 0.25, 0, 0, 0, 0)
 N_STATES, N_STEPS, BATCH = 10, 400, 250
 
 
@@ -223,7 +224,7 @@ def fuzz_cycles(n_networks, seed=0):
     messages, counts = [], Counter()
     for _ in range(n_networks):
         n, period = int(rng.integers(1, 6)), int(rng.integers(1, 7))
-        reservoir, _ = random_network(rng, n, (0.75, 0.25, 0, 0, 0, 0))
+        reservoir, _ = random_network(rng, n, BOUNDED)
         reservoir = replace(reservoir, bias=reservoir.bias * rng.uniform(0.1, 1))
         inputs = rng.choice([-1.0, 1.0, 0.3], (period, n))
         method = ("auto", "max_norm", "series", "lyapunov", "thorough")[rng.integers(5)]
@@ -389,7 +390,7 @@ def fuzz_steps(n_networks, seed=0, longest=2000):
     messages, excess = [], {}
     for k in range(n_networks):
         n = int(rng.integers(1, 7))
-        reservoir, G = random_network(rng, n)
+        reservoir, G = random_network(rng, n, BOUNDED)
         if k % 3:
             certificate = certified(rng, reservoir, G)
 

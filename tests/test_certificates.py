@@ -27,7 +27,7 @@ from reservoir.stability.proofs._cycle_rates import _Window
 from reservoir.stability.proofs._interval_network import read_network
 from reservoir.stability.proofs._max_norm import perron_bound
 from reservoir.stability.proofs._series_rate import _Series, series_rate
-from reservoir.stability.proofs._two_norm import norm_bound
+from reservoir.stability.proofs._two_norm import norm_bound, perron_scaling
 from reservoir.stability.proofs._zonotopes import zonotope_box
 
 pytestmark = pytest.mark.one_engine
@@ -208,6 +208,15 @@ def test_perron_bound_of_feed_forward_networks():
     assert (chain @ v <= bound * v).all()
     res = Reservoir(chain, np.ones((60, 1)), np.zeros(60))
     assert certify(res, -1.0, 1.0).holds
+
+
+def test_a_scaling_may_span_more_than_doubles_hold():
+    # a delay line: the two Perron vectors run in opposite directions, each over 280 orders
+    n = 40
+    M = 1e-8 * np.eye(n, k=-1) + 1e-30
+    scaling = perron_scaling(M, np.geomspace(1e280, 1.0, n))
+    assert np.isfinite(scaling).all()
+    assert (scaling > 0).all()
 
 
 @pytest.mark.parametrize("kind", ["random", "orthogonal", "rank one", "graded"])

@@ -98,3 +98,9 @@ def test_a_network_of_relus_keeps_its_bias_and_needs_no_box():
     pytest.importorskip("matplotlib")
     with pytest.raises(ValueError, match="box"):
         plotting.certificate(kept.certificate_)
+
+
+def test_no_number_of_steps_is_proved_without_a_box():
+    found = certify(Reservoir([[0.5]], [[1.0]], [0.0], activation="relu"), -1, 1)
+    with pytest.raises(ValueError, match="bounded"):
+        found.steps_to(0.1)

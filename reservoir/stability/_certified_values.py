@@ -22,8 +22,16 @@ from reservoir.stability._arguments import (
 from reservoir.stability._bias_search import RATE, BiasSearch, bisected, max_norm_bound
 from reservoir.stability._rounding import LARGEST, OVERFLOWS, is_small, row_sums
 from reservoir.stability.proofs._certificate import Certificate
-from reservoir.stability.proofs._certify import certify, certify_network, check_method, check_size
+from reservoir.stability.proofs._certify import (
+    PROOFS,
+    certify,
+    certify_network,
+    check_method,
+    check_size,
+)
 from reservoir.stability.proofs._interval_network import IntervalNetwork
+
+_QUICK = ("max_norm", "two_norm", "series")  # proofs that a search may ask for many times
 
 
 def stable_bias(
@@ -145,9 +153,16 @@ def _smallest_multiple(
     succeeds may be another, of a rate nearer to 1.
     """
     target = network.leaky_rate(RATE)
+    # Of what "auto" tries, those that cost little: a quadratic norm proves hardly smaller biases.
+    methods = _QUICK if method == "auto" else (method,)
 
     def holds(factor: float) -> bool:
-        return certify_network(wide.biased(factor * bias), method).rate <= target
+        biased = wide.biased(factor * bias)
+        return any(
+            certify_network(biased, one).rate <= target
+            for one in methods
+            if one not in PROOFS or biased.n_units <= PROOFS[one].most_units
+        )
 
     def both_hold(factor: float) -> bool:
         narrow = certify_network(network.biased(factor * bias), method)

@@ -20,6 +20,8 @@ from reservoir.stability.proofs._diagonal_scaling import scaled_matrix, scaled_r
 from reservoir.stability.proofs._interval_network import MAX_DENSE_UNITS, IntervalNetwork
 from reservoir.stability.proofs._max_norm import max_norm_rate, perron_bound
 
+_LARGEST_LOG = 300.0  # of a scaling: its square is far from overflow
+
 
 def two_norm_proof(network: IntervalNetwork, box: Box) -> tuple[float, Array]:
     """Return the proved rate per step inside the box, and the weights of the norm: theorem C3."""
@@ -64,10 +66,9 @@ def perron_scaling(M: Matrix, v: Array) -> Array:
     Of all diagonals this one gives P M P^-1 the least Euclidean norm, the spectral radius of M.
     """
     _, y = perron_bound(sp.csr_array(M.T) if sp.issparse(M) else M.T.copy())
-    x = np.maximum(v, 1e-150)
-    y = np.maximum(y, 1e-150)
-    scaling = np.sqrt(y / x)
-    return scaling / np.exp(np.mean(np.log(scaling)))
+    # In logarithms: x and y may differ by more than doubles hold.
+    logs = 0.5 * (np.log(np.maximum(y, 1e-150)) - np.log(np.maximum(v, 1e-150)))
+    return np.exp(np.clip(logs - logs.mean(), -_LARGEST_LOG, _LARGEST_LOG))
 
 
 @OVERFLOWS
