@@ -16,7 +16,7 @@ from reservoir._typing import Array, Matrix
 DENSE = 24  # up to so many units all eigenvalues are computed
 _INTERVALS = 24  # of the first grid of angles: between them .2 % are missed at most
 _CLOSER = 9  # angles around the best of them
-_LEAST_LEAK = 1e-8  # smaller leaks are taken for this one: their filters are alike
+LEAST_LEAK = 1e-8  # smaller leaks are taken for this one: their filters are alike
 _STEPS = (24, 40, 320)  # of Lanczos's method on the first grid, on the second, at the best angle
 _CLOSE = 1e-7  # relative change in some steps at which the last of them ends
 
@@ -38,7 +38,7 @@ def numerical_radius(M: Matrix, leak: Array | None = None, *, enough: float = np
     """
     if leak is None:
         leak = np.ones(M.shape[0])
-    leak = np.maximum(leak, _LEAST_LEAK)
+    leak = np.maximum(leak, LEAST_LEAK)
     # M is real: angles of opposite sign are alike.
     angles = first_angles(leak)
     at_once = float(_largest_eigenvalues(M, leak, angles[[0, -1]], _STEPS[0]).max())

@@ -11,6 +11,7 @@ from reservoir._typing import Array, Matrix
 from reservoir.stability.proofs._diagonal_scaling import scaled_matrix
 from reservoir.stability.proofs._numerical_radius import (
     DENSE,
+    LEAST_LEAK,
     filters_of,
     first_angles,
     hermitian_parts,
@@ -47,6 +48,7 @@ def turning_scaling(W: Matrix, leak: Array, x: Array) -> Array:
     """
     if len(x) > _SEARCHED:
         return x
+    leak = np.maximum(leak, LEAST_LEAK)
     filters = filters_of(leak, first_angles(leak)[::2])
     found = minimize(
         _smooth_maximum,
