@@ -160,6 +160,7 @@ def test_alternatives_are_what_they_say():
     assert repr(found.alternatives[0]).splitlines()[1].split() == lines[1].split()
 
 
+@pytest.mark.filterwarnings("ignore:What remembers most")  # two units under a drive of 30
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])
 def test_a_design_is_certified_for_every_drive(n_units, leak):
@@ -302,3 +303,16 @@ def test_a_bias_that_brings_memory_is_not_warned_of():
     assert caught == []
     assert np.abs(res.bias).mean() > 1
     assert estimated_memory(res, uniform(-1, 1)) > estimated_memory(drawn, uniform(-1, 1))
+
+
+def test_inputs_that_saturate_every_unit_are_warned_of_by_design_and_by_fit():
+    X = 1000 + np.random.default_rng(0).standard_normal((300, 1))
+    with pytest.warns(UserWarning, match="Scale the inputs"):
+        found = design(30, X, topologies="orthogonal", random_state=0)
+    with pytest.warns(
+        UserWarning, match="30 of 30 units stand still .* where the inputs hold them"
+    ):
+        ESNRegressor(**found.parameters).fit(X, X[:, 0])
+    X[3] = np.nan
+    with pytest.raises(ValueError, match="Fill such values"):
+        design(30, X)

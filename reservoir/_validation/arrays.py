@@ -12,7 +12,14 @@ from reservoir._typing import Array
 _ROWS = 2**16  # rows of short arrays that are looked at together
 
 
-def read_arrays(name: str, values: Any, dtype: Any, *, ndim: int = 2) -> list[Array]:
+def read_arrays(
+    name: str,
+    values: Any,
+    dtype: Any,
+    *,
+    ndim: int = 2,
+    remedy: str = "Leave rows out by sample_weight=0.",
+) -> list[Array]:
     """Return one array, a stack of arrays or a list of them as a list, each of `ndim` axes.
 
     All must have rows and the same number of columns, and hold finite numbers only.
@@ -32,7 +39,7 @@ def read_arrays(name: str, values: Any, dtype: Any, *, ndim: int = 2) -> list[Ar
     if len({part.shape[1:] for part in parts}) > 1 or 0 in parts[0].shape:
         raise ValueError(f"all sequences of {name} must have one number of columns, at least 1.")
     if not all(np.isfinite(part).all() for part in parts):
-        raise ValueError(f"{name} holds NaN or infinity. Leave rows out by sample_weight=0.")
+        raise ValueError(f"{name} holds NaN or infinity. {remedy}")
     return parts
 
 

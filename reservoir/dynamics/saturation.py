@@ -70,11 +70,16 @@ def at_bounds(values: Array, activation: str) -> int:
     return int(((values < lower + near) | (values > upper - near)).sum())
 
 
-def warn_of_saturation(activity: Activity, reservoir: Reservoir) -> bool:
-    """Say so where most units stand still at their bounds; return whether it was said.
+def held_by_bias(reservoir: Reservoir) -> int:
+    """Return how many units the bias alone would hold at their bounds."""
+    activation = get_activation(reservoir.activation)
+    alone = np.array(reservoir.bias, dtype=np.float64)
+    activation.function(alone, out=alone)
+    return at_bounds(alone, activation.name)
 
-    A network with ``bias="stable"`` saturates by design and is not asked.
-    """
+
+def warn_of_saturation(activity: Activity, reservoir: Reservoir) -> bool:
+    """Say so where most units stand still at their bounds; return whether it was said."""
     activation, n_units = get_activation(reservoir.activation), reservoir.n_units
     if activity.n_steps < _ENOUGH or activation.name not in _BOUNDS:
         return False
@@ -82,11 +87,9 @@ def warn_of_saturation(activity: Activity, reservoir: Reservoir) -> bool:
     if 2 * still <= n_units:
         return False
     lower, upper = _BOUNDS[activation.name]
-    alone = np.array(reservoir.bias, dtype=np.float64)
-    activation.function(alone, out=alone)
     by, verb = "inputs", "hold"
     remedy = "Scale X (StandardScaler in a pipeline), or lower input_scaling"
-    if 2 * at_bounds(alone, activation.name) > n_units:
+    if 2 * held_by_bias(reservoir) > n_units:
         by, verb, remedy = "bias", "holds", "Lower bias_scaling, or give a smaller bias"
     fed = ", and y or feedback_scaling likewise" if reservoir.n_outputs else ""
     warnings.warn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
@@ -13,6 +14,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import (
     as_generator,
+    caller_level,
     check_choice,
     check_count,
     check_number,
@@ -254,6 +256,14 @@ def design(
             '"orthogonal" or "ring", or leave the argument out.'
         )
     best = found[0]
+    if best.memory is not None and best.memory < 0.5:
+        warnings.warn(
+            f"What remembers most of all that was tried holds {best.memory:.1f} past inputs: they "
+            "saturate the units, or do not change. Scale the inputs (StandardScaler), or lower "
+            "input_scaling.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
     return Design(best.reservoir, best.certificate, best.memory, tuple(found))
 
 
@@ -262,7 +272,7 @@ def _number_of_features(inputs: Any, input_scaling: Any, n_features: int | None)
     if isinstance(inputs, tuple):
         shapes = [np.shape(end) for end in inputs] + [np.shape(input_scaling)]
     else:
-        shapes = [read_arrays("inputs", inputs, np.float64)[0].shape[1:]]
+        shapes = [_series(inputs)[0].shape[1:]]
     known = [shape[0] for shape in shapes if len(shape) == 1]
     if n_features is None:
         return known[0] if known else 1
@@ -281,9 +291,14 @@ def _inputs(inputs: Any, n_features: int) -> tuple[Array, Callable[[int], Array]
         low, high = as_pair("inputs", inputs)
         box = np.array(read_ends("inputs[0]", "inputs[1]", n_features, low, high))
         return box, lambda n: np.random.default_rng(0).uniform(box[0], box[1], (n, n_features))
-    arrays = read_arrays("inputs", inputs, np.float64)
+    arrays = _series(inputs)
     rows = np.concatenate(arrays)
     return widened_range(arrays), lambda n: np.random.default_rng(0).choice(rows, n)
+
+
+def _series(inputs: Any) -> list[Array]:
+    """Return one series or several as a list of arrays."""
+    return read_arrays("inputs", inputs, np.float64, remedy="Fill such values, or drop their rows.")
 
 
 def _scalings(bias_scaling: Any) -> tuple[float, ...]:

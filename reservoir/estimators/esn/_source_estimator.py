@@ -21,7 +21,7 @@ from reservoir._validation import (
 )
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Activity, warn_of_saturation
+from reservoir.dynamics.saturation import Activity, held_by_bias, warn_of_saturation
 from reservoir.estimators._base import SequenceEstimator
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._progress import Progress, StateShape
@@ -157,9 +157,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         self._noise_generator: np.random.Generator | None = None
         self._readout: Readout | None = None
         self._progress = Progress(self.n_outputs_, compares=not self.feedback)
-        # of certified biases most saturate, by design
+        # a bias that was searched for a certificate saturates units by design
         self._activity: Activity | None = None
-        if certificate is None:
+        if certificate is None or not held_by_bias(self.reservoir_):
             self._activity = source.activity()
         self._n_trained = 0
 

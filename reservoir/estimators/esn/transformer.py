@@ -19,7 +19,7 @@ from reservoir._validation import (
     resolve_washout,
 )
 from reservoir.dynamics import run_many
-from reservoir.dynamics.saturation import warn_of_saturation
+from reservoir.dynamics.saturation import held_by_bias, warn_of_saturation
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._parameters import (
     DrawnParameters,
@@ -161,8 +161,8 @@ class ReservoirTransformer(
         parts = self._run(sequences, starts)
         self.state_ = parts[-1][-1].copy()
         self._progress.continues = len(sequences) == 1
-        # of certified biases most saturate, by design
-        if not hasattr(self, "certificate_"):
+        # a bias that was searched for a certificate saturates units by design
+        if not hasattr(self, "certificate_") or not held_by_bias(self.reservoir_):
             activity = self._source.activity()
             skips = resolve_washout("auto", sequences.lengths)
             for part, start, skip in zip(parts, starts, skips, strict=True):
