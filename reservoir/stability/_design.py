@@ -256,6 +256,12 @@ def design(
             '"orthogonal" or "ring", or leave the argument out.'
         )
     best = found[0]
+    _warn_of_no_memory(best)
+    return Design(best.reservoir, best.certificate, best.memory, tuple(found))
+
+
+def _warn_of_no_memory(best: Alternative) -> None:
+    """Say so where even the best reservoir holds next to nothing of its inputs."""
     if best.memory is not None and best.memory < 0.5:
         warnings.warn(
             f"What remembers most of all that was tried holds {best.memory:.1f} past inputs: they "
@@ -264,7 +270,6 @@ def design(
             UserWarning,
             stacklevel=caller_level(),
         )
-    return Design(best.reservoir, best.certificate, best.memory, tuple(found))
 
 
 def _number_of_features(inputs: Any, input_scaling: Any, n_features: int | None) -> int:
