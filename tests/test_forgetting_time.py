@@ -54,9 +54,8 @@ def test_no_start_takes_longer_whatever_the_inputs():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(4))
-def test_no_start_takes_longer_in_many_networks(seed):
-    assert len(check_fuzz(1500, seed, 2000)) == 8  # methods, with and without negative weights
+def test_no_start_takes_longer_in_many_networks():
+    assert len(check_fuzz(1500, 0, 2000)) == 8  # methods, with and without negative weights
 
 
 @pytest.mark.parametrize("leak, seen", [(1.0, 84), (0.3, 307), (0.05, 1871)])

@@ -118,7 +118,7 @@ def check_one(name, W, rng):
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 9))]
+    "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 4))]
 )
 def test_certify_never_refuses_what_is_sufficient(seed):
     rng = np.random.default_rng(seed)
