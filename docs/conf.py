@@ -40,15 +40,23 @@ numpydoc_show_class_members = False  # the class template lists them
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Examples run where they lie, and may write pictures: they lie in a copy.
-shutil.rmtree(HERE / "_build" / "examples", ignore_errors=True)
-shutil.copytree(HERE.parent / "examples", HERE / "_build" / "examples")
+# Examples run where they lie, and may write pictures: they lie in a copy. Tutorials are a gallery of
+# their own.
+SCRIPTS = HERE / "_build" / "scripts"
+shutil.rmtree(SCRIPTS, ignore_errors=True)
+shutil.copytree(
+    HERE.parent / "examples",
+    SCRIPTS / "gallery",
+    ignore=shutil.ignore_patterns("benchmarks", "tutorials", "__pycache__"),
+)
+shutil.copytree(HERE.parent / "examples" / "tutorials", SCRIPTS / "tutorials")
 
 sphinx_gallery_conf = {
-    "examples_dirs": "_build/examples",
-    "gallery_dirs": "gallery",
+    "examples_dirs": ["_build/scripts/tutorials", "_build/scripts/gallery"],
+    "gallery_dirs": ["tutorials", "gallery"],
     "filename_pattern": r"[/\\]plot_",
-    "within_subsection_order": "gallery_order.PicturesFirst",
+    "subsection_order": "gallery_order.section_rank",
+    "within_subsection_order": "gallery_order.PageOrder",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "remove_config_comments": True,

@@ -160,7 +160,7 @@ for name, found in errors.items():
 #   and stay so while the gain creeps. Row by row is slightly better than 50 rows at a time, since
 #   what the last rows tell is used at once.
 # - The trained network does about as well with a fifth of the units, but costs more per row. It is
-#   ahead where more changes than a readout can make up for (:doc:`plot_online_adaptation`).
+#   ahead where more changes than a readout can make up for (:doc:`/gallery/online/plot_online_adaptation`).
 #
 # If the plant may change, forget. If you are sure that it will not, `partial_fit` without
 # forgetting is the best there is.
