@@ -23,6 +23,7 @@ from reservoir._validation import (
     resolve_washout,
     with_targets,
 )
+from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
 from reservoir.estimators._predict_output import (
     PredictOutput,
@@ -41,7 +42,9 @@ from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 _Self = TypeVar("_Self", bound="SequenceEstimator")
 
 
-class SequenceEstimator(PredictOutput, LearnerParameters, SequenceParameters, BaseEstimator):
+class SequenceEstimator(
+    Described, PredictOutput, LearnerParameters, SequenceParameters, BaseEstimator
+):
     """An estimator whose rows are time steps.
 
     The order of things in a fit, the reading of containers, targets and weights, where runs start

@@ -167,7 +167,7 @@ class RidgeReadout(Readout):
     temperature scores are probabilities.
     """
 
-    fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "temperature_")
+    fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "training_error_", "temperature_")
     forgets = lazy = True
     kept: RowSample | None = None
 
@@ -300,6 +300,7 @@ class RidgeReadout(Readout):
         # what is kept for more rows to come
         self.parts = {0: total}
         found = rounded(solution, settings) | {"alpha_": solution.alpha}
+        found["training_error_"] = total._root_mean_squares(solution)
         if rule is not None:
             found["alpha_scores_"] = solution.scores
         if self.kept is not None:

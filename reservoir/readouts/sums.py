@@ -209,6 +209,11 @@ class RowSums(ABC):
             )
         return alphas
 
+    def _root_mean_squares(self, solution: RidgeSolution) -> Array:
+        """Return the root of the mean squared error of each output over these rows."""
+        squares = self.squared_errors(solution.coef[None], solution.intercept[None])[0]
+        return np.asarray(np.sqrt(squares / self.weight))
+
     def _counts(self, fit_intercept: bool) -> dict[str, Any]:
         """Return the counts of rows that a path of penalties goes by."""
         n = self.n_samples

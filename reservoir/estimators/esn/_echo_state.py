@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from reservoir.estimators._described import description_of_reservoir
 from reservoir.estimators._parameters import (
     DrawnParameters,
     InputParameters,
     ReservoirParameters,
 )
+from reservoir.estimators.esn._readout_description import description_of_readout
 from reservoir.estimators.esn._readout_parameters import DrivenParameters
 from reservoir.estimators.esn._source_estimator import SourceEstimator
 
@@ -31,6 +33,11 @@ class BaseESN(
                 "missing_targets='skip' cannot go with feedback=True: each target is fed back "
                 "into the next step. Fill the missing targets, or use feedback=False."
             )
+
+    def _description(self) -> dict[str, str]:
+        certificate = getattr(self, "certificate_", None)
+        reservoir = description_of_reservoir(self, self.reservoir_, certificate)
+        return reservoir | description_of_readout(self)
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the reservoir's states under a series.

@@ -9,6 +9,10 @@ alpha_ : float or array of shape (n_outputs,)
     The penalty used.
 alpha_scores_ : array of shape (n_alphas, n_outputs)
     What `alpha_selection` thinks of each penalty, if `alpha` is an array: mean squared errors.
+training_error_ : array of shape (n_outputs,)
+    Root mean squared error of each output over the rows that were fitted; of a classifier that of
+    its scores, which aim at 1 and -1. With ``solver="cholesky"`` an error below some 1e-8 of the
+    targets' standard deviation cannot be told from 0. `session.learn` leaves it as it was.
 readout_ : estimator
     The fitted `readout`, if one was given.
 reservoir_ : reservoir.dynamics.Reservoir

@@ -337,7 +337,8 @@ def _keep(
     """Give a model all that a fit leaves behind."""
     source, one = model._source, model._targets.one_dimensional
     coef, intercept = (weights.astype(source.dtype) for weights in run.readout)
-    model.__dict__.pop("alpha_scores_", None)
+    for name in ("alpha_scores_", "training_error_"):
+        model.__dict__.pop(name, None)
     model.coef_ = coef[0] if one else coef
     model.intercept_ = intercept[0] if one else intercept
     model.alpha_ = alpha

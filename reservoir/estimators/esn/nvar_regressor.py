@@ -20,6 +20,7 @@ from reservoir.estimators._parameters import (
     one_of,
     parameter,
 )
+from reservoir.estimators.esn._readout_description import description_of_readout
 from reservoir.estimators.esn._readout_parameters import ReadoutParameters
 from reservoir.estimators.esn._source_regressor import SourceRegressor
 
@@ -99,6 +100,10 @@ class NVARRegressor(SourceRegressor, LagParameters):
         The penalty used.
     alpha_scores_ : array of shape (n_alphas, n_outputs)
         What `alpha_selection` thinks of each penalty, if `alpha` is an array: mean squared errors.
+    training_error_ : array of shape (n_outputs,)
+        Root mean squared error of each output over the rows that were fitted. With
+        ``solver="cholesky"`` an error below some 1e-8 of the targets' standard deviation cannot be
+        told from 0. `session.learn` leaves it as it was.
     readout_ : estimator
         The fitted `readout`, if one was given.
     input_range_ : array of shape (2, n_features)
@@ -216,6 +221,11 @@ class NVARRegressor(SourceRegressor, LagParameters):
         source = self._source
         assert isinstance(source, LaggedPolynomials)
         return source
+
+    def _description(self) -> dict[str, str]:
+        terms = f"{self._polynomials.width} terms: products of up to {self.degree} of "
+        seen = f"{self.n_lags} lagged rows, {self.skip} rows apart"
+        return {"Features": terms + seen, **description_of_readout(self)}
 
     def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         self.__dict__.pop("input_range_", None)

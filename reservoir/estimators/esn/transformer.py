@@ -21,6 +21,7 @@ from reservoir._validation import (
 from reservoir.dynamics import run_many
 from reservoir.dynamics.saturation import held_by_bias, warn_of_saturation
 from reservoir.estimators._base import read_dtype
+from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import (
     DrawnParameters,
     ReservoirParameters,
@@ -38,6 +39,7 @@ __all__ = ["ReservoirTransformer"]
 @documented()
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReservoirTransformer(
+    Described,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     SequenceParameters,
@@ -85,6 +87,10 @@ class ReservoirTransformer(
         saw, unless an index tells that X does not follow (see `ESNRegressor`), and `fit_transform`
         starts from zeros.""",
     )
+
+    def _description(self) -> dict[str, str]:
+        certificate = getattr(self, "certificate_", None)
+        return description_of_reservoir(self, self.reservoir_, certificate)
 
     def fit(self, X: Any, y: Any = None) -> ReservoirTransformer:
         """Build the reservoir for the columns of X.

@@ -32,6 +32,7 @@ from reservoir.estimators.rnn._missing_rows import (
     known_rows,
     weights_of_known,
 )
+from reservoir.estimators.rnn._network_description import description_of_network
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
 from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
@@ -94,6 +95,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     refit_readout = False  # RNNRegressor makes parameters of these two
     missing_targets = "raise"
     _recent = cast("Recent | None", None)
+
+    def _description(self) -> dict[str, str]:
+        return description_of_network(self)
 
     def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
         """Start the network, and train it.

@@ -25,6 +25,7 @@ from reservoir._validation import (
     read_last_weights,
     read_whole_series,
 )
+from reservoir.estimators._described import Described, listed, words_for_penalty
 from reservoir.estimators._parameters import check_parameters, parameter
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._target_coding import TargetCoding
@@ -200,7 +201,7 @@ def _content(rows: Array) -> bytes:
     return digest + str(rows.shape).encode()
 
 
-class SequenceReadout(ReadoutOfSequences, BaseEstimator):
+class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     """Features of whole sequences under a readout. Subclasses say what targets are."""
 
     _targets: TargetCoding
@@ -222,6 +223,15 @@ class SequenceReadout(ReadoutOfSequences, BaseEstimator):
 
         NaN for cases that were never left out.
         """
+
+    def _description(self) -> dict[str, str]:
+        found = dict(self.features_._description())
+        if not hasattr(self, "coef_"):
+            return found | {"Readout": f"{type(self.readout_).__name__}, a scikit-learn estimator"}
+        by = "sequences left out"
+        found["Readout"] = words_for_penalty(self.alpha_, self.alpha, by)
+        error = np.sqrt(np.min(self.alpha_scores_, axis=0))
+        return found | {"Error": f"{listed(error)} (root mean square), on {by}"}
 
     def _check_readout(self) -> None:
         """Refuse a readout that cannot be one."""

@@ -27,6 +27,7 @@ from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.pooling import POOLS, check_pools, pool_into, state_quantiles
 from reservoir.estimators._base import read_dtype
+from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
@@ -42,7 +43,7 @@ _SAMPLE_SERIES, _SAMPLE_STEPS = 40, 1000  # that thresholds are taken from, at m
 @saved
 @documented()
 @dataclass(eq=False, repr=False)
-class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
+class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParameters):
     """Turn each sequence into one row of features: states of a reservoir, pooled over its steps.
 
     Each sequence, beginning from zeros, drives the same fixed reservoir, and of every unit's states
@@ -105,6 +106,12 @@ class ReservoirFeatures(TransformerMixin, BaseEstimator, FeatureParameters):
     >>> pipe.fit(waves[:20], y[:20]).score(waves[20:], y[20:])
     1.0
     """
+
+    def _description(self) -> dict[str, str]:
+        made = f"{len(self.get_feature_names_out())} for each sequence"
+        channels = f", from {self.n_channels_} channels"
+        reservoir = description_of_reservoir(self, self.reservoir_, None)["Reservoir"]
+        return {"Reservoir": reservoir, "Features": made + channels}
 
     def fit(self: _Self, X: Any, y: Any = None) -> _Self:
         """Build the reservoir, and learn scales and thresholds from sequences.

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, caller_level, check_count
+from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
 from reservoir.estimators.series._calendar import Calendar
@@ -66,7 +66,7 @@ _WORTH = 0.1  # by so much a score must be better than that of the mean
 @saved
 @documented()
 @dataclass(eq=False, repr=False, kw_only=True)
-class ESNForecaster(ForecasterParameters, BaseEstimator):
+class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
     """Forecasts a series, or several variables together, with models that it finds by itself.
 
     `fit` looks at the data. Series that follow a rule of their own, flows and maps, chaotic or not,
@@ -487,6 +487,5 @@ class ESNForecaster(ForecasterParameters, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fits")
 
-    def _html_repr(self) -> str:
-        html = str(estimator_html_repr(self))
-        return html + html_of(self) if self.__sklearn_is_fitted__() else html
+    def _details(self) -> str:
+        return html_of(self)

@@ -1,0 +1,117 @@
+"""What a notebook shows of a fitted estimator: what it holds, beneath scikit-learn's diagram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import estimator_html_repr
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._typing import Array
+from reservoir.activations import get_activation
+from reservoir.dynamics import Reservoir
+
+_LISTED = 4  # numbers that are told one by one
+_CELL = "text-align: left; vertical-align: top; padding: 0.15em 1em 0.15em 0"
+
+
+class Described:
+    """An estimator whose HTML says, once it is fitted, what it holds.
+
+    Jupyter, and all who ask for the HTML, get a table of two columns under the diagram.
+    """
+
+    def _description(self) -> Mapping[str, str]:
+        """Return what each part of the fitted estimator is, in words, by the part's name."""
+        return {}
+
+    def _details(self) -> str:
+        """Return the HTML that stands below the diagram."""
+        rows = "".join(
+            f'<tr><th scope="row" style="{_CELL}">{escape(part)}</th>'
+            f'<td style="{_CELL}">{escape(words)}</td></tr>'
+            for part, words in self._description().items()
+        )
+        return f"<table><tbody>{rows}</tbody></table>" if rows else ""
+
+    def _repr_html_inner(self) -> str:
+        diagram = str(estimator_html_repr(self))
+        try:
+            check_is_fitted(self)
+        except NotFittedError:
+            return diagram
+        return diagram + self._details()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:  # unless scikit-learn's `display` is "text"
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+def description_of_reservoir(
+    estimator: Any, reservoir: Reservoir, certificate: Any
+) -> dict[str, str]:
+    """Return what a reservoir is, by its weights and by what an estimator drew them from."""
+    return {
+        "Reservoir": _words_for_reservoir(reservoir, estimator.topology, estimator.spectral_radius),
+        "Certificate": _words_for_certificate(certificate),
+    }
+
+
+def _words_for_reservoir(reservoir: Reservoir, topology: Any, radius: float | None) -> str:
+    connections = reservoir.W.nnz if sp.issparse(reservoir.W) else reservoir.W.size
+    leaks = np.unique(reservoir.leak_rate)
+    several = f"leak rates {leaks[0]:g} to {leaks[-1]:g}"
+    words = [
+        f"{reservoir.n_units} {get_activation(reservoir.activation).name} units",
+        *([topology] if isinstance(topology, str) else []),
+        f"{connections} connections",
+        "W as given" if radius is None else f"spectral radius {radius:g}",
+        f"leak rate {leaks[0]:g}" if len(leaks) == 1 else several,
+    ]
+    return ", ".join(words)
+
+
+def _words_for_certificate(certificate: Any) -> str:
+    if certificate is None:
+        return 'none asked for: bias="stable" asks for one'
+    return (
+        "proved to forget its start, for every input in the certified range: in the long run two "
+        f"states come nearer by a factor of {certificate.rate:.4g} per step ({certificate.theorem})"
+    )
+
+
+def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
+    """Return which penalty the ridge uses, and how it was found among those that were tried.
+
+    Parameters
+    ----------
+    alpha : float or array of shape (n_outputs,)
+    path : float or array of shape (n_alphas,)
+        The parameter `alpha`.
+    how : str
+        What the penalties were compared by.
+    """
+    used = f"ridge, penalty {listed(alpha)}"
+    tried = np.unique(np.asarray(path, dtype=float))
+    if np.ndim(path) == 0:
+        return used + ", given"
+    said = f"{used}, the best of {tried.size} from {tried[0]:.3g} to {tried[-1]:.3g} by {how}"
+    ends = np.isin(alpha, tried[[0, -1]]).any() and tried.size > 1
+    return said + ". It stands at an end of them: a better one may lie beyond" if ends else said
+
+
+def listed(values: Any) -> str:
+    """Return a few numbers one by one, many by their range."""
+    numbers: Array = np.atleast_1d(np.asarray(values, dtype=float))
+    if np.unique(numbers).size == 1:
+        return f"{numbers[0]:.3g}"
+    if numbers.size <= _LISTED:
+        return ", ".join(f"{number:.3g}" for number in numbers)
+    return f"{numbers.min():.3g} to {numbers.max():.3g} ({numbers.size} outputs)"

@@ -1,0 +1,39 @@
+"""What a fitted readout is, in words: its penalty, how that was found, what error is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from reservoir.estimators._described import listed, words_for_penalty
+
+_RULES = {
+    "gcv": "generalised cross-validation",
+    "blocked": "blocks of time left out",
+    "holdout": "the last rows left out",
+}
+
+
+def description_of_readout(model: Any) -> dict[str, str]:
+    """Return the readout of an estimator with a source of features, and its errors."""
+    if not hasattr(model, "coef_"):
+        name = type(getattr(model, "readout_", model.readout)).__name__
+        return {"Readout": f"{name}, a scikit-learn estimator"}
+    rule = _RULES.get(model.alpha_selection, model.alpha_selection)
+    found = {"Readout": words_for_penalty(model.alpha_, model.alpha, rule)}
+    error = getattr(model, "training_error_", None)
+    if error is not None:
+        of = " of scores that aim at 1 and -1" if is_classifier(model) else ""
+        found["Training error"] = f"{listed(error)} (root mean square{of}), {_rows_of(model)}"
+    scores = getattr(model, "alpha_scores_", None)
+    if scores is not None:
+        best = np.sqrt(np.min(scores, axis=0))
+        found["Expected error"] = f"{listed(best)} on other rows like these, by {rule}"
+    return found
+
+
+def _rows_of(model: Any) -> str:
+    rows, left_out = model._readout.n_rows, int(np.sum(model.washout_))
+    return f"over {rows} rows, without {left_out} of washout"
