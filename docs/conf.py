@@ -1,5 +1,6 @@
 """Sphinx configuration: python -m sphinx -W -b html docs docs/_build/html"""
 
+import importlib.util
 import os
 import re
 import shutil
@@ -25,11 +26,25 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
+    "tables",
 ]
-exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"reservoir {release}"
+html_css_files = ["site.css"]
+html_search_scorer = str(HERE / "_static" / "search_scorer.js")
+pygments_style = "a11y-high-contrast-light"  # every colour at 7:1 on its background
+pygments_dark_style = "a11y-dark"
+
+# MathJax comes from a package: no page asks another server for anything. Of the package's 24 MB
+# a page needs no other input or output than TeX and HTML, and speech in English.
+MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent / "static"
+html_static_path = ["_static", str(MATHJAX)]
+mathjax_path = "mathjax/tex-chtml.js"
+exclude_patterns = ["_build"]
+exclude_patterns += [f"mathjax/{name}" for name in ("*-full*", "*mml*", "*svg*", "node-main.js")]
+exclude_patterns += [f"mathjax/{name}" for name in ("adaptors", "input/mml*", "output/svg*")]
+exclude_patterns += ["mathjax/sre/mathmaps/[!be]*"]
 default_role = "literal"
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|matplotlib)\..*")]
