@@ -55,8 +55,8 @@ numpydoc_show_class_members = False  # the class template lists them
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
-# Examples run where they lie, and may write pictures: they lie in a copy. Tutorials are a gallery of
-# their own.
+# Examples run where they lie, and may write pictures: they lie in a copy. Tutorials are a gallery
+# of their own.
 SCRIPTS = HERE / "_build" / "scripts"
 shutil.rmtree(SCRIPTS, ignore_errors=True)
 shutil.copytree(
@@ -73,6 +73,8 @@ sphinx_gallery_conf = {
     "subsection_order": "gallery_order.section_rank",
     "within_subsection_order": "gallery_order.PageOrder",
     "abort_on_example_error": True,
+    "parallel": 2,  # pages at the same time, each in a process
+    "thumbnail_size": (640, 448),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

@@ -1,7 +1,8 @@
 """Mark tables for narrow screens: prose becomes stacked blocks, numbers scroll sideways.
 
-A Sphinx extension. It reads each table's text, gives it the class `table-stacks` or `table-scrolls`,
-and each cell of a stacked table the heading of its column; `_static/site.css` does the rest.
+A Sphinx extension. It reads each table's text, gives it the class `table-stacks` or
+`table-scrolls`, and each cell of a stacked table the heading of its column; `_static/site.css` does
+the rest.
 """
 
 from statistics import mean

@@ -7,8 +7,6 @@ the weeks before it. The band is to hold nine weeks of ten. Nothing was set: tha
 season of 52.18 rows is read from the dates.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 
 from reservoir import ESNForecaster, plotting
@@ -39,8 +37,10 @@ print(f"weeks inside the band: {inside.sum()} of 52")
 print(forecaster.summary())
 
 # %%
-fig, ax = plt.subplots(figsize=(5.2, 3), layout="constrained")  # small, so that its text is large
+fig, ax = plt.subplots(
+    figsize=(5.2, 3), layout="constrained"
+)  # small, so that its text is large
 plotting.forecast(co2[-212:], forecast, ax=ax)
 ax.set_ylabel("CO2, ppm")
 fig.savefig("co2.png", dpi=200)
-print(f"Picture: {Path('co2.png').resolve()}")
+print("Picture: co2.png, in the folder that this was called from")

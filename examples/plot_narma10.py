@@ -19,7 +19,9 @@ seeds, sizes, n_train = range(5), [25, 50, 100, 200, 400], 2000
 
 
 def nmse(y_true, y_pred):
-    return nrmse(y_true, y_pred) ** 2  # mean squared error / variance: the field's score here
+    return (
+        nrmse(y_true, y_pred) ** 2
+    )  # mean squared error / variance: the field's score here
 
 
 # %%
@@ -41,26 +43,38 @@ for i, seed in enumerate(seeds):
         ).fit(X[:n_train], y[:n_train])
         prediction = esn.predict(X[n_train:])  # goes on where the training data ended
         errors[i, j] = nmse(y[n_train:], prediction)
-    past = np.lib.stride_tricks.sliding_window_view(X[:, 0], 30)  # row t: u(t), ..., u(t + 29)
+    past = np.lib.stride_tricks.sliding_window_view(
+        X[:, 0], 30
+    )  # row t: u(t), ..., u(t + 29)
     filter_ = LinearRegression().fit(past[170 : n_train - 29], y[199:n_train])
     linear.append(nmse(y[n_train:], filter_.predict(past[n_train - 29 :])))
 
 print("NMSE (1 is the mean's), median and range of seeds 0 to 4:")
 for n_units, e in zip(sizes, errors.T, strict=True):
-    print(f"  {n_units:3d} units      {np.median(e):.3f}  ({e.min():.3f} to {e.max():.3f})")
-print(f"  linear filter  {np.median(linear):.3f}  ({min(linear):.3f} to {max(linear):.3f})")
+    print(
+        f"  {n_units:3d} units      {np.median(e):.3f}  ({e.min():.3f} to {e.max():.3f})"
+    )
+print(
+    f"  linear filter  {np.median(linear):.3f}  ({min(linear):.3f} to {max(linear):.3f})"
+)
 
 # %%
 # Above, the first test rows of the last network.
 fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5), layout="constrained")
 above.plot(y[n_train : n_train + 150], color="0.65", linewidth=2.4, label="truth")
-above.plot(prediction[:150], color="firebrick", linestyle="--", linewidth=1.4, label="network")
+above.plot(
+    prediction[:150], color="firebrick", linestyle="--", linewidth=1.4, label="network"
+)
 above.set(xlabel="time step", ylabel="y")
 above.legend(ncols=2, fontsize="small")
 
 below.loglog(sizes, np.median(errors, axis=0), "o-", color="firebrick", label="network")
-below.fill_between(sizes, errors.min(axis=0), errors.max(axis=0), color="0.85", label="five seeds")
-below.axhline(np.median(linear), color="black", linestyle=":", label="linear filter, 30 inputs")
+below.fill_between(
+    sizes, errors.min(axis=0), errors.max(axis=0), color="0.85", label="five seeds"
+)
+below.axhline(
+    np.median(linear), color="black", linestyle=":", label="linear filter, 30 inputs"
+)
 below.set_xticks(sizes, labels=map(str, sizes))
 below.set_yticks([0.02, 0.05, 0.1, 0.2], labels=["0.02", "0.05", "0.1", "0.2"])
 below.minorticks_off()

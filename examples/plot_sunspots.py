@@ -7,8 +7,6 @@ network that saw the years before only: from the dotted line on it lives on its 
 cycle goes on for two turns, a little late; how high it rises is the harder part.
 """
 
-from pathlib import Path
-
 import numpy as np
 
 from reservoir import ESNRegressor, plotting
@@ -21,9 +19,16 @@ train, test = sunspots[:-n_steps], sunspots[-n_steps:]
 
 
 def forecast(past, seed):
-    root = np.sqrt(past)  # evens out low and high years; squared, no forecast is negative
+    root = np.sqrt(
+        past
+    )  # evens out low and high years; squared, no forecast is negative
     esn = ESNRegressor(
-        100, spectral_radius=0.8, leak_rate=0.5, input_scaling=0.05, alpha=1e-3, random_state=seed
+        100,
+        spectral_radius=0.8,
+        leak_rate=0.5,
+        input_scaling=0.05,
+        alpha=1e-3,
+        random_state=seed,
     )
     esn.fit(root[:-1], root[1:])  # each year's input, the next year's target
     return esn.forecast(n_steps) ** 2
@@ -36,7 +41,9 @@ forecasts = [forecast(train, seed) for seed in range(10)]
 scores = [nrmse(test, y) for y in forecasts]
 mean, repeat = np.full_like(test, train.mean()), np.tile(train[-11:], (2, 1))
 print(f"NRMSE (by std) of the last {n_steps} years, closed loop, seeds 0 to 9:")
-print(f"  echo state network   {np.median(scores):.2f}  ({min(scores):.2f} to {max(scores):.2f})")
+print(
+    f"  echo state network   {np.median(scores):.2f}  ({min(scores):.2f} to {max(scores):.2f})"
+)
 print(f"  last 11 years again  {nrmse(test, repeat):.2f}")
 print(f"  mean of the past     {nrmse(test, mean):.2f}")
 
@@ -56,7 +63,9 @@ for name, y in [("echo state network ", guess), ("last 11 years again", repeat)]
 # %%
 # The picture shows the seed with the median score.
 shown = forecasts[np.argsort(scores)[len(scores) // 2]]
-ax = plotting.forecast(sunspots[-88:], shown, index=np.arange(1921, 2009), labels=["sunspots"])
+ax = plotting.forecast(
+    sunspots[-88:], shown, index=np.arange(1921, 2009), labels=["sunspots"]
+)
 ax.set_xlabel("year")
 ax.figure.savefig("sunspots.png", dpi=150)
-print(f"Picture: {Path('sunspots.png').resolve()}")
+print("Picture: sunspots.png, in the folder that this was called from")

@@ -43,7 +43,10 @@ def summaries(series):
 network = ESNSequenceClassifier(random_state=0).fit(X_train, y_train)
 rival = make_pipeline(StandardScaler(), RidgeClassifierCV(np.logspace(-3, 3, 10)))
 rival.fit(summaries(X_train), y_train)
-said = {"network": network.predict(X_test), "mean and deviation": rival.predict(summaries(X_test))}
+said = {
+    "network": network.predict(X_test),
+    "mean and deviation": rival.predict(summaries(X_test)),
+}
 for name, labels in said.items():
     print(f"{name}: {np.mean(labels == y_test):.1%} of {len(y_test)} right")
 
@@ -67,10 +70,14 @@ share = np.linspace(0, 1, 50)
 fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3.4), layout="constrained")
 for label, line in zip(network.classes_[::2][:4], ["-", "--", ":", "-."], strict=True):
     mine = [X_train[i][:, channel] for i in np.flatnonzero(y_train == label)]
-    curves = [np.interp(share, np.linspace(0, 1, len(values)), values) for values in mine]
+    curves = [
+        np.interp(share, np.linspace(0, 1, len(values)), values) for values in mine
+    ]
     left.plot(100 * share, np.mean(curves, axis=0), line, label=f"{what} {label}")
 left.set(xlabel="% of the series", ylabel=f"channel {names[channel]}, mean")
-left.legend(frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
+left.legend(
+    frameon=False, fontsize="small", loc="lower left", bbox_to_anchor=(0, 1), ncols=2
+)
 mean, deviation = 100 * importance.importances_mean, 100 * importance.importances_std
 right.bar(np.arange(len(mean)), mean, yerr=deviation, color="firebrick")
 right.set(xlabel="channel", ylabel="accuracy lost, % points")

@@ -24,7 +24,9 @@ for seed in range(5):
     X, y = sine_square(2 * n_train, period=period, random_state=seed)
     X = X + noise * np.random.default_rng(seed).standard_normal(X.shape)
     esn = ESNClassifier(200, alpha=1e-2, random_state=seed)
-    tree = DecisionTreeClassifier(min_samples_leaf=50)  # thresholds on the input of this step
+    tree = DecisionTreeClassifier(
+        min_samples_leaf=50
+    )  # thresholds on the input of this step
     for name, classifier in zip(wrong, [esn, tree], strict=True):
         classifier.fit(X[:n_train], y[:n_train])
         errors = classifier.predict(X[n_train:]) != y[n_train:]
@@ -33,7 +35,9 @@ for seed in range(5):
 print("accuracy, median and range of seeds 0 to 4:")
 for name, errors in wrong.items():
     right = [1 - e.mean() for e in errors]
-    print(f"  {name:9s}  {np.median(right):.3f}  ({min(right):.3f} to {max(right):.3f})")
+    print(
+        f"  {name:9s}  {np.median(right):.3f}  ({min(right):.3f} to {max(right):.3f})"
+    )
 
 # %%
 # The last seed's first test waves, the probability of a square wave that the network gives each
@@ -42,14 +46,27 @@ shown = slice(n_train, n_train + 10 * period)
 fig, axes = plt.subplots(3, 1, figsize=(7, 6), layout="constrained")
 axes[0].plot(X[shown], color="black", linewidth=1)
 axes[0].set_ylabel("input")
-axes[1].step(range(10 * period), y[shown], where="mid", color="0.65", linewidth=3, label="truth")
+axes[1].step(
+    range(10 * period), y[shown], where="mid", color="0.65", linewidth=3, label="truth"
+)
 score = esn.predict_proba(X[n_train:])[: 10 * period, 1]
 axes[1].plot(score, color="firebrick", marker=".", linewidth=0.8, label="network")
-axes[1].set(xlabel="time step", yticks=[0, 0.5, 1], yticklabels=["sine", "0.5", "square"])
+axes[1].set(
+    xlabel="time step", yticks=[0, 0.5, 1], yticklabels=["sine", "0.5", "square"]
+)
 axes[1].legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, frameon=False)
 for shift, name, color in [(-0.2, "no memory", "0.8"), (0.2, "network", "firebrick")]:
     share = np.concatenate(wrong[name]).mean(axis=0)
-    axes[2].bar(np.arange(period) + shift, share, 0.4, color=color, edgecolor="black", label=name)
-axes[2].set(xlabel="step within the wave", ylabel="share of errors", xticks=range(period))
+    axes[2].bar(
+        np.arange(period) + shift,
+        share,
+        0.4,
+        color=color,
+        edgecolor="black",
+        label=name,
+    )
+axes[2].set(
+    xlabel="step within the wave", ylabel="share of errors", xticks=range(period)
+)
 axes[2].legend(frameon=False)
 plt.show()

@@ -35,9 +35,14 @@ grid = {
     "esnregressor__leak_rate": [0.3, 1.0],
     "esnregressor__input_scaling": [0.1, 0.3, 1.0],
 }
-search = GridSearchCV(pipe, grid, cv=TimeSeriesSplit(4), scoring="neg_root_mean_squared_error")
+search = GridSearchCV(
+    pipe, grid, cv=TimeSeriesSplit(4), scoring="neg_root_mean_squared_error"
+)
 search.fit(X, y)
-print("chosen:", {name.split("__")[1]: value for name, value in search.best_params_.items()})
+print(
+    "chosen:",
+    {name.split("__")[1]: value for name, value in search.best_params_.items()},
+)
 print(f"error a month ahead in cross-validation: {-search.best_score_:.2f} degrees")
 
 # %%
@@ -52,7 +57,9 @@ for seed in range(1, 5):
 scores = [nrmse(test, rows) for rows in forecasts]
 months = np.array([train[month::12].mean() for month in range(12)])[:, None]
 print(f"NRMSE (by std) of the last {n_steps} months, closed loop, seeds 0 to 4:")
-print(f"  echo state network     {np.median(scores):.2f}  ({min(scores):.2f} to {max(scores):.2f})")
+print(
+    f"  echo state network     {np.median(scores):.2f}  ({min(scores):.2f} to {max(scores):.2f})"
+)
 print(f"  mean of each month     {nrmse(test, np.tile(months, (3, 1))):.2f}")
 print(f"  last year three times  {nrmse(test, np.tile(train[-12:], (3, 1))):.2f}")
 
@@ -61,6 +68,8 @@ fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5.5), layout="constrained")
 years = 2011 - np.arange(132, 0, -1) / 12
 plotting.forecast(temperature[-132:], forecasts[0], index=years, ax=above)
 above.set(xlabel="year", ylabel="degrees Celsius")
-plotting.penalty_path(alphas, best[-1].alpha_scores_, selected=best[-1].alpha_, ax=below)
+plotting.penalty_path(
+    alphas, best[-1].alpha_scores_, selected=best[-1].alpha_, ax=below
+)
 below.set_ylabel("GCV, squared degrees")
 plt.show()

@@ -27,7 +27,12 @@ for seed in range(5):
     series = mackey_glass(n_train + n_steps, random_state=seed)
     X, y = make_forecast_pairs(series[:n_train])
     esn = ESNRegressor(
-        500, spectral_radius=1.25, leak_rate=0.3, input_scaling=0.5, alpha=1e-8, random_state=seed
+        500,
+        spectral_radius=1.25,
+        leak_rate=0.3,
+        input_scaling=0.5,
+        alpha=1e-8,
+        random_state=seed,
     )
     forecast = esn.fit(X, y).forecast(n_steps)
     runs.append((series, forecast))
@@ -35,10 +40,18 @@ for seed in range(5):
 # %%
 # The valid time ends where the error exceeds 0.3 standard deviations.
 times = [
-    valid_time(s[n_train:], f, threshold=0.3, lyapunov_time=lyapunov_time, scale=s[:n_train].std(0))
+    valid_time(
+        s[n_train:],
+        f,
+        threshold=0.3,
+        lyapunov_time=lyapunov_time,
+        scale=s[:n_train].std(0),
+    )
     for s, f in runs
 ]
-at_84 = [abs(s[n_train + 83] - f[83]).item() / s.std() for s, f in runs]  # the usual horizon
+at_84 = [
+    abs(s[n_train + 83] - f[83]).item() / s.std() for s, f in runs
+]  # the usual horizon
 print(f"valid time in Lyapunov times, seeds 0 to 4: {np.round(times, 1)}")
 print(f"  median {np.median(times):.1f}, from {min(times):.1f} to {max(times):.1f}")
 print(f"error after 84 steps, in standard deviations: median {np.median(at_84):.4f}")
@@ -46,19 +59,27 @@ print(f"error after 84 steps, in standard deviations: median {np.median(at_84):.
 # %%
 # Above, the seed with the median valid time; below, all five, each point the largest error of 25
 # steps.
-fig, (above, below) = plt.subplots(2, 1, figsize=(7, 5), sharex=True, layout="constrained")
+fig, (above, below) = plt.subplots(
+    2, 1, figsize=(7, 5), sharex=True, layout="constrained"
+)
 series, forecast = runs[np.argsort(times)[2]]
 steps = np.arange(-200, n_steps) / lyapunov_time
-plotting.forecast(series[n_train - 200 :], forecast, index=steps, labels=["x"], ax=above)
+plotting.forecast(
+    series[n_train - 200 :], forecast, index=steps, labels=["x"], ax=above
+)
 above.set_xlabel("")
 
 for series, forecast in runs:
     error = abs(forecast - series[n_train:]).ravel() / series.std()
     peaks = error.reshape(-1, 25).max(axis=1)
-    below.semilogy(np.arange(12, n_steps, 25) / lyapunov_time, peaks, color="firebrick", lw=0.9)
+    below.semilogy(
+        np.arange(12, n_steps, 25) / lyapunov_time, peaks, color="firebrick", lw=0.9
+    )
 slope = np.array([0.0, 5.0])
 below.axhline(0.3, color="black", linewidth=1, label="end of the valid time")
-below.semilogy(slope, 2e-3 * np.exp(slope), "k:", linewidth=2, label="e-fold per Lyapunov time")
+below.semilogy(
+    slope, 2e-3 * np.exp(slope), "k:", linewidth=2, label="e-fold per Lyapunov time"
+)
 below.set(xlabel="Lyapunov times since the forecast began", ylabel="error / std")
 below.legend(loc="lower right", fontsize="small")
 plt.show()

@@ -40,7 +40,9 @@ esn = ESNRegressor(
 )
 model, history = force_train(esn, y[:n_fit], return_history=True)
 alone = model.forecast(n_alone)
-print(f"alone for {n_alone} steps: error {np.sqrt(np.mean((alone - y[n_fit:]) ** 2)):.4f}")
+print(
+    f"alone for {n_alone} steps: error {np.sqrt(np.mean((alone - y[n_fit:]) ** 2)):.4f}"
+)
 
 # %%
 # From step 600 on each second step corrects the weights. The error falls by a hundred times at
@@ -50,7 +52,12 @@ fig, (top, middle, low) = plt.subplots(
 )
 steps = np.arange(n_fit + n_alone)
 top.plot(steps, y, color="0.7", linewidth=4, label="target")
-top.plot(steps, np.concatenate([history.outputs[:, 0], alone]), color="tab:blue", label="output")
+top.plot(
+    steps,
+    np.concatenate([history.outputs[:, 0], alone]),
+    color="tab:blue",
+    label="output",
+)
 middle.semilogy(np.abs(history.errors[:, 0]) + 1e-6, color="firebrick", linewidth=0.6)
 middle.set(ylabel="|error|", ylim=(1e-5, 5))
 low.plot(history.weight_norm, color="black")
@@ -88,7 +95,9 @@ axes[1].set_xlabel("step")
 # by the next one as in the true system.
 orbit = lorenz(18000, dt=0.01)
 orbit = (orbit - orbit.mean(axis=0)) / (2 * orbit.std(axis=0))
-chaotic = ESNRegressor(300, spectral_radius=1.2, leak_rate=0.3, feedback=True, random_state=0)
+chaotic = ESNRegressor(
+    300, spectral_radius=1.2, leak_rate=0.3, feedback=True, random_state=0
+)
 follower = force_train(chaotic, orbit[:8000], alpha=1e-4, forgetting=0.999)
 rows = follower.forecast(10000)
 
@@ -99,8 +108,16 @@ def successive_maxima(z):
 
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(7, 3.3), layout="constrained")
-left.plot(orbit[8000:12000, 0], orbit[8000:12000, 2], color="0.75", linewidth=2.5, label="system")
-left.plot(rows[:4000, 0], rows[:4000, 2], color="tab:blue", linewidth=0.8, label="loop alone")
+left.plot(
+    orbit[8000:12000, 0],
+    orbit[8000:12000, 2],
+    color="0.75",
+    linewidth=2.5,
+    label="system",
+)
+left.plot(
+    rows[:4000, 0], rows[:4000, 2], color="tab:blue", linewidth=0.8, label="loop alone"
+)
 left.set(xlabel="x", ylabel="z", ylim=(None, 2.1))
 left.legend(frameon=False, loc="upper center", ncols=2)
 right.plot(*successive_maxima(orbit[8000:, 2]), "o", color="0.75", markersize=7)

@@ -28,7 +28,9 @@ learners = {
 # rows, and turn to others in the 3000 rows that follow, at equal size.
 def drifting_system(rng):
     shapes = [(n_units, n_units), (n_units, 8), (n_units,), (4, n_units), (4,)]
-    begin, end = ([0.2 * rng.standard_normal(shape) for shape in shapes] for _ in range(2))
+    begin, end = (
+        [0.2 * rng.standard_normal(shape) for shape in shapes] for _ in range(2)
+    )
     X, Y = rng.standard_normal((n_rows, 8)), np.empty((n_rows, 4))
     h = np.zeros(n_units)
     for t, x in enumerate(X):
@@ -68,7 +70,8 @@ def squared_errors(name, X, Y, seed):
 seeds = range(3)
 data = [drifting_system(np.random.default_rng(seed)) for seed in seeds]
 curves = {
-    name: np.array([squared_errors(name, *data[seed], seed) for seed in seeds]) for name in learners
+    name: np.array([squared_errors(name, *data[seed], seed) for seed in seeds])
+    for name in learners
 }
 print("NMSE of predictions made before learning, mean of 3000 rows, seeds 0 to 2:")
 for name, errors in curves.items():
@@ -90,7 +93,12 @@ times = np.arange(n_fit, n_rows, 4 * every) + 2 * every
 for name, (color, style) in styles.items():
     smooth = curves[name].mean(axis=0).reshape(-1, 4).mean(axis=1)
     ax.plot(times, smooth, color=color, linestyle=style, linewidth=1.5, label=name)
-ax.set(xlabel="time step", ylabel="NMSE of the next 50 steps", yscale="log", xlim=(n_fit, n_rows))
+ax.set(
+    xlabel="time step",
+    ylabel="NMSE of the next 50 steps",
+    yscale="log",
+    xlim=(n_fit, n_rows),
+)
 ax.set_yticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
 ax.minorticks_off()
 ax.grid(alpha=0.25)

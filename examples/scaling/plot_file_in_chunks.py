@@ -2,9 +2,10 @@
 A file that does not fit in memory
 ==================================
 
-A sensor has been read every minute for half a year, and the file is read a week at a time: each week
-goes through ``partial_fit`` and is dropped. What the network keeps does not grow with the file, and
-the weights that it ends with are those of one ``fit`` to all the rows. The picture shows both.
+A sensor has been read every minute for half a year, and the file is read a week at a time: each
+week goes through ``partial_fit`` and is dropped. What the network keeps does not grow with the
+file, and the weights that it ends with are those of one ``fit`` to all the rows. The picture shows
+both.
 """
 
 import tempfile
@@ -20,22 +21,30 @@ from reservoir import ESNRegressor
 # %%
 # The file
 # --------
-# A house is heated, and its wall keeps what was heated before: the room's temperature follows the
-# heater's power and the weather with two delays, and windows are opened when it gets warm. The
-# question is what the room's thermometer should read, from the other two alone; where it says
-# something else, it is broken. Here the file is written first; any CSV with one row per time step
-# does.
+# A house is heated, and its wall keeps what was heated before: the room's temperature follows
+# the heater's power and the weather with two delays, and windows are opened when it gets warm.
+# The question is what the room's thermometer should read, from the other two alone; where it
+# says something else, it is broken. Here the file is written first; any CSV with one row per
+# time step does.
 DAY, N_DAYS = 24 * 60, 182
 rng = np.random.default_rng(0)
 minutes = np.arange(DAY * N_DAYS)
-weather = 8 - 9 * np.cos(2 * np.pi * minutes / (365 * DAY)) - 4 * np.cos(2 * np.pi * minutes / DAY)
+weather = (
+    8
+    - 9 * np.cos(2 * np.pi * minutes / (365 * DAY))
+    - 4 * np.cos(2 * np.pi * minutes / DAY)
+)
 weather += np.repeat(np.cumsum(rng.normal(0, 0.3, 24 * N_DAYS)) % 8 - 4, 60)
-heater = np.repeat(rng.uniform(0, 3, 4 * 24 * N_DAYS // 4), 60) * (minutes % DAY > 6 * 60)
+heater = np.repeat(rng.uniform(0, 3, 4 * 24 * N_DAYS // 4), 60) * (
+    minutes % DAY > 6 * 60
+)
 room = np.empty(len(minutes))
 air = wall = 18.0
 for t in minutes:
     window = 0.02 * max(air - 23, 0)
-    air += 0.02 * heater[t] + 0.02 * (wall - air) + (0.002 + window) * (weather[t] - air)
+    air += (
+        0.03 * heater[t] + 0.02 * (wall - air) + (0.002 + window) * (weather[t] - air)
+    )
     wall += 0.001 * (air - wall) + 0.0005 * (weather[t] - wall)
     room[t] = air
 room += rng.normal(0, 0.1, len(room))
@@ -50,13 +59,16 @@ del frame, minutes, weather, heater, room  # from here on there is the file only
 # %%
 # A week at a time
 # ----------------
-# ``pandas.read_csv(chunksize=...)`` hands out the next rows and forgets the last ones. The network
-# goes on where the week before ended. Three things differ from a plain ``fit``:
+# ``pandas.read_csv(chunksize=...)`` hands out the next rows and forgets the last ones. The
+# network goes on where the week before ended. Three things differ from a plain ``fit``:
 #
 # - Inputs are scaled by constants that are known before, since no scaler has seen the whole file;
 #   scikit-learn's ``StandardScaler().partial_fit`` in a first pass over the file is the other way.
 # - The washout is a number, so that it does not depend on the length of the first chunk.
 # - The last four weeks are not learned from: they are for the test.
+#
+# The leak rate says how slow the network is: 0.003 per minute is a memory of hours, as the walls
+# have.
 WEEK, N_WEEKS, N_TEST = 7 * DAY, N_DAYS // 7, 4
 
 
@@ -67,7 +79,13 @@ def weeks():
 
 
 def make_network():
-    return ESNRegressor(200, leak_rate=0.02, washout=DAY, alpha=1e-4, random_state=0)
+    settings = {
+        "leak_rate": 0.003,
+        "spectral_radius": 0.5,
+        "input_scaling": 0.3,
+        "alpha": 1e-4,
+    }
+    return ESNRegressor(200, **settings, washout=DAY, random_state=0)
 
 
 esn = make_network()
@@ -80,7 +98,9 @@ for week, (X, y) in enumerate(weeks()):
     esn.partial_fit(X, y)
     peaks.append(tracemalloc.get_traced_memory()[1] / 1e6)
 tracemalloc.stop()
-print(f"memory in the second week: {peaks[1]:.1f} MB, in the last one: {peaks[-1]:.1f} MB")
+print(
+    f"memory in the second week: {peaks[1]:.1f} MB, in the last one: {peaks[-1]:.1f} MB"
+)
 
 # %%
 # The weeks that were held back
@@ -111,37 +131,46 @@ print(f"  echo state network  {rms(errors):.2f}")
 # %%
 # The same as one fit
 # -------------------
-# This file is small enough to check what was said: one ``fit`` to all training weeks gives the same
-# weights, to rounding. It does not store the states either. With `n` units either way keeps a
-# matrix of `n` by `n` numbers and works through the rows in blocks.
+# This file is small enough to check what was said: one ``fit`` to all training weeks gives the
+# same weights, to rounding. It does not store the states either. With `n` units either way keeps
+# a matrix of `n` by `n` numbers and works through the rows in blocks.
 X, y = (np.concatenate(parts) for parts in zip(*list(weeks())[:-N_TEST], strict=True))
 whole = make_network().fit(X, y)
 gap = np.abs(whole.coef_ - esn.coef_).max() / np.abs(whole.coef_).max()
-print(f"largest difference between the two sets of weights: {gap:.0e} of the largest weight")
+print(
+    f"largest difference between the two sets of weights: {gap:.0e} of the largest weight"
+)
 
 # %%
 # In pictures
 # -----------
-# Above, two days of the test, with the thermometer in grey. Below, the most memory that each week took,
-# against the number of rows read so far. All states of the training weeks would take as much as the
-# dashed line says; nothing ever holds them.
+# Above, two days of the test, with the thermometer in grey. Below, the most memory that each
+# week took, against the number of rows read so far. All states of the training weeks would take
+# as much as the dashed line says; nothing ever holds them.
 fig, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6.5), layout="constrained")
 hours = np.arange(2 * DAY) / 60
-top.plot(hours, y[-1] * 0 + 20 + 0 * hours, alpha=0)
-top.plot(hours, (predicted - errors[-1])[: 2 * DAY] + 20, color="0.6", label="thermometer")
-top.plot(hours, predicted[: 2 * DAY] + 20, color="firebrick", label="echo state network")
+top.plot(
+    hours, (predicted - errors[-1])[: 2 * DAY] + 20, color="0.6", label="thermometer"
+)
+top.plot(
+    hours, predicted[: 2 * DAY] + 20, color="firebrick", label="echo state network"
+)
 top.set(xlabel="hours", ylabel="room, °C")
 top.legend(frameon=False)
 rows = WEEK * np.arange(1, len(peaks) + 1) / 1000
-bottom.semilogy(rows, peaks, "o-", color="black", markersize=4, label="partial_fit, week by week")
-bottom.semilogy(rows, 8e-3 * 200 * rows, "--", color="0.5", label="states, if they were stored")
+bottom.semilogy(
+    rows, peaks, "o-", color="black", markersize=4, label="partial_fit, week by week"
+)
+bottom.semilogy(
+    rows, 8e-3 * 200 * rows, "--", color="0.5", label="states, if they were stored"
+)
 bottom.set(xlabel="thousand rows read", ylabel="memory, MB", ylim=(1, None))
 bottom.legend(frameon=False)
 plt.show()
 folder.cleanup()
 
 # %%
-# NumPy files work in the same way: ``np.load(name, mmap_mode="r")`` reads from the disk what is asked
-# for, so that ``X[start : start + n]`` is a chunk. Where recordings lie in files of their own, say
-# ``partial_fit(X, y, new_sequence=True)`` with the first rows of each. Such a fit can be stopped at any
-# chunk, saved with ``reservoir.save`` and continued in another process.
+# NumPy files work in the same way: ``np.load(name, mmap_mode="r")`` reads from the disk what is
+# asked for, so that ``X[start : start + n]`` is a chunk. Where recordings lie in files of their
+# own, say ``partial_fit(X, y, new_sequence=True)`` with the first rows of each. Such a fit can
+# be stopped at any chunk, saved with ``reservoir.save`` and continued in another process.

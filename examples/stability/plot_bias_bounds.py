@@ -12,18 +12,28 @@ import numpy as np
 
 from reservoir import plotting
 from reservoir.dynamics import Reservoir
-from reservoir.stability import bias_bounds, certify, critical_bias, sample_attractors, stable_bias
+from reservoir.stability import (
+    bias_bounds,
+    certify,
+    critical_bias,
+    sample_attractors,
+    stable_bias,
+)
 
 # %%
 # One unit under a drive within [0, 2]. The bias must keep the whole range of bias plus drive
 # outside the critical interval, so the far end of the drive counts. The bounds as they are printed
 # in Bay (2017, eq. 3.3) take the near end; b = -2.0075 meets them, and the unit has two attractors.
 bounds = bias_bounds(3.78, 0.0, 2.0)
-print(f"gain 3.78, drive within [0, 2]: b < {bounds.upper[0]:.4f} or b > {bounds.lower[0]:.4f}")
+print(
+    f"gain 3.78, drive within [0, 2]: b < {bounds.upper[0]:.4f} or b > {bounds.lower[0]:.4f}"
+)
 unit = Reservoir([[3.78]], [[1.0]], [-2.0075])
 found = sample_attractors(unit, [[0.0], [2.0]], random_state=0)
 ends = sorted(states[-1].item() for states in found.states)
-print(f"  b = -2.0075: {found.count} attractors, at {np.round(ends, 5)} after each period")
+print(
+    f"  b = -2.0075: {found.count} attractors, at {np.round(ends, 5)} after each period"
+)
 
 # %%
 # Two units that excite each other and themselves. The row-norm bound asks that the bias of each be
@@ -40,7 +50,9 @@ for states in sample_attractors(pair, [[0.0]], random_state=0).states:
 print(f"  certified: {certify(pair, 0.0, 0.0).holds}")
 safe = stable_bias(W, 0.0, 0.0, objective="magnitude", random_state=0)
 certificate = certify(Reservoir(W, np.zeros((2, 1)), safe), 0.0, 0.0)
-print(f"  b = {safe.round(4)} certified: {certificate.holds}; one unit: {critical_bias(3.0):.4f}")
+print(
+    f"  b = {safe.round(4)} certified: {certificate.holds}; one unit: {critical_bias(3.0):.4f}"
+)
 
 # %%
 # Below, what each of the two units computes with this bias. Both planes pass the origin below it,

@@ -57,8 +57,12 @@ def states_of(attractors, factor):
     return np.concatenate(clouds)
 
 
-points = [states_of(a, factor) for a, factor in zip(found.attractors, factors, strict=True)]
+points = [
+    states_of(a, factor) for a, factor in zip(found.attractors, factors, strict=True)
+]
 fig, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-plotting.bifurcation(factors, points, certified=found.certified, label="bias factor", ax=ax)
+plotting.bifurcation(
+    factors, points, certified=found.certified, label="bias factor", ax=ax
+)
 ax.set_ylabel(f"state of unit {unit}")
 plt.show()

@@ -35,13 +35,18 @@ drives = [
     np.sin(2 * np.pi * np.arange(300) / 60)[:, None],
 ]
 fig, axes = plt.subplots(2, 1, figsize=(7.5, 6.5), layout="constrained")
-for name, network, ax in [("certified bias", stable, axes[0]), ("small bias", small, axes[1])]:
+for name, network, ax in [
+    ("certified bias", stable, axes[0]),
+    ("small bias", small, axes[1]),
+]:
     certificate = certify(network, low, high)
     states = np.concatenate([run(network, X)[100:] for X in drives])
     width = certificate.box[1] - certificate.box[0]
     seen = np.ptp(states, axis=0)
     print(f"{name}: mean |b| {abs(network.bias).mean():.2f}, {certificate}")
-    print(f"  mean width of the box {width.mean():.3f}, of the sampled states {seen.mean():.3f}")
+    print(
+        f"  mean width of the box {width.mean():.3f}, of the sampled states {seen.mean():.3f}"
+    )
     assert (states >= certificate.box[0]).all()
     assert (states <= certificate.box[1]).all()
     plotting.certificate(certificate, states, units=25, ax=ax)
@@ -61,10 +66,16 @@ for margin, ax in [(0.0, axes[0]), (0.01, axes[1])]:
     certificate = certify(unit, 0.0, 0.0)
     starts = np.linspace(-1, 1, 9)[:, None]
     runs = [run(unit, np.zeros((400, 1)), initial_state=x) for x in starts]
-    runs = np.array([np.r_[x[None], states] for x, states in zip(starts, runs, strict=True)])
+    runs = np.array(
+        [np.r_[x[None], states] for x, states in zip(starts, runs, strict=True)]
+    )
     differences = np.abs(runs[1:] - runs[0]).max(axis=2).T
     plotting.forgetting(certificate, differences, ax=ax)
-    print(f"margin {margin}: bias {bias[0]:.3f}, {certificate}, {certificate.steps_to(1e-6)} steps")
-    ax.set_title(f"margin {margin}: {ax.get_title(loc='left')}", loc="left", fontsize="medium")
+    print(
+        f"margin {margin}: bias {bias[0]:.3f}, {certificate}, {certificate.steps_to(1e-6)} steps"
+    )
+    ax.set_title(
+        f"margin {margin}: {ax.get_title(loc='left')}", loc="left", fontsize="medium"
+    )
     ax.set_xlim(0, 330)
 plt.show()

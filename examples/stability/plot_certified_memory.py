@@ -27,7 +27,9 @@ from reservoir.stability import certify, drive_range, stable_bias
 
 
 def random(seed):
-    return build_reservoir(100, 1, input_scaling=0.2, bias_scaling=0.0, random_state=seed)
+    return build_reservoir(
+        100, 1, input_scaling=0.2, bias_scaling=0.0, random_state=seed
+    )
 
 
 def orthogonal(seed):
@@ -59,18 +61,24 @@ for name, make in kinds.items():
     for seed in range(5):
         network, u = make(seed), np.random.default_rng(seed).uniform(-1, 1, 8200)
         proofs[name] += certify(network, *drive_range(network, -1, 1)).holds
-        profile.append(memory_capacity(network, X=u, max_lag=120, return_profile=True)[1])
+        profile.append(
+            memory_capacity(network, X=u, max_lag=120, return_profile=True)[1]
+        )
     profiles[name] = np.array(profile)
     totals = profiles[name].sum(axis=1)
     print(
         f"{name:34s} capacity {np.median(totals):4.1f} ({totals.min():.1f} to {totals.max():.1f})"
     )
 
-fig, axes = plt.subplots(3, 1, figsize=(7, 6.6), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    3, 1, figsize=(7, 6.6), sharex=True, sharey=True, layout="constrained"
+)
 for ax, (name, profile) in zip(axes, profiles.items(), strict=True):
     plotting.memory_profile(profile.mean(axis=0), ax=ax)
     lags = np.arange(1, profile.shape[1] + 1)
-    ax.fill_between(lags, profile.min(axis=0), profile.max(axis=0), color="tab:blue", alpha=0.3)
+    ax.fill_between(
+        lags, profile.min(axis=0), profile.max(axis=0), color="tab:blue", alpha=0.3
+    )
     ax.set_title(f"{name}: {proofs[name]} of 5 proved", loc="left")
     ax.legend(frameon=False, fontsize="large")
 for ax in axes[:-1]:
@@ -106,7 +114,9 @@ for name, params in settings.items():
         X = 4 * X - 1  # from U(0, 0.5) to U(-1, 1)
         esn = ESNRegressor(100, washout=200, random_state=seed, **params)
         errors.append(nrmse(y[3200:], esn.fit(X[:3200], y[:3200]).predict(X[3200:])))
-    print(f"{name:18s} NRMSE {np.median(errors):.3f} ({min(errors):.3f} to {max(errors):.3f})")
+    print(
+        f"{name:18s} NRMSE {np.median(errors):.3f} ({min(errors):.3f} to {max(errors):.3f})"
+    )
 print(esn.certificate_)
 
 # %%
@@ -122,8 +132,16 @@ print(esn.certificate_)
 # from 0.9 to 1.5.
 tasks = {
     "NARMA10": [(0.279, 0.249, 0.325), (0.256, 0.217, 0.319), (0.345, 0.268, 0.402)],
-    "sin(πu(t-5))": [(0.442, 0.391, 0.495), (0.289, 0.197, 0.452), (0.587, 0.548, 0.612)],
-    "u(t-5)u(t-8)": [(0.446, 0.343, 0.874), (0.302, 0.245, 0.404), (0.532, 0.445, 0.985)],
+    "sin(πu(t-5))": [
+        (0.442, 0.391, 0.495),
+        (0.289, 0.197, 0.452),
+        (0.587, 0.548, 0.612),
+    ],
+    "u(t-5)u(t-8)": [
+        (0.446, 0.343, 0.874),
+        (0.302, 0.245, 0.404),
+        (0.532, 0.445, 0.985),
+    ],
     "Mackey-Glass,\n84 steps ahead": [
         (0.0777, 0.0657, 0.0889),
         (0.0731, 0.0659, 0.0802),

@@ -10,8 +10,6 @@ amplified. The network then draws the same heart, a little ahead of where it wou
 behind.
 """
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial import KDTree
@@ -32,7 +30,12 @@ period, n_units = 100, 200
 def points(n_points):
     angle = 2 * np.pi * np.arange(n_points) / n_points
     x = 16 * np.sin(angle) ** 3
-    y = 13 * np.cos(angle) - 5 * np.cos(2 * angle) - 2 * np.cos(3 * angle) - np.cos(4 * angle)
+    y = (
+        13 * np.cos(angle)
+        - 5 * np.cos(2 * angle)
+        - 2 * np.cos(3 * angle)
+        - np.cos(4 * angle)
+    )
     return np.column_stack([x, y]) / 16
 
 
@@ -82,7 +85,9 @@ def distance(rows):
 # loop that works.
 reach = drive_range(network, heart.min(axis=0), heart.max(axis=0))
 print(f"network that hears hearts: certified: {certify(network, *reach).holds}")
-print(f"network on its own outputs: certified to come to rest: {certify_loop(esn).holds}")
+print(
+    f"network on its own outputs: certified to come to rest: {certify_loop(esn).holds}"
+)
 
 # %%
 # The curve
@@ -93,7 +98,9 @@ print(f"network on its own outputs: certified to come to rest: {certify_loop(esn
 # is not a whole number, and what attracts the states is a closed curve, which they fill in time.
 settled = alone(201 * period, run(network, y)[-1])
 states, later = settled[-2 * period - 1 : -period - 1], settled[-period - 1 : -1]
-along = (np.roll(states, -1, axis=0) - np.roll(states, 1, axis=0)) / 2  # the way of one step
+along = (
+    np.roll(states, -1, axis=0) - np.roll(states, 1, axis=0)
+) / 2  # the way of one step
 moved = ((later - states) * along).sum(axis=1) / (along**2).sum(axis=1)
 print(f"largest distance from the heart: {distance(drawn(later)):.1e}")
 print(f"moved in 100 steps by {moved.min():.3g} to {moved.max():.3g} of a step")
@@ -136,7 +143,12 @@ plotting.phase_portrait(runs, cycle=heart, n_transient=3 * period, smooth=True, 
 ax.set(xlabel="first output", ylabel="second output")
 plotting.multipliers(others, ax=axes["multipliers"])
 axes["multipliers"].plot(
-    phase.real, phase.imag, "s", color="firebrick", markersize=4, label="along the curve: 1"
+    phase.real,
+    phase.imag,
+    "s",
+    color="firebrick",
+    markersize=4,
+    label="along the curve: 1",
 )
 handles, names = [], []
 for ax in (axes["portrait"], axes["multipliers"]):  # one legend for both
@@ -147,4 +159,4 @@ names[2] = "heart as taught"
 axes["legend"].legend(handles, names, loc="center", frameon=False, fontsize="small")
 axes["legend"].set_axis_off()
 fig.savefig("heart.png", dpi=160)
-print(f"Picture: {Path('heart.png').resolve()}")
+print("Picture: heart.png, in the folder that this was called from")

@@ -30,7 +30,10 @@ def growth(W, rng, n_rounds=25):
         values, lefts, rights = eig(second @ first, left=True, right=True)
         k = np.argmax(abs(values))
         worst = max(worst, abs(values[k]) ** 0.5)
-        left, right = lefts[:, k].conj() / (lefts[:, k].conj() @ rights[:, k]), rights[:, k]
+        left, right = (
+            lefts[:, k].conj() / (lefts[:, k].conj() @ rights[:, k]),
+            rights[:, k],
+        )
         of_second = left * (W @ (first @ right)) / values[k]
         of_first = (left @ second) * (W @ right) / values[k]
         better = np.array([of_first.real > 0, of_second.real > 0])
@@ -46,7 +49,9 @@ names = ["numerical_radius", "diagonal_schur", "spectral_norm", "abs_radius"]
 reached = np.zeros((len(names) + 1, len(degrees), n_seeds))
 for j, degree in enumerate(degrees):
     for seed in range(n_seeds):
-        W = build_reservoir(64, 1, in_degree=degree, spectral_radius=1.0, random_state=seed).W
+        W = build_reservoir(
+            64, 1, in_degree=degree, spectral_radius=1.0, random_state=seed
+        ).W
         dense = W.toarray() if hasattr(W, "toarray") else W
         found = echo_state_conditions(W)
         reached[:-1, j, seed] = [1 / getattr(found, name) for name in names]
@@ -61,11 +66,24 @@ for name, row in zip([*names, "broken"], means, strict=True):
 # norm. Whatever one of the four proves, `certify` proves as well, and with it how fast differences
 # fade.
 fig, ax = plt.subplots(figsize=(6, 5), layout="constrained")
-titles = ["numerical radius", "diagonal Schur stability", "spectral norm", r"radius of $|W|$"]
+titles = [
+    "numerical radius",
+    "diagonal Schur stability",
+    "spectral norm",
+    r"radius of $|W|$",
+]
 styles = [("tab:blue", "o", "-"), ("tab:green", "s", "--"), ("tab:orange", "^", "-.")]
 styles.append(("tab:purple", "D", ":"))
 for title, row, (color, marker, line) in zip(titles, means, styles, strict=False):
-    ax.plot(degrees, row, color=color, marker=marker, linestyle=line, linewidth=2, label=title)
+    ax.plot(
+        degrees,
+        row,
+        color=color,
+        marker=marker,
+        linestyle=line,
+        linewidth=2,
+        label=title,
+    )
 ax.fill_between(degrees, means[-1], 1.15, color="0.88", linewidth=0)
 ax.text(11, 1.02, "broken by chosen slopes", ha="center", fontsize="large")
 ax.set_xscale("log", base=2)

@@ -40,7 +40,9 @@ low, high = drive_range(network, -1.0, 1.0)
 network = replace(network, bias=stable_bias(network.W, low, high, random_state=0))
 print(echo_state_conditions(network.W))
 certificate = certify(network, low, high)
-print(f"certified: {certificate.holds}, differences decay at rate {certificate.rate:.4f} per step")
+print(
+    f"certified: {certificate.holds}, differences decay at rate {certificate.rate:.4f} per step"
+)
 
 # %%
 # A multiplier belongs to a period of three steps. Its third root is a rate per step: that at which
@@ -48,7 +50,9 @@ print(f"certified: {certificate.holds}, differences decay at rate {certificate.r
 cycle = find_limit_cycle(network, inputs)
 largest = abs(cycle.multipliers[0])
 rate = largest ** (1 / period)
-print(f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, stable: {cycle.stable}")
+print(
+    f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, stable: {cycle.stable}"
+)
 print(f"largest multiplier {largest:.4f} per period: rate {rate:.4f} per step")
 assert rate <= certificate.rate < 1
 

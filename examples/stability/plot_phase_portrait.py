@@ -9,8 +9,6 @@ decides, and how a certified bias leaves them one.
 """
 
 from dataclasses import replace
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -49,7 +47,9 @@ network = build_reservoir(
 certificate = certify(network, *drive_range(network, -1.0, 1.0))
 cycle = find_limit_cycle(network, inputs, n_transient=10)
 print(certificate)
-print(f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, stable: {cycle.stable}")
+print(
+    f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, stable: {cycle.stable}"
+)
 
 # %%
 # What is proved. At each step the Euclidean distance between two trajectories shrinks, at least by
@@ -75,7 +75,9 @@ starts = [(t, 0.3 * np.sign(before[t])) for t in range(0, period, 4)]
 starts += [(t, before.mean(axis=0)) for t in range(0, period, 10)]
 paths = [trajectory(t, start) for t, start in starts]
 
-print(f"periods, distance from the cycle: proved, and the largest of {len(paths)} trajectories")
+print(
+    f"periods, distance from the cycle: proved, and the largest of {len(paths)} trajectories"
+)
 for k in range(4):
     seen = max(
         np.linalg.norm(path[k * period] - before[t])
@@ -116,7 +118,7 @@ for ax in (axes["portrait"], axes["multipliers"]):  # one legend for both
 axes["legend"].legend(handles, names, loc="center", frameon=False, fontsize="small")
 axes["legend"].set_axis_off()
 fig.savefig("limit_cycle.png", dpi=160)
-print(f"Picture: {Path('limit_cycle.png').resolve()}")
+print("Picture: limit_cycle.png, in the folder that this was called from")
 
 # %%
 # One cycle, or two
@@ -126,7 +128,9 @@ print(f"Picture: {Path('limit_cycle.png').resolve()}")
 # the row-norm bound: there are two cycles, and the start decides.
 period = 5
 inputs = np.sin(2 * np.pi * np.arange(period) / period)[:, None]
-rng = np.random.default_rng(561)  # chosen: its two cycles lie apart, as the picture wants it
+rng = np.random.default_rng(
+    561
+)  # chosen: its two cycles lie apart, as the picture wants it
 W = scale_to_norm(rng.standard_normal((2, 2)), 3.78)
 network = Reservoir(W, rng.uniform(-1, 1, (2, 1)), np.zeros(2))
 low, high = drive_range(network, -1.0, 1.0)
@@ -140,7 +144,9 @@ cycle = find_limit_cycle(one, inputs)
 print(f"certified bias {one.bias.round(2)}:")
 print(f"  for all inputs within [-1, 1]: {certify(one, low, high)}")
 print(f"  for this drive alone: rate {certify_cycle(one, inputs).rate:.4f} per step")
-print(f"  cycle: residual {cycle.residual:.1e}, |multipliers| {abs(cycle.multipliers).round(4)}")
+print(
+    f"  cycle: residual {cycle.residual:.1e}, |multipliers| {abs(cycle.multipliers).round(4)}"
+)
 
 # %%
 # The row-norm bound (Bay 2017, proposition 3.5) with a margin of 2 %, and its sign for each unit

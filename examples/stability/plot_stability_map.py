@@ -23,7 +23,9 @@ network = build_reservoir(
 )
 low, high = drive_range(network, inputs.min(axis=0), inputs.max(axis=0))
 bias = stable_bias(network.W, low, high, random_state=0)
-network = build_reservoir(40, 1, spectral_radius=1.5, input_scaling=0.1, bias=bias, random_state=4)
+network = build_reservoir(
+    40, 1, spectral_radius=1.5, input_scaling=0.1, bias=bias, random_state=4
+)
 radii, factors = np.linspace(0.2, 1.6, 15), np.linspace(0.0, 1.2, 13)
 found = sweep(
     network,
@@ -42,10 +44,14 @@ assert (found.counts[found.certified] == 1).all()
 assert (found.exponents[found.certified] < 0).all()
 beyond = radii > 1
 print(f"{found.counts.size} networks, {found.certified.sum()} of them certified")
-print(f"  above radius 1: {found.certified[beyond].sum()} of {beyond.sum() * len(factors)}")
+print(
+    f"  above radius 1: {found.certified[beyond].sum()} of {beyond.sum() * len(factors)}"
+)
 print(f"  most attractors found: {found.counts.max()}")
 single = (found.counts == 1) & (found.exponents < 0)
-print(f"  one attractor found, exponent below 0: {single.sum()}, so the certificate is cautious")
+print(
+    f"  one attractor found, exponent below 0: {single.sum()}, so the certificate is cautious"
+)
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
@@ -57,5 +63,7 @@ plotting.parameter_map(
     quantity="number of attractors",
     ax=left,
 )
-plotting.parameter_map(radii, factors, found.exponents.T, certified=found.certified.T, ax=right)
+plotting.parameter_map(
+    radii, factors, found.exponents.T, certified=found.certified.T, ax=right
+)
 plt.show()

@@ -49,9 +49,13 @@ for i, seed in enumerate(seeds):
                 biased, n_train=2000, n_test=2000, random_state=seed
             )
 
-print("memory capacity, median of seeds 0 to 2, and how many of the three are certified:")
+print(
+    "memory capacity, median of seeds 0 to 2, and how many of the three are certified:"
+)
 for k, name in enumerate(names):
-    values = zip(np.median(capacity, axis=0)[:, k], certified.sum(axis=0)[:, k], strict=True)
+    values = zip(
+        np.median(capacity, axis=0)[:, k], certified.sum(axis=0)[:, k], strict=True
+    )
     print(f"  {name:18s}", "   ".join(f"{c:5.1f} ({n})" for c, n in values))
 
 # %%
@@ -70,19 +74,25 @@ for seed in seeds:
         random_state=seed,
     )
     assert certify(network, *drive_range(network, -0.5, 0.5)).holds
-    orthogonal.append(memory_capacity(network, n_train=2000, n_test=2000, random_state=seed))
+    orthogonal.append(
+        memory_capacity(network, n_train=2000, n_test=2000, random_state=seed)
+    )
 print(f"  orthogonal, radius .99, certified: {np.median(orthogonal):.1f}")
 print(design(50, (-0.5, 0.5), input_scaling=0.4, random_state=0))
 
 fig, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
-ax.axhline(np.median(orthogonal), color="black", linestyle="--", label="orthogonal, radius .99")
+ax.axhline(
+    np.median(orthogonal), color="black", linestyle="--", label="orthogonal, radius .99"
+)
 styles = [("white", ""), ("0.8", ""), ("0.8", "////"), ("salmon", "////")]
 for k, (name, (color, hatch)) in enumerate(zip(names, styles, strict=True)):
     c = capacity[:, :, k]
     middle = np.median(c, axis=0)
     places = np.arange(len(radii)) + 0.2 * (k - 1.5)
     error = [middle - c.min(axis=0), c.max(axis=0) - middle]
-    ax.bar(places, middle, 0.18, color=color, hatch=hatch, edgecolor="black", label=name)
+    ax.bar(
+        places, middle, 0.18, color=color, hatch=hatch, edgecolor="black", label=name
+    )
     ax.errorbar(places, middle, error, color="black", linestyle="none", capsize=2)
 ax.set_xticks(range(len(radii)), labels=map(str, radii))
 ax.set(xlabel="spectral radius", ylabel="memory capacity")
@@ -113,5 +123,7 @@ certificate = esn.certificate_
 low, high = certificate.input_range.ravel()
 print(certificate)
 beyond = (X[n_train:] < low) | (X[n_train:] > high)
-print(f"  for inputs from {low:.2f} to {high:.2f}: {beyond.sum()} of the 100 years is beyond")
+print(
+    f"  for inputs from {low:.2f} to {high:.2f}: {beyond.sum()} of the 100 years is beyond"
+)
 plt.show()

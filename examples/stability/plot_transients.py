@@ -39,26 +39,48 @@ def length_or_nan(reservoir):
 # All are measured, not proved: with 10 initial states, and under one random input.
 measures = {
     "steps until the start\nis forgotten (to 1e-6)": length_or_nan,
-    "conditional Lyapunov\nexponent per step": lambda r: lyapunov_exponents(r, X, random_state=0)[
-        0
-    ],
-    "echo-state index:\nmean distance": lambda r: echo_state_index(r, X, random_state=0),
+    "conditional Lyapunov\nexponent per step": lambda r: lyapunov_exponents(
+        r, X, random_state=0
+    )[0],
+    "echo-state index:\nmean distance": lambda r: echo_state_index(
+        r, X, random_state=0
+    ),
     "consistency": lambda r: consistency(r, X, random_state=0),
-    "memory capacity": lambda r: memory_capacity(r, n_train=1500, n_test=1500, random_state=0),
+    "memory capacity": lambda r: memory_capacity(
+        r, n_train=1500, n_test=1500, random_state=0
+    ),
 }
 fig, axes = plt.subplots(2, 3, figsize=(8.5, 5), layout="constrained")
 for scaling, style in [(0.1, "o-"), (0.8, "s--")]:
     network = build_reservoir(
-        100, 1, spectral_radius=1.0, input_scaling=0.4, bias_scaling=scaling, random_state=0
+        100,
+        1,
+        spectral_radius=1.0,
+        input_scaling=0.4,
+        bias_scaling=scaling,
+        random_state=0,
     )
     networks = [replace(network, W=radius * network.W) for radius in radii]
-    curves = {name: [measure(r) for r in networks] for name, measure in measures.items()}
+    curves = {
+        name: [measure(r) for r in networks] for name, measure in measures.items()
+    }
     color = "firebrick" if scaling == 0.1 else "black"
     for ax, (name, values) in zip(axes.flat, curves.items(), strict=False):
-        ax.plot(radii, values, style, color=color, markersize=4, label=f"bias within {scaling}")
+        ax.plot(
+            radii,
+            values,
+            style,
+            color=color,
+            markersize=4,
+            label=f"bias within {scaling}",
+        )
         ax.set_title(name, fontsize="medium")
-    lengths = dict(zip(radii.round(1).tolist(), curves[next(iter(measures))], strict=True))
-    print(f"bias within {scaling}: steps until the start is forgotten, by spectral radius")
+    lengths = dict(
+        zip(radii.round(1).tolist(), curves[next(iter(measures))], strict=True)
+    )
+    print(
+        f"bias within {scaling}: steps until the start is forgotten, by spectral radius"
+    )
     print("  " + ", ".join(f"{r}: {n}" for r, n in lengths.items()))
 
 axes[0, 0].set_yscale("log")
@@ -73,7 +95,9 @@ axes[1, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="center", frameon
 # different starts, and skips the rows on which the states still differ.
 X, y = narma(1500, random_state=0)
 for radius in (0.5, 0.9):
-    esn = ESNRegressor(100, spectral_radius=radius, washout="measured", random_state=0).fit(X, y)
+    esn = ESNRegressor(
+        100, spectral_radius=radius, washout="measured", random_state=0
+    ).fit(X, y)
     steps = transient_length(esn, X, random_state=0)
     print(f"washout measured for spectral radius {radius}: {steps} rows")
 plt.show()

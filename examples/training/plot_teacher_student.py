@@ -50,12 +50,16 @@ measured = {name: [] for name in printed}
 for seed in range(3):
     rng = np.random.default_rng(seed)
     teacher, start = (
-        initialize(network.shapes(), "normal", scale=0.065, random_state=rng) for _ in range(2)
+        initialize(network.shapes(), "normal", scale=0.065, random_state=rng)
+        for _ in range(2)
     )
     X, X_test = rng.random((2, 2000, 64))
     Y, Y_test = outputs(teacher, X), outputs(teacher, X_test)
     literal, ours = (
-        {n: ls_fit(start, X, Y, output="tanh", n_iter=n, method=method).params for n in counts}
+        {
+            n: ls_fit(start, X, Y, output="tanh", n_iter=n, method=method).params
+            for n in counts
+        }
         for method, counts in [("bay2017", (7, 10)), ("mixed", (3, 8))]
     )
     students = [
@@ -66,7 +70,9 @@ for seed in range(3):
         *ours.values(),
         epochs(ours[8], X, Y, 10),
     ]
-    answers = dict(zip(printed, (outputs(params, X_test) for params in students), strict=True))
+    answers = dict(
+        zip(printed, (outputs(params, X_test) for params in students), strict=True)
+    )
     for name, rows in answers.items():
         measured[name].append(1e3 * np.mean((rows - Y_test) ** 2))
 
@@ -84,7 +90,9 @@ fig, (left, right) = plt.subplots(
     1, 2, figsize=(10, 4), layout="constrained", width_ratios=[1.15, 1]
 )
 steps = np.arange(100, 150)
-left.plot(steps, Y_test[steps, 0], color="black", linewidth=3, alpha=0.3, label="teacher")
+left.plot(
+    steps, Y_test[steps, 0], color="black", linewidth=3, alpha=0.3, label="teacher"
+)
 for name, style in [
     ("random, 10 epochs", {"color": "tab:gray", "linestyle": ":"}),
     ("source's recipe, 7 iterations", {"color": "firebrick", "linestyle": "--"}),
@@ -96,7 +104,9 @@ left.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=Fals
 rows = np.arange(len(printed))[::-1]
 for row, errors in zip(rows, measured.values(), strict=True):
     right.plot(errors, [row] * len(errors), "o", color="tab:blue", markersize=5)
-right.plot(list(printed.values()), rows, "x", color="black", markersize=7, label="printed")
+right.plot(
+    list(printed.values()), rows, "x", color="black", markersize=7, label="printed"
+)
 right.plot([], [], "o", color="tab:blue", label="measured")
 right.set_yticks(rows, list(printed))
 right.set(xscale="log", xlabel="test MSE x 1000")

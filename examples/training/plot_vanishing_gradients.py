@@ -42,11 +42,15 @@ def make_teacher(n_units, rng):
     for _ in range(400):
         trace = cell.forward(params, rng.uniform(size=(100, 1, 64)), state)
         _, direct, d_pre = control_penalty(cell, params, trace, control, rng)
-        grads, _, _ = cell.backward(params, trace, np.zeros_like(trace.states[1:]), d_pre=d_pre)
+        grads, _, _ = cell.backward(
+            params, trace, np.zeros_like(trace.states[1:]), d_pre=d_pre
+        )
         grads["W"] += direct["W"]
         params, memory = optimizer.update(params, grads, memory)
         state = trace.end
-    params["coef"] = rng.normal(size=(64, n_units)) / (trace.states.std() * np.sqrt(n_units))
+    params["coef"] = rng.normal(size=(64, n_units)) / (
+        trace.states.std() * np.sqrt(n_units)
+    )
     params["intercept"] = np.zeros(64)
     return Network(cell, 64, 64, "tanh"), params
 
@@ -61,7 +65,9 @@ def singular_values_over(depth, cell, params, X):
 
 # %%
 # Students of two sizes. The learning rates were searched for each, on another seed.
-fig, axes = plt.subplots(2, 2, figsize=(9, 6), layout="constrained", width_ratios=[2, 1])
+fig, axes = plt.subplots(
+    2, 2, figsize=(9, 6), layout="constrained", width_ratios=[2, 1]
+)
 for (left, right), n_units in zip(axes, (16, 64), strict=True):
     rng = np.random.default_rng(0)
     network, teacher = make_teacher(n_units, rng)
@@ -83,18 +89,34 @@ for (left, right), n_units in zip(axes, (16, 64), strict=True):
         ).fit(X, y)
         weights[name] = student.params_
         error = np.mean((student.predict(X_test) - y_test) ** 2)
-        print(f"{n_units} units, {name}: test MSE {error:.3f} (variance {y_test.var():.3f})")
-    logs = [jacobian_product_norms(network.cell, w, X_test, 1000) for w in weights.values()]
+        print(
+            f"{n_units} units, {name}: test MSE {error:.3f} (variance {y_test.var():.3f})"
+        )
+    logs = [
+        jacobian_product_norms(network.cell, w, X_test, 1000) for w in weights.values()
+    ]
     table = np.transpose(logs)
     table[table < np.log(1e-20)] = -np.inf  # a curve ends there
     plotting.jacobian_norms(table, labels=list(weights), ax=left)
-    left.set_title(f"{n_units} units: norm of the product of Jacobians", fontsize="medium")
+    left.set_title(
+        f"{n_units} units: norm of the product of Jacobians", fontsize="medium"
+    )
     for (name, w), color, style in zip(
-        weights.items(), ("black", "firebrick", "tab:blue"), ("-", "--", "-."), strict=True
+        weights.items(),
+        ("black", "firebrick", "tab:blue"),
+        ("-", "--", "-."),
+        strict=True,
     ):
         values = singular_values_over(50, network.cell, w, X_test)
         share = np.arange(1, n_units + 1) / n_units
-        right.semilogy(share, values, color=color, linestyle=style, linewidth=1.4, label=name)
-    right.set(xlabel="share of directions", ylabel="singular value", xlim=(0, 1), ylim=(1e-12, 1e3))
+        right.semilogy(
+            share, values, color=color, linestyle=style, linewidth=1.4, label=name
+        )
+    right.set(
+        xlabel="share of directions",
+        ylabel="singular value",
+        xlim=(0, 1),
+        ylim=(1e-12, 1e3),
+    )
     right.set_title("the product over 50 steps", fontsize="medium")
 plt.show()

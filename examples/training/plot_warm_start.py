@@ -32,7 +32,12 @@ starts = {
 u, y = narma(2 * n_train, random_state=0)
 x = mackey_glass(2 * n_train + 1, random_state=0).ravel()
 tasks = {
-    "NARMA10, 100 units": (100, 3e-3, (u - u.mean()) / u.std(), (y - y.mean()) / y.std()),
+    "NARMA10, 100 units": (
+        100,
+        3e-3,
+        (u - u.mean()) / u.std(),
+        (y - y.mean()) / y.std(),
+    ),
     "Mackey-Glass, one step ahead, 64 units": (
         64,
         1e-3,
@@ -54,8 +59,12 @@ def seconds_of(rnn, X, y):
 # squares has found: without `refit_readout` training diverges, warns, and returns the start.
 warnings.simplefilter("ignore", ConvergenceWarning)
 fig, axes = plt.subplots(2, 2, figsize=(9, 6.5), layout="constrained", sharey="row")
-RNNRegressor(8, max_iter=50, random_state=0).fit(np.zeros((5000, 1)), np.arange(5000) % 2)
-for (left, right), (task, (n_units, rate, X, y)) in zip(axes, tasks.items(), strict=True):
+RNNRegressor(8, max_iter=50, random_state=0).fit(
+    np.zeros((5000, 1)), np.arange(5000) % 2
+)
+for (left, right), (task, (n_units, rate, X, y)) in zip(
+    axes, tasks.items(), strict=True
+):
     X = np.reshape(X, (-1, 1))
     print(f"{task}: NMSE on {n_train} rows that follow")
     for init, color in starts.items():
@@ -70,15 +79,23 @@ for (left, right), (task, (n_units, rate, X, y)) in zip(axes, tasks.items(), str
                 random_state=0,
             )
             begun = seconds_of(rnn.set_params(max_iter=0), X[:n_train], y[:n_train])
-            ended = seconds_of(rnn.set_params(max_iter=n_epochs), X[:n_train], y[:n_train])
+            ended = seconds_of(
+                rnn.set_params(max_iter=n_epochs), X[:n_train], y[:n_train]
+            )
             losses = np.minimum.accumulate(rnn.loss_curve_)  # the best weights are kept
             seconds = np.linspace(begun, ended, len(losses))
-            style = {"color": color, "linestyle": "--" if refit else "-", "linewidth": 1.4}
+            style = {
+                "color": color,
+                "linestyle": "--" if refit else "-",
+                "linewidth": 1.4,
+            }
             left.plot(losses, **style)
             right.plot(seconds, losses, label=None if refit else init, **style)
             error = 1 - rnn.score(X[n_train:], y[n_train:])
             note = ", refit_readout" if refit else ""
-            print(f"  {init + note:30s}{error:9.2e}   {begun:.2f} s + {ended - begun:.2f} s")
+            print(
+                f"  {init + note:30s}{error:9.2e}   {begun:.2f} s + {ended - begun:.2f} s"
+            )
     for ax in (left, right):
         ax.set_yscale("log")
         ax.grid(alpha=0.25)
@@ -86,5 +103,7 @@ for (left, right), (task, (n_units, rate, X, y)) in zip(axes, tasks.items(), str
     left.set_title(task, fontsize="medium", loc="left")
     right.set(xlabel="seconds, the start's among them", xscale="log")
 axes[0, 1].plot([], [], "k--", label="readout solved for\nafter each epoch")
-fig.legend(*axes[0, 1].get_legend_handles_labels(), loc="outside right center", frameon=False)
+fig.legend(
+    *axes[0, 1].get_legend_handles_labels(), loc="outside right center", frameon=False
+)
 plt.show()
