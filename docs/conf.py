@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
+    "pictures",
     "tables",
 ]
 templates_path = ["_templates"]
@@ -75,6 +76,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "parallel": 2,  # pages at the same time, each in a process
     "thumbnail_size": (640, 448),
+    "write_computation_times": False,
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,

@@ -37,9 +37,8 @@ print(f"weeks inside the band: {inside.sum()} of 52")
 print(forecaster.summary())
 
 # %%
-fig, ax = plt.subplots(
-    figsize=(5.2, 3), layout="constrained"
-)  # small, so that its text is large
+# A small figure, so that its text is large:
+fig, ax = plt.subplots(figsize=(5.2, 3), layout="constrained")
 plotting.forecast(co2[-212:], forecast, ax=ax)
 ax.set_ylabel("CO2, ppm")
 fig.savefig("co2.png", dpi=200)

@@ -19,9 +19,8 @@ seeds, sizes, n_train = range(5), [25, 50, 100, 200, 400], 2000
 
 
 def nmse(y_true, y_pred):
-    return (
-        nrmse(y_true, y_pred) ** 2
-    )  # mean squared error / variance: the field's score here
+    # mean squared error / variance: the field's score here
+    return nrmse(y_true, y_pred) ** 2
 
 
 # %%
@@ -43,9 +42,8 @@ for i, seed in enumerate(seeds):
         ).fit(X[:n_train], y[:n_train])
         prediction = esn.predict(X[n_train:])  # goes on where the training data ended
         errors[i, j] = nmse(y[n_train:], prediction)
-    past = np.lib.stride_tricks.sliding_window_view(
-        X[:, 0], 30
-    )  # row t: u(t), ..., u(t + 29)
+    # row t: u(t), ..., u(t + 29)
+    past = np.lib.stride_tricks.sliding_window_view(X[:, 0], 30)
     filter_ = LinearRegression().fit(past[170 : n_train - 29], y[199:n_train])
     linear.append(nmse(y[n_train:], filter_.predict(past[n_train - 29 :])))
 

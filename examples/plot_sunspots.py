@@ -19,9 +19,8 @@ train, test = sunspots[:-n_steps], sunspots[-n_steps:]
 
 
 def forecast(past, seed):
-    root = np.sqrt(
-        past
-    )  # evens out low and high years; squared, no forecast is negative
+    # The root evens out low and high years; squared, no forecast is negative.
+    root = np.sqrt(past)
     esn = ESNRegressor(
         100,
         spectral_radius=0.8,

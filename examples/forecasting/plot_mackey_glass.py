@@ -49,9 +49,8 @@ times = [
     )
     for s, f in runs
 ]
-at_84 = [
-    abs(s[n_train + 83] - f[83]).item() / s.std() for s, f in runs
-]  # the usual horizon
+# 84 steps are the usual horizon.
+at_84 = [abs(s[n_train + 83] - f[83]).item() / s.std() for s, f in runs]
 print(f"valid time in Lyapunov times, seeds 0 to 4: {np.round(times, 1)}")
 print(f"  median {np.median(times):.1f}, from {min(times):.1f} to {max(times):.1f}")
 print(f"error after 84 steps, in standard deviations: median {np.median(at_84):.4f}")

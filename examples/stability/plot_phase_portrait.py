@@ -9,6 +9,7 @@ decides, and how a certified bias leaves them one.
 """
 
 from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -128,9 +129,8 @@ print("Picture: limit_cycle.png, in the folder that this was called from")
 # the row-norm bound: there are two cycles, and the start decides.
 period = 5
 inputs = np.sin(2 * np.pi * np.arange(period) / period)[:, None]
-rng = np.random.default_rng(
-    561
-)  # chosen: its two cycles lie apart, as the picture wants it
+# This seed was chosen: its two cycles lie apart, as the picture wants it.
+rng = np.random.default_rng(561)
 W = scale_to_norm(rng.standard_normal((2, 2)), 3.78)
 network = Reservoir(W, rng.uniform(-1, 1, (2, 1)), np.zeros(2))
 low, high = drive_range(network, -1.0, 1.0)
