@@ -50,10 +50,12 @@ for i, seed in enumerate(seeds):
 print("NMSE (1 is the mean's), median and range of seeds 0 to 4:")
 for n_units, e in zip(sizes, errors.T, strict=True):
     print(
-        f"  {n_units:3d} units      {np.median(e):.3f}  ({e.min():.3f} to {e.max():.3f})"
+        f"  {n_units:3d} units      {np.median(e):.3f}  ({e.min():.3f} to "
+        f"{e.max():.3f})"
     )
 print(
-    f"  linear filter  {np.median(linear):.3f}  ({min(linear):.3f} to {max(linear):.3f})"
+    f"  linear filter  {np.median(linear):.3f}  ({min(linear):.3f} to "
+    f"{max(linear):.3f})"
 )
 
 # %%

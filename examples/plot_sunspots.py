@@ -41,7 +41,8 @@ scores = [nrmse(test, y) for y in forecasts]
 mean, repeat = np.full_like(test, train.mean()), np.tile(train[-11:], (2, 1))
 print(f"NRMSE (by std) of the last {n_steps} years, closed loop, seeds 0 to 9:")
 print(
-    f"  echo state network   {np.median(scores):.2f}  ({min(scores):.2f} to {max(scores):.2f})"
+    f"  echo state network   {np.median(scores):.2f}  ({min(scores):.2f} to "
+    f"{max(scores):.2f})"
 )
 print(f"  last 11 years again  {nrmse(test, repeat):.2f}")
 print(f"  mean of the past     {nrmse(test, mean):.2f}")

@@ -58,7 +58,8 @@ scores = [nrmse(test, rows) for rows in forecasts]
 months = np.array([train[month::12].mean() for month in range(12)])[:, None]
 print(f"NRMSE (by std) of the last {n_steps} months, closed loop, seeds 0 to 4:")
 print(
-    f"  echo state network     {np.median(scores):.2f}  ({min(scores):.2f} to {max(scores):.2f})"
+    f"  echo state network     {np.median(scores):.2f}  ({min(scores):.2f} to "
+    f"{max(scores):.2f})"
 )
 print(f"  mean of each month     {nrmse(test, np.tile(months, (3, 1))):.2f}")
 print(f"  last year three times  {nrmse(test, np.tile(train[-12:], (3, 1))):.2f}")

@@ -138,7 +138,8 @@ X, y = (np.concatenate(parts) for parts in zip(*list(weeks())[:-N_TEST], strict=
 whole = make_network().fit(X, y)
 gap = np.abs(whole.coef_ - esn.coef_).max() / np.abs(whole.coef_).max()
 print(
-    f"largest difference between the two sets of weights: {gap:.0e} of the largest weight"
+    f"largest difference between the two sets of weights: {gap:.0e} of the "
+    "largest weight"
 )
 
 # %%

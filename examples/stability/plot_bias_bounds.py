@@ -26,7 +26,8 @@ from reservoir.stability import (
 # in Bay (2017, eq. 3.3) take the near end; b = -2.0075 meets them, and the unit has two attractors.
 bounds = bias_bounds(3.78, 0.0, 2.0)
 print(
-    f"gain 3.78, drive within [0, 2]: b < {bounds.upper[0]:.4f} or b > {bounds.lower[0]:.4f}"
+    f"gain 3.78, drive within [0, 2]: b < {bounds.upper[0]:.4f} or b > "
+    f"{bounds.lower[0]:.4f}"
 )
 unit = Reservoir([[3.78]], [[1.0]], [-2.0075])
 found = sample_attractors(unit, [[0.0], [2.0]], random_state=0)
@@ -51,7 +52,8 @@ print(f"  certified: {certify(pair, 0.0, 0.0).holds}")
 safe = stable_bias(W, 0.0, 0.0, objective="magnitude", random_state=0)
 certificate = certify(Reservoir(W, np.zeros((2, 1)), safe), 0.0, 0.0)
 print(
-    f"  b = {safe.round(4)} certified: {certificate.holds}; one unit: {critical_bias(3.0):.4f}"
+    f"  b = {safe.round(4)} certified: {certificate.holds}; one unit: "
+    f"{critical_bias(3.0):.4f}"
 )
 
 # %%

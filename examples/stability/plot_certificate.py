@@ -45,7 +45,8 @@ for name, network, ax in [
     seen = np.ptp(states, axis=0)
     print(f"{name}: mean |b| {abs(network.bias).mean():.2f}, {certificate}")
     print(
-        f"  mean width of the box {width.mean():.3f}, of the sampled states {seen.mean():.3f}"
+        f"  mean width of the box {width.mean():.3f}, of the sampled states "
+        f"{seen.mean():.3f}"
     )
     assert (states >= certificate.box[0]).all()
     assert (states <= certificate.box[1]).all()
@@ -72,7 +73,8 @@ for margin, ax in [(0.0, axes[0]), (0.01, axes[1])]:
     differences = np.abs(runs[1:] - runs[0]).max(axis=2).T
     plotting.forgetting(certificate, differences, ax=ax)
     print(
-        f"margin {margin}: bias {bias[0]:.3f}, {certificate}, {certificate.steps_to(1e-6)} steps"
+        f"margin {margin}: bias {bias[0]:.3f}, {certificate}, "
+        f"{certificate.steps_to(1e-6)} steps"
     )
     ax.set_title(
         f"margin {margin}: {ax.get_title(loc='left')}", loc="left", fontsize="medium"

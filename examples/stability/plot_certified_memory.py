@@ -67,7 +67,8 @@ for name, make in kinds.items():
     profiles[name] = np.array(profile)
     totals = profiles[name].sum(axis=1)
     print(
-        f"{name:34s} capacity {np.median(totals):4.1f} ({totals.min():.1f} to {totals.max():.1f})"
+        f"{name:34s} capacity {np.median(totals):4.1f} ({totals.min():.1f} to "
+        f"{totals.max():.1f})"
     )
 
 fig, axes = plt.subplots(
@@ -115,7 +116,8 @@ for name, params in settings.items():
         esn = ESNRegressor(100, washout=200, random_state=seed, **params)
         errors.append(nrmse(y[3200:], esn.fit(X[:3200], y[:3200]).predict(X[3200:])))
     print(
-        f"{name:18s} NRMSE {np.median(errors):.3f} ({min(errors):.3f} to {max(errors):.3f})"
+        f"{name:18s} NRMSE {np.median(errors):.3f} ({min(errors):.3f} to "
+        f"{max(errors):.3f})"
     )
 print(esn.certificate_)
 

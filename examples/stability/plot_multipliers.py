@@ -41,7 +41,8 @@ network = replace(network, bias=stable_bias(network.W, low, high, random_state=0
 print(echo_state_conditions(network.W))
 certificate = certify(network, low, high)
 print(
-    f"certified: {certificate.holds}, differences decay at rate {certificate.rate:.4f} per step"
+    f"certified: {certificate.holds}, differences decay at rate "
+    f"{certificate.rate:.4f} per step"
 )
 
 # %%
@@ -51,7 +52,8 @@ cycle = find_limit_cycle(network, inputs)
 largest = abs(cycle.multipliers[0])
 rate = largest ** (1 / period)
 print(
-    f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, stable: {cycle.stable}"
+    f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, "
+    f"stable: {cycle.stable}"
 )
 print(f"largest multiplier {largest:.4f} per period: rate {rate:.4f} per step")
 assert rate <= certificate.rate < 1

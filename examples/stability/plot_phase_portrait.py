@@ -49,7 +49,8 @@ certificate = certify(network, *drive_range(network, -1.0, 1.0))
 cycle = find_limit_cycle(network, inputs, n_transient=10)
 print(certificate)
 print(
-    f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, stable: {cycle.stable}"
+    f"cycle of {len(cycle.states)} steps, residual {cycle.residual:.1e}, "
+    f"stable: {cycle.stable}"
 )
 
 # %%
@@ -77,7 +78,8 @@ starts += [(t, before.mean(axis=0)) for t in range(0, period, 10)]
 paths = [trajectory(t, start) for t, start in starts]
 
 print(
-    f"periods, distance from the cycle: proved, and the largest of {len(paths)} trajectories"
+    f"periods, distance from the cycle: proved, and the largest of {len(paths)} "
+    "trajectories"
 )
 for k in range(4):
     seen = max(
@@ -145,7 +147,8 @@ print(f"certified bias {one.bias.round(2)}:")
 print(f"  for all inputs within [-1, 1]: {certify(one, low, high)}")
 print(f"  for this drive alone: rate {certify_cycle(one, inputs).rate:.4f} per step")
 print(
-    f"  cycle: residual {cycle.residual:.1e}, |multipliers| {abs(cycle.multipliers).round(4)}"
+    f"  cycle: residual {cycle.residual:.1e}, |multipliers| "
+    f"{abs(cycle.multipliers).round(4)}"
 )
 
 # %%

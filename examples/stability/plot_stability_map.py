@@ -45,12 +45,14 @@ assert (found.exponents[found.certified] < 0).all()
 beyond = radii > 1
 print(f"{found.counts.size} networks, {found.certified.sum()} of them certified")
 print(
-    f"  above radius 1: {found.certified[beyond].sum()} of {beyond.sum() * len(factors)}"
+    f"  above radius 1: {found.certified[beyond].sum()} of "
+    f"{beyond.sum() * len(factors)}"
 )
 print(f"  most attractors found: {found.counts.max()}")
 single = (found.counts == 1) & (found.exponents < 0)
 print(
-    f"  one attractor found, exponent below 0: {single.sum()}, so the certificate is cautious"
+    f"  one attractor found, exponent below 0: {single.sum()}, so the "
+    "certificate is cautious"
 )
 
 # %%

@@ -124,6 +124,7 @@ low, high = certificate.input_range.ravel()
 print(certificate)
 beyond = (X[n_train:] < low) | (X[n_train:] > high)
 print(
-    f"  for inputs from {low:.2f} to {high:.2f}: {beyond.sum()} of the 100 years is beyond"
+    f"  for inputs from {low:.2f} to {high:.2f}: {beyond.sum()} of the 100 "
+    "years is beyond"
 )
 plt.show()

@@ -77,7 +77,8 @@ for seed in range(3):
         measured[name].append(1e3 * np.mean((rows - Y_test) ** 2))
 
 print(
-    f"test MSE x 1000, seeds 0 to 2; variance of the targets {1e3 * Y_test.var(axis=0).mean():.0f}"
+    "test MSE x 1000, seeds 0 to 2; variance of the targets "
+    f"{1e3 * Y_test.var(axis=0).mean():.0f}"
 )
 print(f"{'':36s}{'printed':>8s}{'median':>8s}{'worst':>8s}")
 for name, errors in measured.items():

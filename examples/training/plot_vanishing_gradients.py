@@ -90,7 +90,8 @@ for (left, right), n_units in zip(axes, (16, 64), strict=True):
         weights[name] = student.params_
         error = np.mean((student.predict(X_test) - y_test) ** 2)
         print(
-            f"{n_units} units, {name}: test MSE {error:.3f} (variance {y_test.var():.3f})"
+            f"{n_units} units, {name}: test MSE {error:.3f} (variance "
+            f"{y_test.var():.3f})"
         )
     logs = [
         jacobian_product_norms(network.cell, w, X_test, 1000) for w in weights.values()

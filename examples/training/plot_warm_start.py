@@ -94,7 +94,8 @@ for (left, right), (task, (n_units, rate, X, y)) in zip(
             error = 1 - rnn.score(X[n_train:], y[n_train:])
             note = ", refit_readout" if refit else ""
             print(
-                f"  {init + note:30s}{error:9.2e}   {begun:.2f} s + {ended - begun:.2f} s"
+                f"  {init + note:30s}{error:9.2e}   {begun:.2f} s + "
+                f"{ended - begun:.2f} s"
             )
     for ax in (left, right):
         ax.set_yscale("log")
