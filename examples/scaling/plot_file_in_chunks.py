@@ -29,22 +29,17 @@ from reservoir import ESNRegressor
 DAY, N_DAYS = 24 * 60, 182
 rng = np.random.default_rng(0)
 minutes = np.arange(DAY * N_DAYS)
-weather = (
-    8
-    - 9 * np.cos(2 * np.pi * minutes / (365 * DAY))
-    - 4 * np.cos(2 * np.pi * minutes / DAY)
-)
+year, day = 2 * np.pi * minutes / (365 * DAY), 2 * np.pi * minutes / DAY
+weather = 8 - 9 * np.cos(year) - 4 * np.cos(day)
 weather += np.repeat(np.cumsum(rng.normal(0, 0.3, 24 * N_DAYS)) % 8 - 4, 60)
-heater = np.repeat(rng.uniform(0, 3, 4 * 24 * N_DAYS // 4), 60) * (
-    minutes % DAY > 6 * 60
-)
+power = rng.uniform(0, 3, 24 * N_DAYS)  # of the heater, set every hour, off at night
+heater = np.repeat(power, 60) * (minutes % DAY > 6 * 60)
 room = np.empty(len(minutes))
 air = wall = 18.0
 for t in minutes:
     window = 0.02 * max(air - 23, 0)
-    air += (
-        0.03 * heater[t] + 0.02 * (wall - air) + (0.002 + window) * (weather[t] - air)
-    )
+    air += 0.03 * heater[t] + 0.02 * (wall - air)
+    air += (0.002 + window) * (weather[t] - air)
     wall += 0.001 * (air - wall) + 0.0005 * (weather[t] - wall)
     room[t] = air
 room += rng.normal(0, 0.1, len(room))
@@ -79,13 +74,15 @@ def weeks():
 
 
 def make_network():
-    settings = {
-        "leak_rate": 0.003,
-        "spectral_radius": 0.5,
-        "input_scaling": 0.3,
-        "alpha": 1e-4,
-    }
-    return ESNRegressor(200, **settings, washout=DAY, random_state=0)
+    return ESNRegressor(
+        200,
+        leak_rate=0.003,
+        spectral_radius=0.5,
+        input_scaling=0.3,
+        alpha=1e-4,
+        washout=DAY,
+        random_state=0,
+    )
 
 
 esn = make_network()

@@ -86,7 +86,7 @@ for n, (seconds, memory) in zip(units, by_units, strict=True):
 # -----------
 # Both axes are logarithmic: the dotted lines are in proportion to the rows and to the series,
 # and to the square of the units.
-fig, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
+fig, axes = plt.subplots(3, 1, figsize=(6, 7.5), layout="constrained")
 panels = [
     ("rows", rows, by_rows, 1),
     ("series", many, by_series, 1),
@@ -99,7 +99,7 @@ for ax, (name, sizes, costs, power) in zip(axes, panels, strict=True):
     ax.loglog(
         sizes, guide, ":", color="firebrick", label=f"{name}²" if power == 2 else name
     )
-    ax.set(xlabel=name, ylabel="seconds" if ax is axes[0] else "")
+    ax.set(xlabel=name, ylabel="seconds")
     ax.legend(frameon=False)
 plt.show()
 
