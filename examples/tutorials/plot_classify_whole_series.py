@@ -50,7 +50,6 @@ print("lengths:", sorted(len(series) for series in X)[:: len(X) // 4])
 
 fig, axes = plt.subplots(3, 4, sharex=True, sharey="row", layout="constrained")
 fig.set_size_inches(7, 4)
-
 fig.supxlabel("seconds", fontsize="medium")
 for column, label in zip(axes.T, shown, strict=True):
     for series in [X[i] for i in np.flatnonzero(y == label)[:3]]:
@@ -106,7 +105,7 @@ print(shares.round(1).to_string())
 # -------------------------
 # Each row of a matrix stands for what was drawn, each column for what was said. The
 # rival cannot tell left from right, nor push from pull, nor the two circles; the
-network mistakes few, and mostly what begins alike.
+# network mistakes few, and mostly what begins alike.
 said = clf.predict(X[test])
 rival = make_pipeline(StandardScaler(), LogisticRegression())
 rival.fit(summaries(X[train]), y[train])
