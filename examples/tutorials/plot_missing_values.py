@@ -1,0 +1,351 @@
+"""
+Missing values and irregular time
+=================================
+
+A meter counts what a building takes from the grid, hour by hour, and now and then says
+nothing; the thermometer fails, too, and some loggers write when they like. Fifteen
+minutes from such records to a decision for each kind of gap: what to fill, and with
+what, what to leave empty, and what that costs.
+"""
+
+import copy
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.dates import DateFormatter
+
+from reservoir import ESNForecaster, ESNRegressor, ESNSequenceClassifier
+from reservoir.datasets import gestures
+
+# %%
+# The record is generated, so that the truth in every gap is known. The load has a daily
+# course, flatter at weekends, and follows the temperature slowly, in a curve: heating
+# when it is cold, cooling when it is hot. Noise of 1 kW is what nobody can guess.
+
+
+def building(n_hours=2400, seed=0):
+    rng = np.random.default_rng(seed)
+    dates = pd.date_range("2026-01-05", periods=n_hours, freq="h")
+    hour, workday = np.arange(n_hours), dates.day_of_week < 5
+    weather, indoors = np.zeros(n_hours), np.zeros(n_hours)
+    for t in range(1, n_hours):
+        weather[t] = 0.98 * weather[t - 1] + rng.normal(0, 0.6)
+    temperature = weather + 4 * np.sin(2 * np.pi * (hour - 9) / 24)
+    for t in range(1, n_hours):
+        indoors[t] = 0.9 * indoors[t - 1] + 0.1 * temperature[t]
+    load = 100 + np.where(workday, 20, 12) * np.sin(2 * np.pi * (hour - 8) / 24)
+    load += 0.25 * indoors**2 - 1.5 * indoors + rng.normal(0, 1, n_hours)
+    return pd.DataFrame({"load": load, "temperature": temperature}, index=dates)
+
+
+truth = building()
+record = truth.copy()
+lost = slice("2026-03-10 09:00", "2026-03-12 08:00")  # two days without a meter
+record.loc[lost, "load"] = np.nan
+print(record["load"].isna().sum(), "of", len(record), "hours are missing")
+
+# %%
+# Fill a gap
+# ----------
+# Forecast into it. `ESNForecaster` is fitted to what was before the gap and says how
+# the series would have gone on; what is known within the gap, here the temperature,
+# goes in as ``exog``. The lines below are all it takes; with a series alone, leave
+# ``exog`` out.
+load, known = record["load"], record[["temperature"]]
+gap = load.index[load.isna()]
+before = load.index < gap[0]
+forecaster = ESNForecaster(random_state=0).fit(load[before], exog=known[before])
+filled = load.fillna(forecaster.forecast(len(gap), exog=known.loc[gap]))
+print(filled.isna().sum(), "hours are missing now")
+
+# %%
+# The picture shows the gap (grey), what was there, and three ways to fill it: the last
+# value held, a straight line, and the forecast.
+fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
+around = slice("2026-03-08", "2026-03-14")
+ax.axvspan(gap[0], gap[-1], color="0.92")
+ax.plot(truth.loc[around, "load"], color="0.6", linewidth=3, label="truth")
+ax.plot(load.ffill()[gap], ":", color="black", label="last value")
+ax.plot(load.interpolate()[gap], "--", color="tab:blue", label="straight line")
+ax.plot(filled[gap], color="firebrick", label="forecast")
+ax.set(ylabel="load, kW")
+ax.xaxis.set_major_formatter(DateFormatter("%d %b"))
+fig.legend(loc="outside upper center", ncols=4, frameon=False)
+
+# %%
+# How good is that, and against what?
+# -----------------------------------
+# A real gap has no truth to compare with, so cut gaps of your own where values are
+# known: as long as the real ones, at many places. Here seven each, of 2, 12 and 48
+# hours. The rivals are pandas' ``ffill`` and ``interpolate``, and the mean course of
+# the day with a straight line over what remains. The forecaster is fitted once and then
+# walks along the record: `update` takes the rows up to the next gap, earlier gaps among
+# them, as NaN.
+#
+# The last column is another kind of model. Where inputs are known *throughout* the gap,
+# the load need not be forecast from its own past: `ESNRegressor` reads it off
+# temperature, hour and day. Of targets with gaps ``missing_targets="skip"`` learns what
+# there is; the rows without target still drive the network, so that no time is lost.
+hours = truth.index
+angle = 2 * np.pi * hours.hour / 24
+inputs = pd.DataFrame(
+    {
+        "temperature": truth["temperature"] / 5,  # about 1 in size, as the others
+        "workday": (hours.day_of_week < 5).astype(float),
+        "sin": np.sin(angle),
+        "cos": np.cos(angle),
+    },
+    index=hours,
+)
+
+
+def read_off(seed=0):
+    return ESNRegressor(
+        200,
+        leak_rate=0.3,
+        input_scaling=0.5,
+        alpha=np.logspace(-4, 2, 7),
+        missing_targets="skip",
+        random_state=seed,
+    )
+
+
+def rmse(values, mask):
+    return np.sqrt(np.mean((values - truth["load"])[mask] ** 2))
+
+
+def walk(forecaster, y, starts, n):
+    """Fill gaps of n rows, one by one, behind the 1200 rows of the fit."""
+    y, forecaster, last = y.copy(), copy.deepcopy(forecaster), 1200
+    for s in starts:
+        forecaster.update(y_gaps[last:s], exog=known[last:s])
+        y[s : s + n] = forecaster.forecast(n, exog=known[s : s + n])
+        last = s
+    return y
+
+
+fitted = ESNForecaster(random_state=0).fit(truth["load"][:1200], exog=known[:1200])
+kind_of_hour = (hours.day_of_week < 5) * 24 + hours.hour
+rows = {}
+for n in (2, 12, 48):
+    places = np.arange(1250, 2250, 150)
+    starts = places + np.random.default_rng(1).integers(0, 80, len(places))
+    hole = np.zeros(len(truth), bool)
+    for s in starts:
+        hole[s : s + n] = True
+    y_gaps = truth["load"].mask(hole)
+    daily = y_gaps.groupby(kind_of_hour).transform("mean")
+    esn = read_off().fit(inputs, y_gaps)
+    fillings = {
+        "last value": y_gaps.ffill(),
+        "line": y_gaps.interpolate(),
+        "day + line": (y_gaps - daily).interpolate() + daily,
+        "forecast": walk(fitted, y_gaps, starts, n),
+        "known inputs": pd.Series(esn.predict(inputs, initial_state="zeros"), hours),
+    }
+    rows[f"{n} hours"] = {name: rmse(values, hole) for name, values in fillings.items()}
+table = pd.DataFrame(rows).T
+print("root mean squared error in gaps, kW (noise alone: 1)")
+print(table.round(2).to_string())
+
+fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
+styles = [("black", ":"), ("tab:blue", "--"), ("tab:orange", "-."), ("firebrick", "-")]
+for name, (color, style) in zip(table, [*styles, ("tab:green", "-")], strict=True):
+    ax.plot(range(3), table[name], style, color=color, marker="o", label=name)
+ax.set(xticks=range(3), xticklabels=table.index, yscale="log", ylabel="error, kW")
+ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
+ax.minorticks_off()
+ax.set_xlabel("length of the gap")
+ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+
+# %%
+# The picture shows the error of each filling against the length of the gap.
+#
+# - An hour or two: a line does no harm. Over half a day and more, the line and the last
+#   value miss the daily course itself.
+# - *Day + line* is a strong rival, and wants nothing but pandas: it knows both ends of
+#   the gap, where the forecast knows only what was before. The forecast finds the daily
+#   course by itself, and is ahead in the longest gaps. On slow series with a season,
+#   try *day + line* (month + line, for months) before any network.
+# - Nothing comes near the model with known inputs. If something else was measured in
+#   the gap, use it.
+#
+# What may be missing in a series to be forecast
+# ----------------------------------------------
+# `ESNForecaster` takes NaN as it is, and it need not be filled beforehand: no model
+# learns from what was made up. The next 48 hours, with up to a third of the rows before
+# lost at random, and in blocks of 12; beside it the same record filled by lines first.
+print("root mean squared error of the 48 hours that follow, kW")
+y_past, ahead = truth["load"][:1200], slice(1200, 1248)
+for lost_share, length in [(0.0, 1), (0.3, 1), (0.3, 12)]:
+    rng = np.random.default_rng(0)
+    starts = np.flatnonzero(rng.random(1200 - length) < lost_share / length)
+    hole = np.zeros(1200, bool)
+    for s in starts:
+        hole[s : s + length] = True
+    y = y_past.mask(hole)
+    fills = {"NaN as it is": y}
+    if lost_share:
+        fills["lines first"] = y.interpolate(limit_direction="both")
+    print(f"{hole.mean():4.0%} missing, {length:2d} at a time:", end="")
+    for name, values in fills.items():
+        model = ESNForecaster(random_state=0).fit(values, exog=known[:1200])
+        error = model.forecast(48, exog=known[ahead]) - truth["load"][ahead]
+        print(f"  {name} {np.sqrt(np.mean(error**2)):.2f}", end="")
+    print()
+
+
+# %%
+# With NaN as it is, a third of the rows can be missing for little loss. Lines across
+# nights and noons are learned as if they had happened.
+#
+# Gaps in inputs
+# --------------
+# A row without temperature is another matter: every row is a step of the network's
+# state, so the network needs *some* input, and leaving the row out would shift time.
+# NaN in inputs is refused, therefore; in targets until you say what it means; and dates
+# with holes, too. Each message says what to do.
+def refusal(model, *data):
+    try:
+        model.fit(*data)
+    except ValueError as error:
+        return f"{error}\n"
+
+
+print(refusal(read_off(), inputs.mask(inputs["sin"] > 0.99), truth["load"]))
+print(refusal(ESNRegressor(), inputs, record["load"]))
+print(refusal(ESNForecaster(), record["load"].dropna()))
+
+# %%
+# Fill inputs by what is plausible. Three ways, for a thermometer that fails a third of
+# the time, for 12 hours on average; the load is read off from the last 600 hours. An
+# indicator is one more input, 1 where the value was made up, so that the readout can
+# trust it less.
+rng = np.random.default_rng(3)
+works = np.ones(len(truth), bool)
+for t in range(1, len(truth)):
+    works[t] = rng.random() > (1 / 24 if works[t - 1] else 11 / 12)
+measured = inputs["temperature"].where(works)
+ways = {
+    "nothing missing": inputs["temperature"],
+    "mean": measured.fillna(measured.mean()),
+    "last value": measured.ffill().bfill(),
+    "line": measured.interpolate(limit_direction="both"),
+}
+print(f"{1 - works.mean():.0%} of temperatures missing; error of the load, kW")
+for name, temperature in ways.items():
+    found = {"": [], "with indicator": []}
+    for marks, errors in found.items():
+        X = inputs.assign(temperature=temperature)
+        if marks:
+            X["made_up"] = 1.0 - works
+        for seed in range(3):
+            esn = read_off(seed).fit(X[:1800], truth["load"][:1800])
+            guess = pd.Series(esn.predict(X[1800:]), hours[1800:])
+            errors.append(rmse(guess.reindex(hours), hours >= hours[1800]))
+    plain, marked = (np.mean(errors) for errors in found.values())
+    marked = f", with indicator {marked:.2f}" if name != "nothing missing" else ""
+    print(f"{name:16s} {plain:.2f}{marked}")
+
+
+# %%
+# A failed input costs far more than a lost target: compare the column *known inputs*
+# above. How it is filled matters less than that it failed; the line with an indicator
+# is best here. What helps is a second thermometer, or the nearest weather station.
+#
+# Gaps in whole series
+# --------------------
+# Where a whole series has one label, `ESNSequenceClassifier` fills inputs by itself:
+# ``missing_values="hold"`` or ``"interpolate"``, for every channel, and with
+# ``add_indicator=True`` it is told where. Gestures whose sensor drops out, 40 % of the
+# values in stretches of 10 rows on average, of three seeds:
+def drop(series, rng):
+    gone = np.zeros(series.shape, bool)
+    for t in range(1, len(series)):
+        gone[t] = rng.random(3) < np.where(gone[t - 1], 0.9, 0.067)
+    return np.where(gone, np.nan, series)
+
+
+print("gestures right, %, seeds 0 to 2")
+for name, options in {
+    "nothing missing": None,
+    "hold": {"missing_values": "hold"},
+    "interpolate": {"missing_values": "interpolate"},
+    "interpolate, indicator": {"missing_values": "interpolate", "add_indicator": True},
+}.items():
+    found = []
+    for seed in range(3):
+        X, y = gestures(280, random_state=seed)
+        if options:
+            rng = np.random.default_rng(seed)
+            X = [drop(series, rng) for series in X]
+        model = ESNSequenceClassifier(**(options or {}), random_state=seed)
+        found.append(100 * model.fit(X[:80], y[:80]).score(X[80:], y[80:]))
+    print(f"{name:24s}", np.round(found, 1))
+
+# %%
+# # Held values are steps that no hand makes; lines are smoother, and better. The
+# indicator is for gaps that mean something, a sensor that is switched off in one kind
+# of gesture. Here they come by chance, and it only adds noise to what eighty series
+# have to settle.
+#
+# Irregular time
+# --------------
+#  To the network every row is one step, however long it took; nothing reads the times.
+# A logger that writes when it likes, at three of ten hours by chance, can be taken as
+# it comes (with dates in the index `fit` warns), be told how long each step was, or be
+# laid on the grid of hours by pandas: inputs by a line, targets left empty and skipped.
+rng = np.random.default_rng(0)
+written = rng.random(len(truth)) < 0.3
+X, y = inputs[written], truth["load"][written]
+steps = np.log(X.index.to_series().diff().dt.total_seconds().fillna(3600) / 3600)
+grid = inputs.assign(temperature=inputs["temperature"].where(written).interpolate())
+grid = grid.bfill()
+on_grid = truth["load"].where(written)
+split, test = hours[1800], written & (hours >= hours[1800])
+
+
+def judge(X, y, seed):
+    X, past = X.reset_index(drop=True), X.index < split
+    esn = read_off(seed).fit(X[past], y.to_numpy()[past])
+    guess = pd.Series(esn.predict(X[~past].reset_index(drop=True)), y.index[~past])
+    return rmse(guess.reindex(hours), test)
+
+
+print("error of the load, kW, seeds 0 to 2")
+for name, (rows_in, rows_out) in {
+    "as it comes": (X, y),
+    "step as an input": (X.assign(step=steps), y),
+    "on the grid": (grid, on_grid),
+}.items():
+    errors = [judge(rows_in, rows_out, seed) for seed in range(3)]
+    print(f"{name:18s}", np.round(errors, 2))
+plt.show()
+
+# %%
+# The grid is best, as it usually is while gaps are not much longer than what the system
+# remembers: its steps mean the same everywhere. It costs rows, here three times as
+# many. The step as an input is better than nothing, and is left where a grid would be
+# mostly empty, with events that are days apart. Choose the grid by what happens between
+# two rows, not by the shortest gap: ``y.resample("h").mean()`` puts several
+# measurements of an hour into one, and NaN where there is none.
+#
+# The decisions
+# -------------
+# ===================================  ================================================
+# missing                              do
+# ===================================  ================================================
+# a few values of a series             a line
+# long gaps, other inputs known there  ``ESNRegressor(missing_targets="skip")``
+# long gaps, nothing else known        day + line or forecast; judge on your own gaps
+# values of a series to be forecast    leave NaN, `ESNForecaster` takes it
+# targets                              leave NaN, ``missing_targets="skip"``
+# inputs                               line; an indicator if held-out rows like it
+# values in whole series               ``missing_values="interpolate"``
+# times at irregular distances         a grid, targets left empty
+# ===================================  ================================================
+#
+# How series with dates are read is told in :doc:`/conventions`; how a forecast with
+# inputs is judged, in :doc:`plot_known_inputs`; what to do about targets of a model
+# that learns in use, in :doc:`plot_learn_while_it_runs`.
