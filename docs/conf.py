@@ -11,6 +11,9 @@ HERE = Path(__file__).parent
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path[:0] = [str(HERE.parent), str(HERE)]  # document the checkout, by the modules beside
 
+import api_pages
+import inventories
+
 import reservoir
 
 project = "reservoir"
@@ -19,10 +22,13 @@ copyright = f"2026, {author}"
 release = reservoir.__version__
 
 extensions = [
+    "api_pages",
     "myst_parser",
+    "name_links",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
 ]
@@ -34,6 +40,7 @@ default_role = "literal"
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|matplotlib)\..*")]
 
+intersphinx_mapping = inventories.write_all(HERE / "_build" / "inventories")
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it, with shapes
 numpydoc_show_class_members = False  # the class template lists them
@@ -58,6 +65,8 @@ sphinx_gallery_conf = {
     "subsection_order": "gallery_order.section_rank",
     "within_subsection_order": "gallery_order.PageOrder",
     "abort_on_example_error": True,
+    "backreferences_dir": "_build/backreferences",  # which pages use a name: minigalleries
+    "doc_module": ("reservoir",),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -69,9 +78,7 @@ warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 def skip_foreign(app, what, name, member, skip, options):
     """Leave out what a class has from elsewhere: scikit-learn documents its own methods."""
-    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
-    module = getattr(function, "__module__", None) or ""
-    return skip or not module.startswith("reservoir")
+    return skip or not api_pages.is_own(member)
 
 
 def quote_attributes(app, what, name, obj, options, lines):
