@@ -12,6 +12,9 @@ HERE = Path(__file__).parent
 os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path[:0] = [str(HERE.parent), str(HERE)]  # document the checkout, by the modules beside
 
+import api_pages
+import inventories
+
 import reservoir
 
 project = "reservoir"
@@ -20,10 +23,13 @@ copyright = f"2026, {author}"
 release = reservoir.__version__
 
 extensions = [
+    "api_pages",
     "myst_parser",
+    "name_links",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
     "pictures",
@@ -50,6 +56,7 @@ default_role = "literal"
 nitpicky = True
 nitpick_ignore_regex = [(r"py:.*", r"(numpy|scipy|sklearn|pandas|matplotlib)\..*")]
 
+intersphinx_mapping = inventories.write_all(HERE / "_build" / "inventories")
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it, with shapes
 numpydoc_show_class_members = False  # the class template lists them
@@ -77,6 +84,8 @@ sphinx_gallery_conf = {
     "parallel": 2,  # pages at the same time, each in a process
     "thumbnail_size": (640, 448),
     "write_computation_times": False,
+    "backreferences_dir": "_build/backreferences",  # which pages use a name: minigalleries
+    "doc_module": ("reservoir",),
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
@@ -88,9 +97,7 @@ warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
 
 def skip_foreign(app, what, name, member, skip, options):
     """Leave out what a class has from elsewhere: scikit-learn documents its own methods."""
-    function = getattr(member, "fget", None) or getattr(member, "__func__", member)
-    module = getattr(function, "__module__", None) or ""
-    return skip or not module.startswith("reservoir")
+    return skip or not api_pages.is_own(member)
 
 
 def quote_attributes(app, what, name, obj, options, lines):
