@@ -183,18 +183,3 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     ):
         asked.update(sio.get_untrusted_types(data=sio.dumps(model)))
     assert set(listed) == asked
-
-
-def test_the_readme_prints_what_it_says(capsys):
-    """Every block runs after those before it; what one prints begins its last comment."""
-    pytest.importorskip("pandas")
-    pytest.importorskip("matplotlib")
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    known: dict[str, object] = {}
-    n_printed = 0
-    for block in re.findall(r"^```python\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL):
-        exec(block, known)
-        if printed := capsys.readouterr().out.strip():
-            assert re.search(r"# ([\d.]+)[^#]*$", block)[1] == printed
-            n_printed += 1
-    assert n_printed == 3
