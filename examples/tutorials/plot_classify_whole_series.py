@@ -288,7 +288,7 @@ print(f"{guess}{asks} ({chance:.0%})")
 
 # %%
 # What to watch out for: trained networks need more series than these eighty, by far
-# (:doc:`/choose` has the figures); a series must not be padded, for zeros at its end
+# (:doc:`/guide/classification` has the figures); a series must not be padded, for zeros at its end
 # are data like all others; and one label *per step* is another task,
 # :doc:`plot_labels_at_every_step`. A fitted classifier goes into a file as
 # :doc:`/saving` says.

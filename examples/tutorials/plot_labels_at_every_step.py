@@ -329,7 +329,7 @@ for name, found in [("network", plain), ("trained", said)]:
 # more. In stumbles the trained network is better: it can spend units on what is rare
 # and short, whereas the random one has what it was given. Take the reservoir first.
 # Train when what counts stays hard for it with more units too, and there are data and
-# time enough: :doc:`/training` says how, and how to begin from the reservoir.
+# time enough: :doc:`/guide/training` says how, and how to begin from the reservoir.
 #
 # In use
 # ------

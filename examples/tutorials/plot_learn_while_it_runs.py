@@ -345,4 +345,4 @@ plt.show()
 #
 # More changes than a readout can follow: :doc:`/gallery/online/plot_online_adaptation`.
 # What learning costs per row, beside other ways, and factors for five kinds of drift:
-# :doc:`/choose`. What forgetting is exactly: :doc:`/theory/readouts`.
+# :doc:`/guide/online`. What forgetting is exactly: :doc:`/theory/readouts`.

@@ -201,6 +201,6 @@ print(f"the same, trained                          {error(trained):.3f}")
 #   the end of each sequence: that is what the start cannot see.
 #
 # Tasks where training pays, and tasks where it does not, with all figures:
-# :doc:`/training`. How a start finds a teacher's weights:
+# :doc:`/guide/training`. How a start finds a teacher's weights:
 # :doc:`/gallery/training/plot_teacher_student`.
 plt.show()
