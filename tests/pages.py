@@ -18,6 +18,7 @@ def name_of(page):
 def pages(*endings):
     """Return README.md, other pages at the root, and those of docs, with these endings."""
     found = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.rst")]
+    found = [page for page in found if page.name != "sg_execution_times.rst"]
     folders = {page: set(page.relative_to(ROOT).parts[:-1]) for page in found}
     return sorted(p for p in found if p.suffix in (endings or (".md",)) and not folders[p] & _BUILT)
 

@@ -130,6 +130,13 @@ def run_page(name, partner, tmp_path, monkeypatch, capsys):
             run(block, known, capsys)
 
 
+def test_no_code_is_hidden_from_these_tests():
+    """It belongs into Markdown, or into docstrings, whose examples run as doctests."""
+    for page in pages.pages(".rst"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"code-block:: py|^ *>>>", text, re.MULTILINE), pages.name_of(page)
+
+
 quiet = pytest.mark.filterwarnings("ignore:FigureCanvasAgg is non-interactive")
 
 

@@ -26,7 +26,7 @@ from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
 # %%
 # The best radius, in a dozen lines
 # ---------------------------------
-# The series is one variable of Rössler's oscillator, a row every .2 time units, some
+# The series is one variable of Roessler's oscillator, a row every .2 time units, some
 # thirty rows to a turn. No two turns are alike: the system is chaotic, and as only one
 # of its three variables is seen, the network must remember where it was. A series of
 # your own takes the place of `series`.
