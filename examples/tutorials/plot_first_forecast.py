@@ -2,9 +2,10 @@
 A first forecast
 ================
 
-For somebody who has never used the package. We have the number of sunspots of every year since
-1700, and want to know how many the next eleven years will bring: satellites sink faster when the
-sun is active. At the end we decide which forecast to use, and how far ahead to believe it.
+For somebody who has never used the package. We have the number of sunspots of every
+year since 1700, and want to know how many the next eleven years will bring: satellites
+sink faster when the sun is active. At the end we decide which forecast to use, and how
+far ahead to believe it.
 """
 
 import warnings
@@ -37,14 +38,16 @@ ax.plot(sunspots, color="black", linewidth=1)
 ax.set(xlabel="year", ylabel="sunspots")
 
 # %%
-# The picture shows cycles of about eleven years that are high or low, and now and then a year
-# shorter or longer. A cycle rises faster than it falls. That is what a forecast has to get right.
+# The picture shows cycles of about eleven years that are high or low, and now and then
+# a year shorter or longer. A cycle rises faster than it falls. That is what a forecast
+# has to get right.
 #
 # The simplest rival first
 # ------------------------
-# The last eleven years are held back. Before any network: what does it cost to say that they will
-# be like the eleven years before? Forecasters call this *seasonal naive*. Every model has to beat
-# it to be worth its keep. Errors are mean absolute errors, in sunspots.
+# The last eleven years are held back. Before any network: what does it cost to say that
+# they will be like the eleven years before? Forecasters call this *seasonal naive*.
+# Every model has to beat it to be worth its keep. Errors are mean absolute errors, in
+# sunspots.
 past, future = sunspots[:-11], sunspots[-11:]
 
 
@@ -57,15 +60,15 @@ print(f"seasonal naive: {error(past[-11:]):.1f} sunspots off, in the mean")
 # %%
 # ESNForecaster, as it comes
 # --------------------------
-# An *echo state network* is a few hundred units, connected at random, that hear the series year by
-# year: what they have heard echoes in them for a while. These connections are never trained.
-# Training is a linear regression from the units' values to the next year, and to forecast further
-# the network hears its own answers.
+# An *echo state network* is a few hundred units, connected at random, that hear the
+# series year by year: what they have heard echoes in them for a while. These
+# connections are never trained. Training is a linear regression from the units' values
+# to the next year, and to forecast further the network hears its own answers.
 #
-# `ESNForecaster` fits several such networks and simpler models, tries them on parts of the past,
-# and averages the best. Nothing has to be set. ``coverage=0.8`` asks for a band that is to hold
-# eight years of ten. But years have no season that a calendar would tell: that this one has cycles
-# of about eleven, we say.
+# `ESNForecaster` fits several such networks and simpler models, tries them on parts of
+# the past, and averages the best. Nothing has to be set. ``coverage=0.8`` asks for a
+# band that is to hold eight years of ten. But years have no season that a calendar
+# would tell: that this one has cycles of about eleven, we say.
 forecaster = ESNForecaster(season=11, random_state=0).fit(past)
 forecast = forecaster.forecast(11, coverage=0.8)
 print(forecast.tail(3).round(1))
@@ -75,15 +78,15 @@ ax = plotting.forecast(sunspots["1950":], forecast)
 ax.set(xlabel="year", ylabel="sunspots")
 
 # %%
-# Grey is what came, dashed the forecast from the dotted line on. Three lines of code, and one draw
-# of luck: eleven other years might tell otherwise. We come back to that.
+# Grey is what came, dashed the forecast from the dotted line on. Three lines of code,
+# and one draw of luck: eleven other years might tell otherwise. We come back to that.
 #
 # A network of your own
 # ---------------------
-# To see what goes on inside, do the same by hand. The input is this year, the target the next:
-# `make_forecast_pairs` makes the pairs. A network expects numbers of size one, so a scaler comes
-# first, in a pipeline as with any model of scikit-learn. ``reservoir.forecast`` runs the pipeline
-# on its own outputs.
+# To see what goes on inside, do the same by hand. The input is this year, the target
+# the next: `make_forecast_pairs` makes the pairs. A network expects numbers of size
+# one, so a scaler comes first, in a pipeline as with any model of scikit-learn.
+# ``reservoir.forecast`` runs the pipeline on its own outputs.
 X, y = make_forecast_pairs(past)
 print("a pair:", X.iloc[-1].to_list(), "->", y.iloc[-1])
 
@@ -91,9 +94,10 @@ model = make_pipeline(StandardScaler(), ESNRegressor(random_state=0)).fit(X, y)
 print(f"a network as it comes: {error(reservoir.forecast(model, 11)):.1f} off, in the mean")
 
 # %%
-# Is that a rule, or luck? A network is drawn at random, and ``random_state`` says which: draw
-# others, start from other years, and go on for longer. In a *closed loop*, where a network hears
-# its own answers, a small error feeds the next one. The record is 190 sunspots.
+# Is that a rule, or luck? A network is drawn at random, and ``random_state`` says
+# which: draw others, start from other years, and go on for longer. In a *closed loop*,
+# where a network hears its own answers, a small error feeds the next one. The record is
+# 190 sunspots.
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     for year in ["1900", "1930", "1960"]:
@@ -107,19 +111,21 @@ for warning in told[:1]:
     print(warning.message)
 
 # %%
-# Some loops run away, and a warning says so. The remedies that it names are parameters: they have
-# to be chosen for the series. `ESNForecaster` did that by itself.
+# Some loops run away, and a warning says so. The remedies that it names are parameters:
+# they have to be chosen for the series. `ESNForecaster` did that by itself.
 #
 # What the parameters do
 # ----------------------
-# Four matter most. `spectral_radius` says how slowly echoes die away, nearly at once (0) or only
-# after many years (near 1). `leak_rate` below 1 makes the units sluggish. `input_scaling` says how
-# loud the input is: soft, and the network is nearly linear; loud, and its units saturate. `alpha` is
-# the penalty of the regression: the larger, the smaller its coefficients and the calmer the loop.
+# Four matter most. `spectral_radius` says how slowly echoes die away, nearly at once
+# (0) or only after many years (near 1). `leak_rate` below 1 makes the units sluggish.
+# `input_scaling` says how loud the input is: soft, and the network is nearly linear;
+# loud, and its units saturate. `alpha` is the penalty of the regression: the larger,
+# the smaller its coefficients and the calmer the loop.
 #
-# We try values of one, the others at rest, on the years up to 1899 only, so that later ones
-# can judge the choice. `backtest` forecasts eleven years from each of twelve places. Each point is
-# the median of three networks (seeds), the bar reaches from the best to the worst.
+# We try values of one, the others at rest, on the years up to 1899 only, so that later
+# ones can judge the choice. `backtest` forecasts eleven years from each of twelve
+# places. Each point is the median of three networks (seeds), the bar reaches from the
+# best to the worst.
 early = sunspots[:"1899"]
 middle = {"spectral_radius": 0.8, "leak_rate": 1.0, "input_scaling": 0.1, "alpha": 0.1}
 
@@ -158,17 +164,18 @@ for ax in axes[:, 0]:
     ax.set_ylabel("error, sunspots")
 
 # %%
-# The four pictures share their vertical axis; the dotted lines mark the values at rest. In each
-# there is a valley, not a needle: a factor of two matters little. Long memory and a louder input
-# would help here; so we take an ``input_scaling`` of 0.3 and leave the rest. To choose several at
-# once there is a search: :doc:`plot_tune_closed_loop`.
+# The four pictures share their vertical axis; the dotted lines mark the values at rest.
+# In each there is a valley, not a needle: a factor of two matters little. Long memory
+# and a louder input would help here; so we take an ``input_scaling`` of 0.3 and leave
+# the rest. To choose several at once there is a search: :doc:`plot_tune_closed_loop`.
 #
 # The judgement
 # -------------
-# All of them forecast eleven years from thirteen places after 1899, which no choice of ours has
-# seen; at each they are fitted to the years before it. Beside seasonal naive a second rival, stronger
-# than it looks: a ridge regression on the last 22 years (``n_lags=22``), run on its own answers like
-# the network. The network has five seeds, so we see how much luck there is.
+# All of them forecast eleven years from thirteen places after 1899, which no choice of
+# ours has seen; at each they are fitted to the years before it. Beside seasonal naive a
+# second rival, stronger than it looks: a ridge regression on the last 22 years
+# (``n_lags=22``), run on its own answers like the network. The network has five seeds,
+# so we see how much luck there is.
 
 
 class SeasonalNaive:
@@ -206,20 +213,22 @@ ax = plotting.horizon_errors(results)
 ax.set(xlabel="years ahead", ylabel="absolute error, sunspots")
 
 # %%
-# The lines are medians over the thirteen places, the bands hold the middle half of them.
+# The lines are medians over the thirteen places, the bands hold the middle half of
+# them.
 #
 # The decision
 # ------------
-# For the first five years every model is well ahead of seasonal naive, by a quarter or more, and the
-# three are so close that thirteen places cannot tell them apart: ridge is as good as a network here,
-# and cheaper. After that nobody knows much more than "like the last cycle". We take `ESNForecaster`:
-# no parameters to defend, as good as the rest, and a band, which held a few years fewer than it
-# promised. We believe the first five years, and plan with the upper bound. Fitted to all years:
+# For the first five years every model is well ahead of seasonal naive, by a quarter or
+# more, and the three are so close that thirteen places cannot tell them apart: ridge is
+# as good as a network here, and cheaper. After that nobody knows much more than "like
+# the last cycle". We take `ESNForecaster`: no parameters to defend, as good as the
+# rest, and a band, which held a few years fewer than it promised. We believe the first
+# five years, and plan with the upper bound. Fitted to all years:
 final = ESNForecaster(season=11, random_state=0).fit(sunspots)
 print(final.forecast(11, coverage=0.8).head(5).round(0))
 plt.show()
 
 # %%
-# What next? Dates, bands and months: :doc:`plot_monthly_series`. What is known in advance, such as
-# tomorrow's temperature: :doc:`plot_known_inputs`. Which estimator for which task:
-# :doc:`/choose`.
+# What next? Dates, bands and months: :doc:`plot_monthly_series`. What is known in
+# advance, such as tomorrow's temperature: :doc:`plot_known_inputs`. Which estimator for
+# which task: :doc:`/choose`.
