@@ -134,10 +134,11 @@ done, best_epoch = adam[2].n_iter_, adam[2].best_epoch_
 print(f"seed 2, Adam: {done} epochs, the best is number {best_epoch}")
 
 # %%
-# The picture shows the training loss of seed 2, the unlucky draw. Adam finds next to
-# nothing behind a start: its steps are long compared with how exact that is. L-BFGS
-# finds more, on each seed. An unlucky start it mends only in part; there the noisier
-# road of early stopping, whose start is fitted to fewer rows, does better here.
+# The picture shows the training loss of seed 2, the unlucky draw: random weights need
+# some 35 epochs to come where even this start begins. Behind it Adam finds next to
+# nothing: its steps are long compared with how exact that is. L-BFGS finds more, on
+# each seed. An unlucky start it mends only in part; there the noisier road of early
+# stopping, whose start is fitted to fewer rows, does better here.
 #
 # Whatever is chosen, `fit` returns the best weights that it has seen, the start among
 # them: the loss that it looks at cannot become worse by training. That of new rows can:
