@@ -105,9 +105,9 @@ print("as all at once, to", np.abs(one_by_one - ours).max())
 #     HTTPServer(("127.0.0.1", 8000), Handler).serve_forever()
 #
 # Ask it with ``curl -d '{"x": [0.2]}' http://127.0.0.1:8000``. Three rules for the real
-# thing: each series has a session of its own; its rows come in order, one at a time;
-# and the arrays that do not change are shared if all sessions are made from one loaded
-# model.
+# thing: load the model once, and make a session of it for each series (sessions do not
+# know each other); the rows of a series come in order; and one at a time, so guard a
+# session by a lock where requests run side by side.
 #
 # How long does an answer take?
 # -----------------------------
