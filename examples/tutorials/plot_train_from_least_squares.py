@@ -202,7 +202,7 @@ print(f"the same, trained                          {error(trained):.3f}")
 #   target depends on what was hundreds of steps ago, or where there is one target at
 #   the end of each sequence: that is what the start cannot see.
 #
-# Tasks where training pays, and tasks where it does not, with all figures:
-# :doc:`/guide/training`. How a start finds a teacher's weights:
+# Which start and which solver for which task: :doc:`/guide/training`; the figures on
+# other tasks: :doc:`/results_training`. How a start finds a teacher's weights:
 # :doc:`/gallery/training/plot_teacher_student`.
 plt.show()
