@@ -28,7 +28,7 @@ from reservoir.stability import (
 
 # %%
 # The series is the temperature of the sea off Peru, month by month since 1950; every
-# few years El Niño makes it warmer. The network is to say the next month. Its inputs
+# few years El Nino makes it warmer. The network is to say the next month. Its inputs
 # are standardised, and the mean year, the average January to the average December, is
 # kept: it is an input with a period of 12 steps, of which more below.
 series = load_el_nino(as_frame=True)["temperature"]
