@@ -104,6 +104,24 @@ right = [a == b for a, b in zip(labels, y[test], strict=True)]
 print("right, one by one:", np.round([each.mean() for each in right], 3))
 
 # %%
+# The picture shows 40 seconds of a test person: above what was done, below the
+# probabilities that `predict_proba` gives at each row, one on top of the other.
+seconds = np.arange(40 * rate) / rate
+done, chances = y[test][0][: 40 * rate], clf.predict_proba(X[test])[0][: 40 * rate]
+shades = ["0.85", "tab:blue", "tab:orange", "tab:green", "black"]
+colors = dict(zip(kinds, shades, strict=True))
+fig, (top, ax) = plt.subplots(
+    2, 1, figsize=(7, 3.6), sharex=True, height_ratios=[1, 6], layout="constrained"
+)
+for kind in kinds:
+    top.fill_between(seconds, 0, 1, where=done == kind, color=colors[kind], step="mid")
+parts = [chances[:, list(clf.classes_).index(kind)] for kind in kinds]
+ax.stackplot(seconds, *parts, colors=list(colors.values()), labels=kinds)
+top.set(yticks=[], ylabel="done", ylim=(0, 1))
+ax.set(xlabel="seconds", ylabel="probability", xlim=(0, 40), ylim=(0, 1))
+fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+
+# %%
 # Against what?
 # -------------
 # Three rivals, each of them a logistic regression: on the row alone, on the rows of the
@@ -354,7 +372,7 @@ print("after 20 s:", ", ".join(f"{clf.classes_[k]} {chances[k]:.0%}" for k in li
 print("alarm" if chances[stumble] > best else "no alarm")
 plt.show()
 
-# sphinx_gallery_thumbnail_number = 1
+# sphinx_gallery_thumbnail_number = 2
 # %%
 # The decisions
 # -------------
