@@ -285,16 +285,16 @@ for name, options in {
     print(f"{name:24s}", np.round(found, 1))
 
 # %%
-# # Held values are steps that no hand makes; lines are smoother, and better. The
+# Held values are steps that no hand makes; lines are smoother, and better. The
 # indicator is for gaps that mean something, a sensor that is switched off in one kind
 # of gesture. Here they come by chance, and it only adds noise to what eighty series
 # have to settle.
 #
 # Irregular time
 # --------------
-#  To the network every row is one step, however long it took; nothing reads the times.
-# A logger that writes when it likes, at three of ten hours by chance, can be taken as
-# it comes (with dates in the index `fit` warns), be told how long each step was, or be
+# To the network every row is one step, however long it took; nothing reads the times. A
+# logger that writes when it likes, at three of ten hours by chance, can be taken as it
+# comes (with dates in the index `fit` warns), be told how long each step was, or be
 # laid on the grid of hours by pandas: inputs by a line, targets left empty and skipped.
 rng = np.random.default_rng(0)
 written = rng.random(len(truth)) < 0.3
