@@ -162,8 +162,8 @@ ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 # %%
 # The picture shows the error of each filling against the length of the gap.
 #
-# - An hour or two: a line does no harm. Over half a day and more, the line and the last
-#   value miss the daily course itself.
+# - An hour or two: a line is good enough. Over half a day and more, the line and the
+#   last value miss the daily course itself.
 # - *Day + line* is a strong rival, and wants nothing but pandas: it knows both ends of
 #   the gap, where the forecast knows only what was before. The forecast finds the daily
 #   course by itself, and is ahead in the longest gaps. On slow series with a season,
@@ -197,8 +197,9 @@ for lost_share, length in [(0.0, 1), (0.3, 1), (0.3, 12)]:
 
 
 # %%
-# With NaN as it is, a third of the rows can be missing for little loss. Lines across
-# nights and noons are learned as if they had happened.
+# Left as NaN, rows lost at random cost nothing here, and blocks something. Lines across
+# nights and noons are learned as if they had happened. (This is one forecast of one
+# record; `backtest` repeats it from many places.)
 #
 # Gaps in inputs
 # --------------
