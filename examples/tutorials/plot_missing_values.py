@@ -9,6 +9,7 @@ what, what to leave empty, and what that costs.
 """
 
 import copy
+import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -211,7 +212,7 @@ def refusal(model, *data):
     try:
         model.fit(*data)
     except ValueError as error:
-        return f"{error}\n"
+        return textwrap.fill(str(error), 72) + "\n"
 
 
 print(refusal(read_off(), inputs.mask(inputs["sin"] > 0.99), truth["load"]))
