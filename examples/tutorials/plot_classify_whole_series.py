@@ -185,7 +185,6 @@ left.plot([0, 100], [0, 100], color="0.7", linestyle=":")
 left.errorbar(100 * given, 100 * found, 100 * error, fmt="o", color="firebrick")
 left.set(xlabel="probability given, %", ylabel="% right")
 left.set(xlim=(20, 102), ylim=(20, 102))
-
 costs = [cost(sure, right, t) for t in thresholds]
 fold_costs = [cost(fold_sure, fold_right, t) for t in thresholds]
 decision.plot(100 * thresholds, costs, color="firebrick", label="300 new gestures")

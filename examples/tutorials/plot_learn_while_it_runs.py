@@ -237,7 +237,6 @@ for name, callback in {"memory of 1000": None, "and a callback": watch}.items():
         session.learn(X[t : t + 1], y[t : t + 1])
     error = np.array(guesses) - y[n_fit:3500]
     before, behind = (np.sqrt(np.mean(e**2)) for e in (error[:1500], error[1500:]))
-
     print(f"{name:15s} before the jump {before:.3f}, behind it {behind:.3f}")
 print("forgot at rows", watch.found_at)
 
@@ -276,7 +275,6 @@ for name, guard in {"learns all": np.inf, "with a guard": 6}.items():
     found = error_with(guard)
     squares = [found[a - n_fit : b - n_fit] ** 2 for a, b in parts.values()]
     means = [np.sqrt(np.mean(each)) for each in squares]
-
     print(f"{name:23s}" + "".join(f"{mean:12.3f}" for mean in means))
 
 # %%
@@ -295,7 +293,6 @@ for name, guard in {"learns all": np.inf, "with a guard": 6}.items():
 # `classes` lists what may come.
 days = ["idle", "load", "idle", "load", "fault", "idle", "fault", "load"]
 state = np.repeat(days, 250)
-
 angle = 2 * np.pi * np.arange(len(state)) / 21.3
 hum = np.select(
     [state == "idle", state == "load"],
@@ -304,7 +301,6 @@ hum = np.select(
 )
 hum = (hum + 0.3 * np.random.default_rng(1).standard_normal(len(hum)))[:, None]
 classifier = ESNClassifier(100, forgetting=0.999, washout=50, random_state=0)
-
 classifier.partial_fit(hum[:500], state[:500], classes=["idle", "load", "fault"])
 session = classifier.stream()
 for first in range(500, len(hum), 250):

@@ -9,6 +9,7 @@ what, what to leave empty, and what that costs.
 """
 
 import copy
+import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -162,8 +163,8 @@ ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 # %%
 # The picture shows the error of each filling against the length of the gap.
 #
-# - An hour or two: a line does no harm. Over half a day and more, the line and the last
-#   value miss the daily course itself.
+# - An hour or two: a line is good enough. Over half a day and more, the line and the
+#   last value miss the daily course itself.
 # - *Day + line* is a strong rival, and wants nothing but pandas: it knows both ends of
 #   the gap, where the forecast knows only what was before. The forecast finds the daily
 #   course by itself, and is ahead in the longest gaps. On slow series with a season,
@@ -197,8 +198,9 @@ for lost_share, length in [(0.0, 1), (0.3, 1), (0.3, 12)]:
 
 
 # %%
-# With NaN as it is, a third of the rows can be missing for little loss. Lines across
-# nights and noons are learned as if they had happened.
+# Left as NaN, rows lost at random cost nothing here, and blocks something. Lines across
+# nights and noons are learned as if they had happened. (This is one forecast of one
+# record; `backtest` repeats it from many places.)
 #
 # Gaps in inputs
 # --------------
@@ -210,7 +212,7 @@ def refusal(model, *data):
     try:
         model.fit(*data)
     except ValueError as error:
-        return f"{error}\n"
+        return textwrap.fill(str(error), 72) + "\n"
 
 
 print(refusal(read_off(), inputs.mask(inputs["sin"] > 0.99), truth["load"]))
@@ -285,16 +287,16 @@ for name, options in {
     print(f"{name:24s}", np.round(found, 1))
 
 # %%
-# # Held values are steps that no hand makes; lines are smoother, and better. The
+# Held values are steps that no hand makes; lines are smoother, and better. The
 # indicator is for gaps that mean something, a sensor that is switched off in one kind
 # of gesture. Here they come by chance, and it only adds noise to what eighty series
 # have to settle.
 #
 # Irregular time
 # --------------
-#  To the network every row is one step, however long it took; nothing reads the times.
-# A logger that writes when it likes, at three of ten hours by chance, can be taken as
-# it comes (with dates in the index `fit` warns), be told how long each step was, or be
+# To the network every row is one step, however long it took; nothing reads the times. A
+# logger that writes when it likes, at three of ten hours by chance, can be taken as it
+# comes (with dates in the index `fit` warns), be told how long each step was, or be
 # laid on the grid of hours by pandas: inputs by a line, targets left empty and skipped.
 rng = np.random.default_rng(0)
 written = rng.random(len(truth)) < 0.3
