@@ -91,7 +91,9 @@ X, y = make_forecast_pairs(past)
 print("a pair:", X.iloc[-1].to_list(), "->", y.iloc[-1])
 
 model = make_pipeline(StandardScaler(), ESNRegressor(random_state=0)).fit(X, y)
-print(f"a network as it comes: {error(reservoir.forecast(model, 11)):.1f} off, in the mean")
+print(
+    f"a network as it comes: {error(reservoir.forecast(model, 11)):.1f} off, in the mean"
+)
 
 # %%
 # Is that a rule, or luck? A network is drawn at random, and ``random_state`` says
@@ -137,7 +139,9 @@ def network(seed=0, **changed):
 
 def early_error(seed, **changed):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # some are bad: that is the point
+        warnings.simplefilter(
+            "ignore", RuntimeWarning
+        )  # some are bad: that is the point
         places = {"horizon": 11, "n_origins": 12, "step": 7, "metrics": "mae"}
         result = backtest(network(seed, **changed), early, refit=False, **places)
     return result.scores["mae"].mean()
@@ -151,7 +155,9 @@ tried = {
 }
 fig, axes = plt.subplots(2, 2, figsize=(7, 5), sharey=True, layout="constrained")
 for ax, (name, values) in zip(axes.flat, tried.items(), strict=True):
-    errors = np.array([[early_error(seed, **{name: v}) for seed in range(3)] for v in values])
+    errors = np.array(
+        [[early_error(seed, **{name: v}) for seed in range(3)] for v in values]
+    )
     median = np.median(errors, axis=1)
     spread = np.abs(np.array([errors.min(axis=1), errors.max(axis=1)]) - median)
     ax.errorbar(values, median, spread, marker="o", color="firebrick", capsize=3)
@@ -165,14 +171,15 @@ for ax in axes[:, 0]:
 
 # %%
 # The four pictures share their vertical axis; the dotted lines mark the values at rest.
-# In each there is a valley, not a needle: a factor of two matters little. Long memory
-# and a louder input would help here; so we take an ``input_scaling`` of 0.3 and leave
+# The curves are flat near their lowest points: a factor of two matters little. Long
+# memory and a louder input would help here; so we take an ``input_scaling`` of 0.3 and leave
 # the rest. To choose several at once there is a search: :doc:`plot_tune_closed_loop`.
 #
 # The judgement
 # -------------
 # All of them forecast eleven years from thirteen places after 1899, which no choice of
-# ours has seen; at each they are fitted to the years before it. Beside seasonal naive a
+# ours has seen; at each they are fitted to the years before it (`ESNForecaster` once, to
+# the years before 1900; then it is told the further years). Beside seasonal naive a
 # second rival, stronger than it looks: a ridge regression on the last 22 years
 # (``n_lags=22``), run on its own answers like the network. The network has five seeds,
 # so we see how much luck there is.
@@ -191,7 +198,11 @@ results = {
     "seasonal naive": backtest(SeasonalNaive(), sunspots, **places),
     "ridge on 22 lags": backtest(Ridge(), sunspots, n_lags=22, **places),
     "ESNForecaster": backtest(
-        ESNForecaster(season=11, random_state=0), sunspots, refit=False, coverage=0.8, **places
+        ESNForecaster(season=11, random_state=0),
+        sunspots,
+        refit=False,
+        coverage=0.8,
+        **places,
     ),
 }
 seeds = [backtest(network(s, input_scaling=0.3), sunspots, **places) for s in range(5)]
@@ -205,7 +216,9 @@ for name, result in results.items():
         "all": by_step.mean(),
     }
 print(pd.DataFrame(table).T.round(1).to_string())
-print("own network, five seeds:", [round(float(r.scores["mae"].mean()), 1) for r in seeds])
+print(
+    "own network, five seeds:", [round(float(r.scores["mae"].mean()), 1) for r in seeds]
+)
 inside = results["ESNForecaster"].scores["coverage 0.8"].mean()
 print(f"the 80 % band of ESNForecaster held {inside:.0%} of the years")
 

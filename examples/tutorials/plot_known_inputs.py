@@ -43,14 +43,18 @@ def lasting(n, memory):
     return values
 
 
-day = np.interp(np.arange(24 * n_days) / 24, np.arange(n_days) + 0.5, lasting(n_days, 0.8))
+day = np.interp(
+    np.arange(24 * n_days) / 24, np.arange(n_days) + 0.5, lasting(n_days, 0.8)
+)
 temperature = 7 + 1.5 * day - 3 * np.cos(np.pi * (hour - 3) / 12)
 awake = np.exp(-(((hour - 9) / 3) ** 2)) + 1.2 * np.exp(-(((hour - 18) / 3) ** 2))
 load = 30 + 12 * (1 - 0.45 * free) * awake + 0.8 * np.maximum(15 - temperature, 0)
 load = pd.Series(load + 0.25 * lasting(24 * n_days, 0.8), hours, name="load")
 known = pd.DataFrame({"temperature": temperature, "holiday": holiday}, hours)
 
-fig, (upper, lower) = plt.subplots(2, 1, figsize=(7, 3.6), sharex=True, layout="constrained")
+fig, (upper, lower) = plt.subplots(
+    2, 1, figsize=(7, 3.6), sharex=True, layout="constrained"
+)
 upper.plot(load[-21 * 24 :], color="black", linewidth=0.9)
 upper.set_ylabel("load, MW")
 lower.plot(known["temperature"][-21 * 24 :], color="tab:blue", linewidth=0.9)
@@ -102,9 +106,13 @@ def error(forecast):
 print(f"like last week: mean absolute error {error(past[week].to_numpy()):.2f} MW")
 for name, forecast in forecasts.items():
     width = (forecast["upper 90%"] - forecast["lower 90%"]).mean()
-    print(f"{name}: {error(forecast['forecast']):.2f} MW; mean width of bands {width:.1f} MW")
+    print(
+        f"{name}: {error(forecast['forecast']):.2f} MW; mean width of bands {width:.1f} MW"
+    )
 
-fig, axes = plt.subplots(2, 1, figsize=(7, 6), sharex=True, sharey=True, layout="constrained")
+fig, axes = plt.subplots(
+    2, 1, figsize=(7, 6), sharex=True, sharey=True, layout="constrained"
+)
 for ax, (name, forecast) in zip(axes, forecasts.items(), strict=True):
     plotting.forecast(load[-216:], forecast, ax=ax)
     ax.set(title=name, ylabel="load, MW")
@@ -144,17 +152,21 @@ table = pd.DataFrame({"mean": daily.mean(), "worst day": daily.max()})
 print(table.round(2).rename_axis("MW").to_string())
 better = (daily["ESN, with both"] < daily["ESN, load alone"]).sum()
 print(f"with both inputs the forecaster is better on {better} of 21 days")
-print(f"in its 90 % band: {results['ESN, with both'].scores['coverage 0.9'].mean():.0%}")
+print(
+    f"in its 90 % band: {results['ESN, with both'].scores['coverage 0.9'].mean():.0%}"
+)
 
 # %%
 # The inputs take a third off the mean error of `ESNForecaster`, and more off that of
-# the worst day, a holiday. The ridge, which knows that load is a straight line of its
-# inputs, gains less: a holiday matters at nine in the morning and not at night, which
-# no straight line says.
+# the worst day, a holiday. The ridge gains less: it can only add the same amount to each
+# hour of a holiday.
 #
 # The picture shows errors by the hour of the day that is forecast, medians and the
 # middle half of the days:
-two = {name: results[name] for name in ["like last week", "ESN, load alone", "ESN, with both"]}
+two = {
+    name: results[name]
+    for name in ["like last week", "ESN, load alone", "ESN, with both"]
+}
 ax = plotting.horizon_errors(two)
 ax.set(xlabel="hours ahead", ylabel="absolute error, MW")
 
@@ -177,10 +189,15 @@ except ValueError as message:
 # explain, and have never seen the temperature fall by five degrees from one hour to the
 # next, as it does here at the start.
 colder = known[week].assign(temperature=known["temperature"][week] - 5)
-more = informed.forecast(168, colder) - forecasts["with temperature and holidays"]["forecast"]
+more = (
+    informed.forecast(168, colder)
+    - forecasts["with temperature and holidays"]["forecast"]
+)
 said = known["temperature"][week]
 right = 0.8 * (np.maximum(20 - said, 0) - np.maximum(15 - said, 0))
-print(f"five degrees colder: {more.mean():.1f} MW more; by the rule {right.mean():.1f} MW")
+print(
+    f"five degrees colder: {more.mean():.1f} MW more; by the rule {right.mean():.1f} MW"
+)
 
 # %%
 # Inputs that are forecasts themselves
@@ -206,7 +223,9 @@ for name, one in {"measured": as_measured, "forecast": forecast}.items():
 # only forecast leaves, for the week above:
 saved = error(forecasts["load alone"]["forecast"]) - error(as_measured["forecast"])
 left = error(forecasts["load alone"]["forecast"]) - error(forecast["forecast"])
-print(f"saved with the temperature as measured: {saved:.2f} MW, as forecast: {left:.2f} MW")
+print(
+    f"saved with the temperature as measured: {saved:.2f} MW, as forecast: {left:.2f} MW"
+)
 plt.show()
 
 # %%

@@ -32,7 +32,11 @@ rng = np.random.default_rng(0)
 n_months, names = 108, [f"shop {i}" for i in range(1, 10)]
 months = pd.date_range("2017-01-01", periods=n_months, freq="MS", name="month")
 time = np.arange(n_months)
-pattern = 0.15 * np.sin(2 * np.pi * time / 12) + 0.5 * (time % 12 == 11) + 0.2 * (time % 12 == 10)
+pattern = (
+    0.15 * np.sin(2 * np.pi * time / 12)
+    + 0.5 * (time % 12 == 11)
+    + 0.2 * (time % 12 == 10)
+)
 sales = pd.DataFrame(index=months, columns=names, dtype=float)
 for name in names:
     size, growth = 10 ** rng.uniform(1, 3), rng.normal(0.004, 0.004)
@@ -74,13 +78,17 @@ print(alone.tail(3).round(0).to_string())
 # ``panel="shared"`` fits networks and autoregressions to all shops together, each shop
 # in units of its own: what one shop has seen twice only, others have seen more often.
 opened = past.notna().cummax()
-long = past.where(opened, np.inf).melt(var_name="shop", value_name="sales", ignore_index=False)
+long = past.where(opened, np.inf).melt(
+    var_name="shop", value_name="sales", ignore_index=False
+)
 long = long[long["sales"] != np.inf]
 print(long.groupby("shop", sort=False).size().to_dict())
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", UserWarning)  # the fee is constant: said above
-    shared = ESNForecaster(panel="shared", sequence_column="shop", random_state=0).fit(long)
+    shared = ESNForecaster(panel="shared", sequence_column="shop", random_state=0).fit(
+        long
+    )
 answer = shared.forecast(12, coverage=0.9)
 print(answer.tail(2).round(0))
 
@@ -94,7 +102,9 @@ print(answer.tail(2).round(0))
 fig, axes = plt.subplots(5, 2, figsize=(7, 8), sharex=True, layout="constrained")
 for ax, name in zip(axes.flat, sales, strict=True):
     one = answer[answer["shop"] == name]
-    ax.fill_between(one.index, one["sales lower 90%"], one["sales upper 90%"], color="mistyrose")
+    ax.fill_between(
+        one.index, one["sales lower 90%"], one["sales upper 90%"], color="mistyrose"
+    )
     ax.plot(sales[name][-60:], color="0.6", linewidth=2.5)
     ax.plot(one["sales forecast"], color="firebrick", linestyle="--")
     ax.set_title(name, fontsize="medium")
@@ -107,24 +117,36 @@ for ax, name in zip(axes.flat, sales, strict=True):
 # The mean absolute error of each shop, in per cent of its mean sales, so that large and
 # small shops can be compared. The rival is the year before. One year of nine shops is
 # little to go by; run it under other seeds before you decide.
-wide = answer.reset_index().pivot(index="month", columns="shop", values="sales forecast")
+wide = answer.reset_index().pivot(
+    index="month", columns="shop", values="sales forecast"
+)
 shops = list(sales)[:-1]
 
 
 def error(forecast):
     away = np.abs(np.asarray(forecast) - future.to_numpy())
-    return pd.Series(100 * np.nanmean(away, axis=0) / future.mean().to_numpy(), list(sales))
+    return pd.Series(
+        100 * np.nanmean(away, axis=0) / future.mean().to_numpy(), list(sales)
+    )
 
 
 errors = pd.DataFrame(
-    {"last year again": error(past[-12:]), "each": error(alone), "shared": error(wide[list(sales)])}
+    {
+        "last year again": error(past[-12:]),
+        "each": error(alone),
+        "shared": error(wide[list(sales)]),
+    }
 ).loc[shops]
 print(errors.round(1).to_string())
 print("mean of the old shops:", errors[:6].mean().round(1).to_dict())
 print("mean of the young ones:", errors[6:].mean().round(1).to_dict())
 
 fig, ax = plt.subplots(figsize=(7, 3), layout="constrained")
-styles = {"last year again": ("0.5", "D"), "each": ("black", "o"), "shared": ("firebrick", "s")}
+styles = {
+    "last year again": ("0.5", "D"),
+    "each": ("black", "o"),
+    "shared": ("firebrick", "s"),
+}
 for name, (color, marker) in styles.items():
     ax.plot(shops, errors[name], marker, color=color, label=name, alpha=0.8)
 ax.set_ylabel("error, % of mean sales")
@@ -188,7 +210,9 @@ print(f"coefficients, in chunks against at once: {away:.0e} apart, of the larges
 # rows that the network has not seen. The rival is a ridge regression on the last 20
 # inputs. Errors in standard deviations of the target, seconds for all 60,000 rows on
 # the machine that built this page.
-chunks = list(pd.read_csv(path, chunksize=10_000))  # only so that the clock does not count reading
+chunks = list(
+    pd.read_csv(path, chunksize=10_000)
+)  # only so that the clock does not count reading
 
 
 def learn(model):
@@ -202,13 +226,22 @@ def learn(model):
 
 
 curves = {}
-for n_units, dtype in [(100, "float64"), (300, "float64"), (1000, "float64"), (1000, "float32")]:
-    network = ESNRegressor(n_units, input_scaling=0.1, washout=100, dtype=dtype, random_state=0)
+for n_units, dtype in [
+    (100, "float64"),
+    (300, "float64"),
+    (1000, "float64"),
+    (1000, "float32"),
+]:
+    network = ESNRegressor(
+        n_units, input_scaling=0.1, washout=100, dtype=dtype, random_state=0
+    )
     errors, seconds = learn(network)
     curves[f"{n_units} units, {dtype}"] = errors
     print(f"{n_units} units, {dtype}: last error {errors[-1]:.3f}, {seconds:.1f} s")
 
-lags = pd.concat([everything["input"].shift(k) for k in range(20)], axis=1).to_numpy()[20:]
+lags = pd.concat([everything["input"].shift(k) for k in range(20)], axis=1).to_numpy()[
+    20:
+]
 half = len(lags) // 2
 ridge = Ridge().fit(lags[:half], everything["target"][20 : half + 20])
 missed = ridge.predict(lags[half:]) - everything["target"][half + 20 :]
@@ -220,7 +253,11 @@ rows = 10 * np.arange(1, len(chunks))
 for (name, errors), style in zip(curves.items(), ["o-", "s-", "D-", "x:"], strict=True):
     ax.plot(rows, errors, style, label=name)
 ax.axhline(rival, color="0.5", linestyle="--", label="ridge on 20 lags")
-ax.set(xlabel="thousand rows learned from", ylabel="error on the next 10,000", ylim=(0, None))
+ax.set(
+    xlabel="thousand rows learned from",
+    ylabel="error on the next 10,000",
+    ylim=(0, None),
+)
 ax.legend(frameon=False, fontsize="small", ncols=2)
 plt.show()
 folder.cleanup()
@@ -235,9 +272,8 @@ folder.cleanup()
 # What costs what: states take time in proportion to units and rows, the sums in
 # proportion to rows and the *square* of the units; rows cost no memory.
 # ``dtype="float32"`` halves what states take in memory, has the same errors here, and
-# gains hardly any time at this size: leave it until a network is larger than the
-# processor's cache. Several files are a list of sequences, over which ``n_jobs``
-# spreads the work. Figures: :doc:`/performance`.
+# gains hardly any time at this size. Several files are a list of sequences, over which
+# ``n_jobs`` spreads the work. Figures: :doc:`/performance`.
 #
 # What next? Chunks that go on coming while the plant changes:
 # :doc:`plot_learn_while_it_runs`. To keep what was learned: :doc:`plot_save_and_serve`.

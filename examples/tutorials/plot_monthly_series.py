@@ -142,7 +142,9 @@ for level in levels:
 # one in twenty leaves the grey bounds by chance; the test of Ljung and Box takes all of
 # them together, and p below .05 would speak against independence. On the right their
 # distribution, beside the normal one.
-single = backtest(ESNForecaster(random_state=0), monthly, horizon=1, n_origins=120, refit=False)
+single = backtest(
+    ESNForecaster(random_state=0), monthly, horizon=1, n_origins=120, refit=False
+)
 plotting.residuals(single.errors["error"])
 
 # %%
