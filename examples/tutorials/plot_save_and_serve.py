@@ -241,7 +241,7 @@ print("the same numbers:", np.array_equal(again.predict(X[:9]), pipe.predict(X[:
 #   version is read by later ones; one of a later format is refused, with the advice to
 #   upgrade.
 # - A pipeline, a search: skops, if others may have touched the file; joblib if not.
-# - To be sure what is served, keep ``reservoir.__version__`` and the score on rows kept
-#   aside with the file, and check the score after loading.
+# - To be sure what is served, keep the version of the package and the score on rows
+#   kept aside with the file, and check the score after loading.
 print("written by reservoir", reservoir.__version__)
 plt.show()
