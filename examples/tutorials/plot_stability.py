@@ -41,7 +41,8 @@ print(f"{len(series)} months, {series.min():.1f} to {series.max():.1f} degrees C
 # One network, two answers
 # ------------------------
 # Here is a network as people set it up: a hundred random units, and a spectral radius
-# of 1.2, somewhat above 1, because that is said to give a longer memory.
+# of 1.2, somewhat above 1, because that is said to give a longer memory. This draw was
+# chosen because it shows what can happen: many others have one response.
 #
 # Let it hear the mean year, again and again, from two different initial states. It
 # hears the same in both runs.
