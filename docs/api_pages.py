@@ -1,4 +1,4 @@
-"""What the templates of the API's pages ask: the methods of a class, the version of a name."""
+"""Facts of the public names: the methods of a class, the version of a name, parameters."""
 
 import importlib
 import inspect
@@ -28,6 +28,18 @@ def methods_of(fullname):
         for name, member in inspect.getmembers(find(fullname), inspect.isroutine)
         if not name.startswith("_") and is_own(member) and inspect.getdoc(member)
     ]
+
+
+def parameters_of(objects):
+    """Return the parameters of all documented callables, from `full name: (..., kind)`."""
+    names = set()
+    for fullname, (*_, kind) in objects.items():
+        owner, _, name = fullname.rpartition(".")
+        if kind in {"class", "function"}:
+            names.update(inspect.signature(find(fullname)).parameters)
+        elif kind in {"method", "classmethod", "staticmethod"}:
+            names.update(inspect.signature(getattr(find(owner), name)).parameters)
+    return names - {"self"}
 
 
 def version_note(fullname):

@@ -5,11 +5,10 @@ nothing is built. A span that looks like one of our names and has no target is a
 error of the build, unless EXCEPTIONS says why it leads nowhere.
 """
 
-import inspect
 import re
 
 import inventories
-from api_pages import find
+from api_pages import parameters_of
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -18,9 +17,11 @@ from sphinx.util.nodes import make_refnode
 
 NAME = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 SPAN = re.compile(rf"(?P<keyword>\w+ ?= ?)?(?P<name>{NAME})(?P<call>\(.*)?", re.DOTALL)
-ALIASES = {"np": "numpy", "pd": "pandas", "plt": "matplotlib.pyplot", "sp": "scipy.sparse"}
-# What the pages call an object of a class: `esn.to_rnn()` is a method of ESNRegressor.
-VARIABLES = {
+# What examples call modules and objects: `esn.to_rnn()` is a method of ESNRegressor.
+STANDS_FOR = {
+    "np": "numpy",
+    "pd": "pandas",
+    "plt": "matplotlib.pyplot",
     "esn": "ESNRegressor",
     "rnn": "RNNRegressor",
     "session": "estimators.Stream",
@@ -36,7 +37,16 @@ HOMES = {
 }
 MEMBERS = {"method", "attribute", "property", "classmethod", "staticmethod"}
 # Spans that look like names of ours and are something else.
-EXCEPTIONS: dict[str, str] = {}
+TYPE_TO_TRUST = "a type by the name that skops asks for, or a package that holds some"
+EXCEPTIONS = {
+    "reservoir.estimators": TYPE_TO_TRUST,
+    "reservoir.estimators.series": TYPE_TO_TRUST,
+    "reservoir.estimators.stream.Stream": TYPE_TO_TRUST,
+    "reservoir.loops": TYPE_TO_TRUST,
+    "reservoir.model_selection._closed_loop_search.ClosedLoopSearchCV": TYPE_TO_TRUST,
+    "reservoir.series_models": TYPE_TO_TRUST,
+    "reservoir.training.cell_loops": "a module for the other packages, named in Trace",
+}
 
 
 class Names:
@@ -64,16 +74,17 @@ class Names:
             return None  # `solver=auto` is a value
         if name in self.parameters and not called:
             return None
-        while scope:
+        while "." in scope:  # not as far up as the package itself
             if f"{scope}.{name}" in self.own:
                 return f"{scope}.{name}"
             scope = scope.rpartition(".")[0]
         first, dot, rest = name.partition(".")
-        if first in VARIABLES and dot:
-            name = f"{VARIABLES[first]}.{rest}"
-        elif first in ALIASES and dot:
-            name = f"{ALIASES[first]}.{rest}"
-        return self._choose(HOMES.get(name, name))
+        if dot:
+            name = f"{STANDS_FOR.get(first, first)}.{rest}"
+        owner = self._choose(name.rpartition(".")[0])
+        of_class = owner and owner.rpartition(".")[2][0].isupper()
+        # parameters and attributes are documented with their class
+        return self._choose(HOMES.get(name, name)) or (owner if of_class else None)
 
     def _choose(self, name):
         found = self.by_suffix.get(name, [])
@@ -90,29 +101,16 @@ class Names:
     def looks_public(self, text):
         """Tell whether a span that leads nowhere looks as if it should lead to one of our names."""
         span = SPAN.fullmatch(text)
-        if not span or span["keyword"]:
+        if not span or span["keyword"] or text.endswith(".py"):
             return False
         name, called = span["name"], bool(span["call"])
         if "." in name:
-            first = name.partition(".")[0]
-            modules = [full for full, (_, _, kind) in self.own.items() if kind == "module"]
-            return first in {module.rpartition(".")[2] for module in modules} | {"reservoir"}
+            modules = {full for full, (*_, kind) in self.own.items() if kind == "module"}
+            return name.partition(".")[0] in {full.rpartition(".")[2] for full in modules}
         kinds = {self.own[full][2] for full in self.by_suffix.get(name, []) if full in self.own}
         if kinds & MEMBERS or (name in self.parameters and not called):
             return False  # a method that several classes have, or a parameter
         return bool(kinds)
-
-
-def parameters_of(own):
-    """Return the names of all parameters of documented classes, functions and methods."""
-    names = set()
-    for full, (_, _, kind) in own.items():
-        if kind in {"class", "function"}:
-            names.update(inspect.signature(find(full)).parameters)
-        elif kind in {"method", "classmethod", "staticmethod"}:
-            parent, _, method = full.rpartition(".")
-            names.update(inspect.signature(getattr(find(parent), method)).parameters)
-    return names - {"self"}
 
 
 def collect(app, env):

@@ -24,6 +24,7 @@ OWN = {
     "reservoir.ESNForecaster.fit": "method",
     "reservoir.ESNForecaster.simulate": "method",
     "reservoir.forecast": "function",
+    "reservoir": "module",
     "reservoir.dynamics": "module",
     "reservoir.dynamics.step": "function",
     "reservoir.input_weights.bias": "function",
@@ -54,6 +55,7 @@ NAMES = name_links.Names(
         ("ESNRegressor.fit", "reservoir.ESNRegressor.fit"),
         ("simulate(n_steps, n_paths)", "reservoir.ESNForecaster.simulate"),
         ("model.stream()", "reservoir.ESNRegressor.stream"),
+        ("ESNRegressor.alpha", "reservoir.ESNRegressor"),
         ("certify", "reservoir.stability.certify"),
         ("stability.certify(res)", "reservoir.stability.certify"),
         ("reservoir.stability", "reservoir.stability"),
@@ -92,7 +94,7 @@ def test_only_what_should_lead_to_a_name_is_reported():
     assert NAMES.looks_public("stability.certfy(res)")
     assert NAMES.looks_public("reservoir.no_such_name")
     assert NAMES.looks_public("step")
-    for text in ("fit", "forecast", "bias", "alpha=0.1", "np.somewhere", "x + y"):
+    for text in ("fit", "forecast", "bias", "alpha=0.1", "np.somewhere", "x + y", "stability.py"):
         assert not NAMES.looks_public(text)
 
 
