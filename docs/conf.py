@@ -33,6 +33,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
     "pictures",
+    "sphinx_copybutton",
+    "sphinx_design",
     "tables",
 ]
 templates_path = ["_templates"]
@@ -60,7 +62,7 @@ intersphinx_mapping = inventories.write_all(HERE / "_build" / "inventories")
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings say it, with shapes
 numpydoc_show_class_members = False  # the class template lists them
-myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
+myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 # Examples run where they lie, and may write pictures: they lie in a copy. Tutorials are a gallery
