@@ -106,7 +106,7 @@ plt.show()
 # %%
 # Two ways to do the same sums
 # ----------------------------
-# With numba installed (``pip install "reservoir-esn[fast]"``) larger jobs run in compiled loops;
+# With numba installed (``pip install ".[fast]"`` in a checkout) larger jobs run in compiled loops;
 # the results are the same to rounding. ``engine="auto"``, the default, decides by the size of
 # the job. :doc:`/performance` has figures up to 100,000 units and a million rows, for both
 # engines, and beside other libraries.

@@ -51,13 +51,15 @@ print(record["load"].isna().sum(), "of", len(record), "hours are missing")
 # ----------
 # Forecast into it. `ESNForecaster` is fitted to what was before the gap and says how
 # the series would have gone on; what is known within the gap, here the temperature,
-# goes in as ``exog``. The lines below are all it takes; with a series alone, leave
-# ``exog`` out.
+# goes in as ``exog``. The lines below are all it takes, for one gap or several, each a
+# run of missing values; with a series alone, leave ``exog`` out.
 load, known = record["load"], record[["temperature"]]
-gap = load.index[load.isna()]
-before = load.index < gap[0]
-forecaster = ESNForecaster(random_state=0).fit(load[before], exog=known[before])
-filled = load.fillna(forecaster.forecast(len(gap), exog=known.loc[gap]))
+filled, missing = load.copy(), load.isna()
+for _, gap in load[missing].groupby((~missing).cumsum()[missing]):
+    before = load.index < gap.index[0]
+    forecaster = ESNForecaster(random_state=0).fit(load[before], exog=known[before])
+    within = known.loc[gap.index]
+    filled[gap.index] = forecaster.forecast(len(gap), exog=within)
 print(filled.isna().sum(), "hours are missing now")
 
 # %%
@@ -65,11 +67,11 @@ print(filled.isna().sum(), "hours are missing now")
 # value held, a straight line, and the forecast.
 fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 around = slice("2026-03-08", "2026-03-14")
-ax.axvspan(gap[0], gap[-1], color="0.92")
+ax.axvspan(gap.index[0], gap.index[-1], color="0.92")
 ax.plot(truth.loc[around, "load"], color="0.6", linewidth=3, label="truth")
-ax.plot(load.ffill()[gap], ":", color="black", label="last value")
-ax.plot(load.interpolate()[gap], "--", color="tab:blue", label="straight line")
-ax.plot(filled[gap], color="firebrick", label="forecast")
+ax.plot(load.ffill()[gap.index], ":", color="black", label="last value")
+ax.plot(load.interpolate()[gap.index], "--", color="tab:blue", label="straight line")
+ax.plot(filled[gap.index], color="firebrick", label="forecast")
 ax.set(ylabel="load, kW")
 ax.xaxis.set_major_formatter(DateFormatter("%d %b"))
 fig.legend(loc="outside upper center", ncols=4, frameon=False)

@@ -168,8 +168,8 @@ print(f"40 epochs of Adam          {error(same):.3f}")
 #
 #     import torch
 #
-#     module = same.to_torch()  # torch.nn.RNN and torch.nn.Linear, with our weights
-#     inputs = torch.from_numpy(X_fit[None])
+#     module = esn.to_rnn().to_torch()  # torch.nn.RNN and torch.nn.Linear, our weights
+#     inputs = torch.from_numpy(X_fit[None])  # the rows and targets of `fit`
 #     targets = torch.from_numpy(y_fit[None, :, None])
 #     optimizer = torch.optim.Adam(module.parameters(), lr=1e-3)
 #     for epoch in range(100):
