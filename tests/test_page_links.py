@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 from urllib.parse import unquote
 
 import pages
@@ -138,3 +139,14 @@ def test_no_page_and_no_example_names_a_path_of_whoever_wrote_it():
         for match in machine.finditer((pages.ROOT / file).read_text(encoding="utf-8"))
     ]
     assert found == []
+
+
+def test_links_of_built_pages_that_lead_nowhere_are_found(tmp_path):
+    sys.path.append(str(pages.ROOT / "docs"))
+    check = pytest.importorskip("check_anchors", reason="needs the checkout")
+    (tmp_path / "a.html").write_text('<p id="here"><a href="b.html#there">b</a> <a href="#here">')
+    (tmp_path / "b.html").write_text('<h1 id="there"><a href="https://other.org/#x">elsewhere</a>')
+    assert check.lost_links(tmp_path) == []
+    (tmp_path / "b.html").write_text('<a href="a.html#gone">a</a> <a href="c.html">c</a>')
+    lost = {("a.html", "b.html#there"), ("b.html", "a.html#gone"), ("b.html", "c.html")}
+    assert set(check.lost_links(tmp_path)) == lost
