@@ -154,7 +154,7 @@ def test_the_training_error_is_that_of_the_predictions(solver, fit_intercept, dt
         ).fit(X, Y, sample_weight=w)
         left = (model.predict(X, initial_state="zeros") - Y)[50:]
         mean = np.average(left**2, axis=0, weights=None if w is None else w[50:])
-        rtol = 1e-6 if dtype == "float64" else 2e-2
+        rtol = 1e-9 if dtype == "float64" else 1e-4
         np.testing.assert_allclose(model.training_error_, np.sqrt(mean), rtol=rtol)
 
 
