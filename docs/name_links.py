@@ -45,7 +45,6 @@ EXCEPTIONS = {
     "reservoir.loops": TYPE_TO_TRUST,
     "reservoir.model_selection._closed_loop_search.ClosedLoopSearchCV": TYPE_TO_TRUST,
     "reservoir.series_models": TYPE_TO_TRUST,
-    "reservoir.training.cell_loops": "a module for the other packages, named in Trace",
 }
 
 

@@ -187,9 +187,9 @@ class Stack(Cell):
     def state_size(self):
         return self.lower.state_size + self.upper.state_size
 
-    def shapes(self, n_features):
-        below = {f"0.{k}": v for k, v in self.lower.shapes(n_features).items()}
-        above = {f"1.{k}": v for k, v in self.upper.shapes(self.lower.width).items()}
+    def weights(self, n_features):
+        below = {f"0.{k}": v for k, v in self.lower.weights(n_features).items()}
+        above = {f"1.{k}": v for k, v in self.upper.weights(self.lower.width).items()}
         return {**below, **above}
 
     def split(self, params):

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy_loops import NUMPY
 
 import reservoir
 from reservoir import _kernels
@@ -31,7 +32,6 @@ from reservoir.dynamics import (
     run_closed_loop,
     run_many,
 )
-from reservoir.training import cell_loops
 
 pytest.importorskip("numba")
 if _kernels.disabled():
@@ -208,7 +208,7 @@ def run_cases(n_cases):
             network, dtype = draw_network(rng, *case)
             ours = network(_kernels, partial(in_some_order, rng, written=True))
             if case[0]:  # NumPy asks for a first step
-                compare(ours, network(cell_loops, np.copy), dtype, case)
+                compare(ours, network(NUMPY, np.copy), dtype, case)
             if seed % 4 == 0:
                 many, dtype = draw_reservoir(rng, *case)
                 compare(many("numba"), many("numpy"), dtype, case)
@@ -233,7 +233,7 @@ def run_sizes(kinds):
                     compare(go("numba"), go("numpy"), dtype, case)
             else:
                 go, dtype = draw_network(rng, *case, cell=kind, dtype="float64")
-                compare(go(_kernels, np.copy), go(cell_loops, np.copy), dtype, case)
+                compare(go(_kernels, np.copy), go(NUMPY, np.copy), dtype, case)
 
 
 def leave():

@@ -10,8 +10,8 @@ from reservoir.datasets import mackey_glass, narma
 from reservoir.readouts import GramAccumulator
 from reservoir.training.bptt import Network, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.cells.layer import OPEN
 from reservoir.training.least_squares import credit_fit, ls_fit, ls_online_step
-from reservoir.training.least_squares._cell_as_layer import OPEN, layer_of, open_gates
 from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._iterate import (
     begin,
@@ -264,9 +264,9 @@ def test_mixed_targets_are_their_formula(include_input, leak):
     values = (H[1:] - (1 - leak) * H[:-1]) / leak + wanted - H[1:]
     values *= min(1, 0.7 / np.quantile(np.abs(values), 0.99))
     places = np.arange(len(X))
-    targets = mixed_targets(task, layer_of(cell), state, 0.3)(places)
+    targets = mixed_targets(task, cell.layer(), state, 0.3)(places)
     np.testing.assert_allclose(targets, np.arctanh(np.clip(values, -0.9, 0.9)), atol=1e-9)
-    literal = backward_states(task, layer_of(SimpleCell(24)), state)(places)
+    literal = backward_states(task, SimpleCell(24).layer(), state)(places)
     least_norm = np.clip(Z @ np.linalg.pinv(C).T, -0.999, 0.999)
     np.testing.assert_allclose(literal, np.arctanh(least_norm), rtol=1e-7, atol=1e-9)
 
@@ -334,7 +334,7 @@ def test_credit_step_is_its_formula():
 def test_open_gates_make_a_gru_a_leaky_cell():
     rng = np.random.default_rng(0)
     cell = GRUCell(5)
-    params = open_gates(cell, draw(rng, 3, 5, 2, 0.5, cell))
+    params = cell.open_gates(draw(rng, 3, 5, 2, 0.5, cell))
     leaky = SimpleCell(5, leak_rate=OPEN)
     same = {"W_in": params["W_in"][10:], "W": OPEN * params["W"][10:], "bias": params["bias"][10:]}
     X = rng.normal(size=(30, 2, 3))
@@ -448,7 +448,7 @@ def test_weights_count_rows():
     weighted, _ = task_of(start, X, Y, output="tanh", sample_weight=weight)
     states = [measure(task, start, simulate(task, start)) for task in (twice, weighted)]
     assert states[0].mse == pytest.approx(states[1].mse)
-    layer = layer_of(SimpleCell(24))
+    layer = SimpleCell(24).layer()
     for gram in (
         lambda task, state: readout_gram(task, state.trace),
         lambda task, state: recurrent_gram(task, state, backward_states(task, layer, state)),
@@ -507,7 +507,7 @@ def test_regressors_of_all_rows_are_never_put_together():
     start, X, Y, _, _ = teacher_student(0, p=40, n=40, q=2, n_steps=8000)
     task, weights = task_of(start, X, Y)
     state = begin(task, weights, 0.05)
-    targets = mixed_targets(task, layer_of(task.cell), state, 0.3)
+    targets = mixed_targets(task, task.cell.layer(), state, 0.3)
     tracemalloc.start()
     recurrent_gram(task, state, targets)
     readout_gram(task, state.trace)
@@ -630,7 +630,7 @@ def test_gates_that_are_not_open_are_left_alone_online():
     result = ls_online_step(params, X, Y, cell=cell)
     assert result.kept == "readout"
     np.testing.assert_array_equal(result.params["W"], params["W"])
-    opened = ls_online_step(open_gates(cell, params), X, Y, cell=cell)
+    opened = ls_online_step(cell.open_gates(params), X, Y, cell=cell)
     assert opened.kept in ("layer", "readout")
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from numpy_loops import NUMPY
 
 from reservoir import _kernels
 from reservoir.activations import ACTIVATIONS
-from reservoir.training import cell_loops
 
 pytest.importorskip("numba")
 if _kernels.disabled():
@@ -54,7 +54,7 @@ def test_simple_cells(n_units, n_sequences, leaky, activation, dtype):
     leak = np.linspace(0.2, 0.9, n_units).astype(dtype) if leaky else None
     for extra in (None, normal(*shape)):
         ours, theirs = (
-            simple(loops, weights, activation, leak, extra) for loops in (_kernels, cell_loops)
+            simple(loops, weights, activation, leak, extra) for loops in (_kernels, NUMPY)
         )
         assert_same(ours, theirs, dtype)
 
@@ -71,7 +71,7 @@ def test_lstm(n_units, n_sequences, peephole, dtype):
     peep = normal(3, n_units) if peephole else None
     D, d_cell = normal(*shape), normal(n_sequences, n_units)
     results = []
-    for loops in (_kernels, cell_loops):
+    for loops in (_kernels, NUMPY):
         (H, C), G, TC = start.copy(), inputs.copy(), np.zeros(shape, dtype)
         loops.lstm_forward(H, C, TC, G, W, peep)
         gates = G.copy()
@@ -90,7 +90,7 @@ def test_gru(n_units, n_sequences, dtype):
     W = normal(3 * n_units, n_units, scale=0.7 / np.sqrt(n_units))
     bias, D = normal(n_units), normal(*shape)
     results = []
-    for loops in (_kernels, cell_loops):
+    for loops in (_kernels, NUMPY):
         H, G, R = start.copy(), inputs.copy(), np.zeros(shape, dtype)
         loops.gru_forward(H, G, R, W, bias)
         gates, recurrent = G.copy(), R.copy()
@@ -120,7 +120,7 @@ def test_single_steps_where_runs_diverge(chaotic):
     for _ in range(20):
         H, U, D = normal(2, 2, n_units), normal(1, 2, n_units), normal(1, 2, n_units)
         ours, theirs = (
-            simple(loops, (H, U, W, D), chaotic, None, None) for loops in (_kernels, cell_loops)
+            simple(loops, (H, U, W, D), chaotic, None, None) for loops in (_kernels, NUMPY)
         )
         assert_same(ours, theirs, "float64")
 

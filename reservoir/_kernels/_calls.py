@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.activations.table import LEAKY_SLOPE
+from reservoir.activations.table import ACTIVATIONS, LEAKY_SLOPE
 
-CODES = {
-    name: code
-    for code, name in enumerate(("tanh", "logistic", "relu", "leaky_relu", "identity", "softplus"))
-}
+#: Numbers by which loops know activations, by name.
+CODES = {name: f.kernel for name, f in ACTIVATIONS.items() if f.kernel is not None}
 
 
 def sources() -> str:

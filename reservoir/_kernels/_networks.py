@@ -1,7 +1,7 @@
 """Compiled forward and backward passes of trained networks (simple cells, LSTM, GRU).
 
 Each function has the signature and the effect of the one of the same name in
-`reservoir.training.cell_loops`, where the parameters and their shapes are described. The kernels
+`reservoir.training.cells`, where the parameters and their shapes are described. The kernels
 read flat arrays in which every gate takes whole vectors of eight units: where the number of units
 is not a multiple of eight, they work on padded copies.
 """

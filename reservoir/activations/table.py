@@ -41,6 +41,14 @@ class Activation:
     enclosure : Enclosure or None, default=None
         Bounds of f and f' on intervals, rounding included. Without them `reservoir.stability` can
         certify nothing.
+    slope : callable or None, default=None
+        f'(z), elementwise, given the value f(z), in its dtype. Without it a trained network keeps
+        f'(z) of every step, from `derivative`.
+    curvature : callable or None, default=None
+        f''(z), elementwise, given the value f(z); 0 where f has a corner. Gradient control needs
+        it.
+    kernel : int or None, default=None
+        Number by which compiled loops know f. Without one, NumPy runs it.
 
     Examples
     --------
@@ -57,6 +65,9 @@ class Activation:
     inverse: Callable[[Array], Array] | None
     bounded: bool
     enclosure: Enclosure | None = None
+    slope: Callable[[Array], Array] | None = None
+    curvature: Callable[[Array], Array] | None = None
+    kernel: int | None = None
 
 
 def _tanh_derivative(z: Array) -> Array:
@@ -101,12 +112,79 @@ def _softplus_inverse(h: Array) -> Array:
     return h + np.log(-np.expm1(-np.asarray(h)))
 
 
+# slopes and curvatures that follow from the value h = f(z)
+
+
+def _tanh_slope(h: Array) -> Array:
+    return 1 - h * h
+
+
+def _tanh_curvature(h: Array) -> Array:
+    return -2 * h * (1 - h * h)
+
+
+def _logistic_slope(h: Array) -> Array:
+    return h * (1 - h)
+
+
+def _logistic_curvature(h: Array) -> Array:
+    return h * (1 - h) * (1 - 2 * h)
+
+
+def _relu_slope(h: Array) -> Array:
+    return (h > 0).astype(h.dtype)
+
+
+def _leaky_relu_slope(h: Array) -> Array:
+    return np.where(h > 0, h.dtype.type(1), h.dtype.type(LEAKY_SLOPE))
+
+
+def _softplus_slope(h: Array) -> Array:
+    return -np.expm1(-h)
+
+
+def _softplus_curvature(h: Array) -> Array:
+    rest = np.exp(-h)
+    return rest * (1 - rest)
+
+
 _TABLE = (
-    Activation("tanh", np.tanh, _tanh_derivative, 1.0, np.arctanh, True, TANH),
     Activation(
-        "logistic", special.expit, _logistic_derivative, 0.25, special.logit, True, LOGISTIC
+        "tanh",
+        np.tanh,
+        _tanh_derivative,
+        1.0,
+        np.arctanh,
+        True,
+        TANH,
+        slope=_tanh_slope,
+        curvature=_tanh_curvature,
+        kernel=0,
     ),
-    Activation("relu", _relu, _relu_derivative, 1.0, None, False, piecewise_linear(0.0)),
+    Activation(
+        "logistic",
+        special.expit,
+        _logistic_derivative,
+        0.25,
+        special.logit,
+        True,
+        LOGISTIC,
+        slope=_logistic_slope,
+        curvature=_logistic_curvature,
+        kernel=1,
+    ),
+    Activation(
+        "relu",
+        _relu,
+        _relu_derivative,
+        1.0,
+        None,
+        False,
+        piecewise_linear(0.0),
+        slope=_relu_slope,
+        curvature=np.zeros_like,
+        kernel=2,
+    ),
     Activation(
         "leaky_relu",
         _leaky_relu,
@@ -115,9 +193,34 @@ _TABLE = (
         _leaky_relu_inverse,
         False,
         piecewise_linear(LEAKY_SLOPE),
+        slope=_leaky_relu_slope,
+        curvature=np.zeros_like,
+        kernel=3,
     ),
-    Activation("identity", _identity, np.ones_like, 1.0, _identity, False, piecewise_linear(1.0)),
-    Activation("softplus", _softplus, special.expit, 1.0, _softplus_inverse, False, SOFTPLUS),
+    Activation(
+        "identity",
+        _identity,
+        np.ones_like,
+        1.0,
+        _identity,
+        False,
+        piecewise_linear(1.0),
+        slope=np.ones_like,
+        curvature=np.zeros_like,
+        kernel=4,
+    ),
+    Activation(
+        "softplus",
+        _softplus,
+        special.expit,
+        1.0,
+        _softplus_inverse,
+        False,
+        SOFTPLUS,
+        slope=_softplus_slope,
+        curvature=_softplus_curvature,
+        kernel=5,
+    ),
 )
 ACTIVATIONS: dict[str, Activation] = {activation.name: activation for activation in _TABLE}
 

@@ -69,7 +69,7 @@ def code_of(reservoir: Reservoir) -> int | None:
     activation = get_activation(reservoir.activation)
     if ACTIVATIONS.get(activation.name) != activation:
         return None
-    return _kernels.CODES.get(activation.name)
+    return activation.kernel
 
 
 def demand() -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.training.cells import Cell, Trace
+from reservoir.training.cells import Cell, Trace, Weight
 from reservoir.training.losses import apply_output, loss_and_slope, loss_of
 from reservoir.training.params import Params
 
@@ -59,14 +59,18 @@ class Network:
     loss: str = "mse"
     include_input: bool = False
 
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return names and shapes of all weights, those of the readout last."""
+    def weights(self) -> dict[str, Weight]:
+        """Return what all weights are, by name, those of the readout last."""
         width = self.cell.width + (self.n_features if self.include_input else 0)
         return {
-            **self.cell.shapes(self.n_features),
-            "coef": (self.n_outputs, width),
-            "intercept": (self.n_outputs,),
+            **self.cell.weights(self.n_features),
+            "coef": Weight((self.n_outputs, width), "readout"),
+            "intercept": Weight((self.n_outputs,), "bias"),
         }
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return names and shapes of all weights, those of the readout last."""
+        return {name: weight.shape for name, weight in self.weights().items()}
 
 
 @dataclass(frozen=True, eq=False)

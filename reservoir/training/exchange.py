@@ -13,7 +13,6 @@ from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
 from reservoir.training.losses import resolve_loss
 from reservoir.training.params import Params
 
-_ACTIVATIONS = ("tanh", "relu")  # torch.nn.RNN knows no others
 _OUTPUTS = {"Identity": "identity", "Tanh": "tanh", "Sigmoid": "logistic", "Softmax": "softmax"}
 
 
@@ -69,30 +68,21 @@ def to_torch(network: Network, params: Params) -> Any:
     >>> module(torch.zeros(2, 50, 3).double()).shape  # doctest: +SKIP
     torch.Size([2, 50, 1])
     """
-    kind, options = _torch_kind(network.cell)
+    layer = network.cell.torch_layer()
     _check_weights(network, params)
     torch = _torch()
     from reservoir.training._torch_module import RecurrentModule
 
     nn = torch.nn
-    dtype = torch.from_numpy(params["W"]).dtype
+    dtype = torch.from_numpy(params["coef"]).dtype
     n_units = network.cell.n_units
     with torch.random.fork_rng(devices=[]):  # torch draws weights that are overwritten at once
-        recurrent = getattr(nn, kind)(
-            network.n_features, n_units, batch_first=True, dtype=dtype, **options
+        recurrent = getattr(nn, layer.name)(
+            network.n_features, n_units, batch_first=True, dtype=dtype, **layer.options
         )
         readout = nn.Linear(params["coef"].shape[1], network.n_outputs, dtype=dtype)
-    bias_recurrent = np.zeros_like(params["bias"])
-    if "bias_recurrent" in params:
-        bias_recurrent[2 * n_units :] = params["bias_recurrent"]
-    pairs = (
-        (recurrent.weight_ih_l0, params["W_in"]),
-        (recurrent.weight_hh_l0, params["W"]),
-        (recurrent.bias_ih_l0, params["bias"]),
-        (recurrent.bias_hh_l0, bias_recurrent),
-        (readout.weight, params["coef"]),
-        (readout.bias, params["intercept"]),
-    )
+    pairs = [(getattr(recurrent, name), array) for name, array in layer.arrays(params).items()]
+    pairs += [(readout.weight, params["coef"]), (readout.bias, params["intercept"])]
     with torch.no_grad():
         for weight, array in pairs:
             weight.copy_(torch.from_numpy(np.array(array)))
@@ -174,26 +164,6 @@ def from_torch(
     return network, {name: params[name] for name in network.shapes()}
 
 
-def _torch_kind(cell: Cell) -> tuple[str, dict[str, Any]]:
-    """Return the name of torch's class for a cell, and its options."""
-    if isinstance(cell, LSTMCell) and not cell.peephole:
-        return "LSTM", {}
-    if isinstance(cell, GRUCell):
-        return "GRU", {}
-    if isinstance(cell, SimpleCell) and cell.leaks() is None and cell.activation in _ACTIVATIONS:
-        return "RNN", {"nonlinearity": cell.activation}
-    if isinstance(cell, LSTMCell):
-        why = "peephole=True: torch.nn.LSTM has no peepholes. Train with peephole=False"
-        why += ' (cell="lstm")'
-    elif isinstance(cell, SimpleCell) and cell.leaks() is not None:
-        why = f"leak_rate={cell.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
-    elif isinstance(cell, SimpleCell):
-        why = f"activation={cell.activation!r}: torch.nn.RNN knows 'tanh' and 'relu' alone. Use one"
-    else:
-        why = f"{type(cell).__name__}: torch has no such layer. Use SimpleCell, LSTMCell or GRUCell"
-    raise ValueError(f"to_torch cannot carry {why}, or export the weights by name.")
-
-
 def _check_weights(network: Network, params: Params) -> None:
     shapes = network.shapes()
     if set(shapes) != set(params):
@@ -202,10 +172,10 @@ def _check_weights(network: Network, params: Params) -> None:
         array = params[name]
         if array.shape != shape:
             raise ValueError(f"{name} must have shape {shape}; got {array.shape}.")
-        if array.dtype not in (np.float64, np.float32) or array.dtype != params["W"].dtype:
+        if array.dtype not in (np.float64, np.float32) or array.dtype != params["coef"].dtype:
             raise ValueError(
-                f"{name} is {array.dtype}, W is {params['W'].dtype}: all weights must be float64, "
-                "or all float32. Convert them first (module.double())."
+                f"{name} is {array.dtype}, coef is {params['coef'].dtype}: all weights must be "
+                "float64, or all float32. Convert them first (module.double())."
             )
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds NaN or infinity. Train again at a lower learning rate.")
@@ -303,18 +273,14 @@ def _weights(recurrent: Any, readout: Any, cell: Cell) -> Params:
             raise ValueError(f"the module is {dtype}: use module.float() or module.double() first.")
         return np.array(weight.detach().cpu().numpy())
 
-    W_in, W = read(recurrent.weight_ih_l0), read(recurrent.weight_hh_l0)
-    bias, bias_recurrent = np.zeros((2, len(W)), W.dtype)
-    if recurrent.bias:
-        bias, bias_recurrent = read(recurrent.bias_ih_l0), read(recurrent.bias_hh_l0)
-    params = {"W_in": W_in, "W": W, "coef": read(readout.weight)}
+    arrays = {name: read(getattr(recurrent, name)) for name in ("weight_ih_l0", "weight_hh_l0")}
+    W = arrays["weight_hh_l0"]
+    for name in ("bias_ih_l0", "bias_hh_l0"):
+        given = recurrent.bias
+        arrays[name] = read(getattr(recurrent, name)) if given else np.zeros(len(W), W.dtype)
+    params = cell.torch_layer().params(arrays)
+    params["coef"] = read(readout.weight)
     params["intercept"] = (
         np.zeros(readout.out_features, W.dtype) if readout.bias is None else read(readout.bias)
     )
-    if isinstance(cell, GRUCell):
-        n = 2 * cell.n_units
-        params["bias"] = np.concatenate([bias[:n] + bias_recurrent[:n], bias[n:]])
-        params["bias_recurrent"] = np.array(bias_recurrent[n:])
-    else:
-        params["bias"] = bias + bias_recurrent
     return params

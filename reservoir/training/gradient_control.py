@@ -13,7 +13,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_number
-from reservoir.training.cells import Cell, SimpleCell, Trace, curvature, slope
+from reservoir.training.cells import Cell, Trace
 from reservoir.training.params import Params
 
 __all__ = ["GradientControl", "control_penalty", "jacobian_product_norms", "step_jacobians"]
@@ -103,8 +103,9 @@ def control_penalty(
     """Penalty on the singular values of sampled step Jacobians, and its gradient.
 
     With G = dK/dJ and J = diag(1 - a) + diag(a f'(z)) W, W has a direct part in the gradient,
-    diag(a f') G, and z has the rest: a f''(z) * rowsum(G * W). The second is what `Cell.backward`
-    takes as `d_pre` and carries to W_in, bias, W and back through time::
+    diag(a f') G, and z has the rest: a f''(z) * rowsum(G * W) (`Cell.jacobian_gradient`). The
+    second is what `Cell.backward` takes as `d_pre` and carries to W_in, bias, W and back through
+    time::
 
         value, direct, d_pre = control_penalty(cell, params, trace, control, generator)
         grads, _, _ = cell.backward(params, trace, dH, d_pre=d_pre)
@@ -115,8 +116,9 @@ def control_penalty(
 
     Parameters
     ----------
-    cell : SimpleCell
-        With or without a leak, and any activation; at the corners of relu f'' is taken as 0.
+    cell : Cell
+        One that knows its step Jacobians, such as `SimpleCell` with or without a leak, and any
+        activation that says its curvature; at the corners of relu f'' is taken as 0.
     params : dict of arrays
     trace : Trace
         Of `cell.forward` with these weights. It is only read.
@@ -130,7 +132,7 @@ def control_penalty(
         `control.weight` times the mean of the penalty over the sampled steps: an unbiased estimate
         of that over all steps.
     grads : dict of arrays
-        "W" (n_units, n_units): the direct part of its gradient.
+        The direct part of its gradient, by name: of `SimpleCell` "W" (n_units, n_units).
     d_pre : array of shape (n_steps, n_sequences, n_units) or None
         The gradient at the pre-activations, zero at steps not drawn; None where the activation is
         piecewise linear.
@@ -138,7 +140,7 @@ def control_penalty(
     Raises
     ------
     ValueError
-        If the cell is not a `SimpleCell`.
+        If the cell does not know its step Jacobians, or their derivative.
 
     References
     ----------
@@ -163,24 +165,13 @@ def control_penalty(
            [ 0. , -0.4]])
     """
     steps, sequences = _draw(trace.lengths, control.n_samples, generator)
-    J = step_jacobians(cell, params, trace, steps, sequences)
+    J = cell.step_jacobians(params, trace, steps, sequences)
     if not len(steps):
-        return 0.0, {"W": np.zeros_like(params["W"])}, None
+        return 0.0, {}, None
     values, G = _penalties(J, control)
-    assert isinstance(cell, SimpleCell)
-    assert trace.values is not None
-    V = trace.values[steps, sequences]
-    slopes, bends = slope(cell.activation, V), curvature(cell.activation, V)
-    leak = cell.leaks(V.dtype)
-    if leak is not None:
-        slopes, bends = slopes * leak, bends * leak
-    scale = V.dtype.type(control.weight / len(steps))
-    direct = np.einsum("si,sij->ij", slopes, G) * scale
-    d_pre = None
-    if bends.any():
-        d_pre = np.zeros_like(trace.values)
-        d_pre[steps, sequences] = bends * np.einsum("sij,ij->si", G, params["W"]) * scale
-    return control.weight * float(values.mean()), {"W": direct}, d_pre
+    G *= J.dtype.type(control.weight / len(steps))
+    direct, d_pre = cell.jacobian_gradient(params, trace, steps, sequences, G)
+    return control.weight * float(values.mean()), direct, d_pre
 
 
 def step_jacobians(
@@ -190,7 +181,8 @@ def step_jacobians(
 
     Parameters
     ----------
-    cell : SimpleCell
+    cell : Cell
+        One that knows them, such as `SimpleCell`.
     params : dict of arrays
     trace : Trace
         Of `cell.forward` with these weights.
@@ -199,12 +191,12 @@ def step_jacobians(
 
     Returns
     -------
-    array of shape (n, n_units, n_units)
+    array of shape (n, state_size, state_size)
 
     Raises
     ------
     ValueError
-        If the cell is not a `SimpleCell`.
+        If the cell does not know them.
 
     Examples
     --------
@@ -217,19 +209,7 @@ def step_jacobians(
     >>> step_jacobians(cell, params, trace, [0, 1, 2], [0, 0, 0]).ravel().round(3)
     array([0.42 , 0.111, 0.079])
     """
-    if not isinstance(cell, SimpleCell) or trace.values is None:
-        raise ValueError(
-            f"Gradient control is for the simple and the leaky cell; got {type(cell).__name__}, "
-            'whose Jacobian is not diag(f\'(z)) W. Use cell="rnn" or "leaky", or no control.'
-        )
-    V = trace.values[np.asarray(steps), np.asarray(sequences)]
-    slopes = slope(cell.activation, V)
-    leak = cell.leaks(V.dtype)
-    if leak is None:
-        return slopes[:, :, None] * params["W"]
-    J = (slopes * leak)[:, :, None] * params["W"]
-    J += np.diag(1 - leak)
-    return J
+    return cell.step_jacobians(params, trace, np.asarray(steps), np.asarray(sequences))
 
 
 def _draw(
@@ -327,7 +307,7 @@ def jacobian_product_norms(
     [-1.0, -2.0, -2000.0]
     """
     check_choice("norm", norm, ("spectral", "frobenius"))
-    inputs = np.asarray(X, dtype=params["W"].dtype)
+    inputs = np.asarray(X, dtype=next(iter(params.values())).dtype)
     if inputs.ndim != 2 or not len(inputs) or not np.isfinite(inputs).all():
         raise ValueError(
             f"X has shape {inputs.shape}; it must be (n_steps, n_features), not empty and finite."

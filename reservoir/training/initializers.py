@@ -1,14 +1,16 @@
 """Random starts for all weights of a network, by name and shape.
 
-Gates stand one below the other in `W_in` and `W`, and each is drawn as a matrix of its own, with
-its own fans, orthogonality or spectral radius. A new scheme is a function that draws one matrix,
-and a line in `INITIALIZERS`.
+What each array of weights is, the cell says (`reservoir.training.cells.Weight`): gates stand one
+below the other, and each is drawn as a matrix of its own, with its own fans, orthogonality or
+spectral radius. A new scheme is a function that draws one matrix, and a line in `INITIALIZERS`.
 
 Examples
 --------
+>>> from reservoir.training.bptt import Network
+>>> from reservoir.training.cells import LSTMCell
 >>> from reservoir.training.initializers import initialize
->>> shapes = {"W_in": (8, 3), "W": (8, 2), "bias": (8,), "coef": (1, 2), "intercept": (1,)}
->>> params = initialize(shapes, "orthogonal", n_gates=4, random_state=0)  # an LSTM of two units
+>>> weights = Network(LSTMCell(2), n_features=3, n_outputs=1).weights()
+>>> params = initialize(weights, "orthogonal", random_state=0)
 >>> W_forget = params["W"][2:4]
 >>> (W_forget @ W_forget.T).round(12) + 0.0
 array([[1., 0.],
@@ -28,12 +30,15 @@ from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import orthogonal, random_sparse
+from reservoir.training.cells import Weight
 from reservoir.training.params import Params
 
 __all__ = ["INITIALIZERS", "Scheme", "initialize"]
 
 # Children of the generator go to names in this order, whether a cell has them or not.
 _ORDER = ("W_in", "W", "bias", "coef", "intercept", "peephole", "bias_recurrent")
+# What a bare shape under one of these names stands for.
+_ROLES = {"W": "recurrent", "coef": "readout", "peephole": "diagonal"}
 _GATED = ("W_in", "W", "bias")
 _LSTM_GATES, _FORGET = 4, 1  # input, forget, candidate, output
 
@@ -79,9 +84,10 @@ class Scheme(NamedTuple):
     Attributes
     ----------
     recurrent : callable, ``recurrent(shape, generator, options) -> matrix``
-        A gate's block of `W`; the options are those of `initialize`.
+        A gate's block of weights that multiply states, if it is square; the options are those of
+        `initialize`.
     dense : callable, ``dense(shape, generator, options) -> matrix``
-        A gate's block of `W_in`, and the readout.
+        Any other matrix: a gate's block of input weights, the readout.
     vector : callable or None
         Biases and peepholes, as matrices of one row each; None: zeros.
     """
@@ -102,7 +108,7 @@ INITIALIZERS: dict[str, Scheme] = {
 
 
 def initialize(
-    shapes: Mapping[str, tuple[int, ...]],
+    weights: Mapping[str, Weight | tuple[int, ...]],
     scheme: str = "glorot",
     *,
     n_gates: int = 1,
@@ -133,12 +139,14 @@ def initialize(
 
     Parameters
     ----------
-    shapes : mapping of str to tuple of int
-        As `Network.shapes` gives them. ``W_in`` (n_gates n_units, n_features), ``W`` (n_gates
-        n_units, n_units) and ``bias`` (n_gates n_units,) hold gates one below the other.
+    weights : mapping of str to Weight
+        As `Network.weights` gives them. Parts of a cell made of cells, whose names share what
+        stands before the dot, are drawn one after the other. A bare shape is read by its name, as
+        a simple cell's, or with `n_gates` as an LSTM's or a GRU's.
     scheme : {"glorot", "he", "orthogonal", "spectral", "normal"}, default="glorot"
     n_gates : int, default=1
-        4 is an LSTM, with gates in the order input, forget, candidate, output.
+        Gates of bare shapes ``W_in``, ``W`` and ``bias``; 4 is an LSTM, whose second is the forget
+        gate.
     gain : float, above 0, default=1.0
         Factor of the matrices of "glorot", "he" and "orthogonal".
     spectral_radius : float, at least 0, default=1.1
@@ -146,8 +154,8 @@ def initialize(
         Connections per unit, or a density; an integer is capped at `n_units`.
     scale : float, at least 0, default=0.1
     forget_bias : float, default=1.0
-        Added to the forget gate's bias of an LSTM, so that cells keep what they hold until the
-        gate has learnt better [5]_.
+        Added to the bias of a forget gate, as the LSTM has one, so that cells keep what they hold
+        until the gate has learnt better [5]_.
     dtype : {float64, float32}, default=float64
         Numbers are drawn in float64 and rounded.
     random_state : None, int, Generator or RandomState, default=None
@@ -156,7 +164,7 @@ def initialize(
     Returns
     -------
     dict of arrays
-        In the order of `shapes`.
+        In the order of `weights`.
 
     Raises
     ------
@@ -195,40 +203,47 @@ def initialize(
     forget_bias = check_number("forget_bias", forget_bias)
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise ValueError(f"dtype={dtype!r} must be float64 or float32.")
-    names = [*_ORDER, *sorted(set(shapes) - set(_ORDER))]
-    children = dict(zip(names, as_generator(random_state).spawn(len(names)), strict=True))
-    params: Params = {}
-    for name, shape in shapes.items():
-        n_blocks = n_gates if name in _GATED else 1
-        if shape[:1] and shape[0] % n_blocks:
-            raise ValueError(f"{name} has {shape[0]} rows, not a multiple of n_gates={n_gates}.")
-        array = _array(name, shape, n_blocks, draws, children[name], options)
-        if name == "bias" and n_gates == _LSTM_GATES:
-            n_units = shape[0] // n_gates
-            array[_FORGET * n_units : (_FORGET + 1) * n_units] += forget_bias
-        params[name] = array.astype(dtype, copy=False)
+    specs = {name: _as_weight(name, weight, n_gates) for name, weight in weights.items()}
+    generator, params = as_generator(random_state), dict.fromkeys(specs, np.empty(0))
+    for part in dict.fromkeys(name.rpartition(".")[0] for name in specs):
+        names = {name.rpartition(".")[2]: name for name in specs if name.rpartition(".")[0] == part}
+        order = [*_ORDER, *sorted(set(names) - set(_ORDER))]
+        children = dict(zip(order, generator.spawn(len(order)), strict=True))
+        for own, name in names.items():
+            array = _draw(name, specs[name], draws, children[own], options)
+            if (gate := specs[name].forget) is not None:
+                np.split(array, specs[name].n_blocks)[gate][:] += forget_bias  # views
+            params[name] = array.astype(dtype, copy=False)
     return params
 
 
-def _array(
-    name: str,
-    shape: tuple[int, ...],
-    n_blocks: int,
-    draws: Scheme,
-    rng: np.random.Generator,
-    options: Options,
-) -> Array:
+def _as_weight(name: str, weight: Weight | tuple[int, ...], n_gates: int) -> Weight:
+    """Return what a cell says of a weight; a bare shape is read by its name."""
+    if isinstance(weight, Weight):
+        return weight
+    shape, n_blocks = tuple(weight), n_gates if name in _GATED else 1
     if len(shape) not in (1, 2):
         raise ValueError(f"{name} has shape {shape}: vectors and matrices are drawn, nothing else.")
-    if len(shape) == 1 or name == "peephole":
-        if draws.vector is None:
-            return np.zeros(shape)
-        return draws.vector((1, int(np.prod(shape))), rng, options).reshape(shape)
-    rows, columns = shape[0] // n_blocks, shape[1]
-    if name == "W" and rows != columns:
+    if shape[0] % n_blocks:
+        raise ValueError(f"{name} has {shape[0]} rows, not a multiple of n_gates={n_blocks}.")
+    if name == "W" and shape[0] != n_blocks * shape[1]:
         raise ValueError(
-            f"W must have shape ({n_blocks * columns}, {columns}) with n_gates={n_blocks}; got "
+            f"W must have shape ({n_blocks * shape[1]}, {shape[1]}) with n_gates={n_blocks}; got "
             f"{shape}."
         )
-    draw = draws.recurrent if name == "W" else draws.dense
-    return np.concatenate([draw((rows, columns), rng, options) for _ in range(n_blocks)])
+    role = _ROLES.get(name, "bias" if len(shape) == 1 else "input")
+    forget = _FORGET if name == "bias" and n_gates == _LSTM_GATES else None
+    return Weight(shape, role, n_blocks, forget)
+
+
+def _draw(
+    name: str, weight: Weight, draws: Scheme, rng: np.random.Generator, options: Options
+) -> Array:
+    if len(weight.shape) == 1 or weight.role == "diagonal":
+        if draws.vector is None:
+            return np.zeros(weight.shape)
+        return draws.vector((1, int(np.prod(weight.shape))), rng, options).reshape(weight.shape)
+    rows, columns = weight.shape[0] // weight.n_blocks, weight.shape[1]
+    square = weight.role == "recurrent" and rows == columns
+    draw = draws.recurrent if square else draws.dense
+    return np.concatenate([draw((rows, columns), rng, options) for _ in range(weight.n_blocks)])

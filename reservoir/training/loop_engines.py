@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from reservoir import _kernels
 from reservoir._validation import check_choice
 from reservoir.dynamics.engines import ENGINES, demand
-from reservoir.training import cell_loops
 
 # What NumPy takes to loop forwards and backwards, in seconds: per step, per sequence and gate of
 # a unit, and per connection. Measured by examples/benchmarks/training.py; only their order of
@@ -21,6 +20,10 @@ _PER_STEP, _PER_GATE, _PER_CONNECTION = 2e-5, 1e-8, 1e-10
 # Kernels are for jobs that would take NumPy so many seconds: importing numba and reading compiled
 # code takes .3 s, once per process; with no place on the disk each process compiles, 6 s a cell.
 _WORTH_LOADING, _WORTH_COMPILING = 0.3, 12.0
+
+_Loop = TypeVar("_Loop", bound=Callable[..., Any])
+#: Loop in NumPy -> name of the kernel that does the same.
+TWINS: dict[Any, str] = {}
 
 _engine: ContextVar[str] = ContextVar("reservoir.training engine", default="auto")
 
@@ -60,19 +63,30 @@ def using(engine: str) -> Iterator[None]:
         _engine.reset(token)
 
 
-class _Compiled:
-    """The kernels, and NumPy's loops where a cell has no kernel."""
+def compiled_as(name: str) -> Callable[[_Loop], _Loop]:
+    """Say which kernel does what a loop in NumPy does: a decorator."""
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(_kernels if name in _kernels.__all__ else cell_loops, name)
+    def mark(loop: _Loop) -> _Loop:
+        TWINS[loop] = name
+        return loop
+
+    return mark
 
 
-_COMPILED = _Compiled()
+def loop_for(loop: _Loop, shape: tuple[int, ...], dtype: Any) -> _Loop:
+    """Return a loop in NumPy, or its compiled twin where it has one and the job is worth it.
 
-
-def loops_for(shape: tuple[int, ...], dtype: Any) -> Any:
-    """Return the loops for arrays of a shape (n_steps, n_sequences, n_gates * n_units)."""
-    if np.dtype(dtype) not in (np.float64, np.float32):
-        return cell_loops
-    chosen = choose(_engine.get(), numpy_seconds(shape))
-    return _COMPILED if chosen == "numba" else cell_loops
+    Parameters
+    ----------
+    loop : callable
+    shape : tuple of int
+        (n_steps, n_sequences, n_gates * n_units).
+    dtype : dtype
+    """
+    twin = TWINS.get(loop)
+    if twin is None or np.dtype(dtype) not in (np.float64, np.float32):
+        return loop
+    if choose(_engine.get(), numpy_seconds(shape)) != "numba":
+        return loop
+    compiled: _Loop = getattr(_kernels, twin)
+    return compiled

@@ -58,7 +58,8 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
     Parameters
     ----------
     network : Network
-        Its cell must be a `SimpleCell`, with or without a leak.
+        Its cell must be a `SimpleCell`, with or without a leak, or one that is the same as one
+        (`Cell.as_simple`).
     state : array of shape (n_units,), optional
         Zeros by default.
 
@@ -69,7 +70,7 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
     Raises
     ------
     ValueError
-        If the cell has gates.
+        If the cell is no simple one.
 
     Examples
     --------
@@ -79,14 +80,19 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
     >>> rtrl_start(Network(SimpleCell(2), 1, 1)).state
     array([0., 0.])
     """
-    if not isinstance(network.cell, SimpleCell):
+    n, p = _simple(network).n_units, network.n_features
+    state = np.zeros(n) if state is None else np.asarray(state)
+    return Sensitivities(state, np.zeros((n, n, p + n + 1), state.dtype))
+
+
+def _simple(network: Network) -> SimpleCell:
+    cell = network.cell.as_simple()
+    if cell is None:
         raise ValueError(
             f"Real-time recurrent learning is for SimpleCell; got {type(network.cell).__name__}. "
             "Use truncated back-propagation."
         )
-    n, p = network.cell.n_units, network.n_features
-    state = np.zeros(n) if state is None else np.asarray(state)
-    return Sensitivities(state, np.zeros((n, n, p + n + 1), state.dtype))
+    return cell
 
 
 def rtrl_step(
@@ -136,18 +142,20 @@ def rtrl_step(
     n, p = len(h), network.n_features
     d_h = d @ params["coef"][:, :n]
     by_unit = (d_h @ memory.derivatives.reshape(n, -1)).reshape(n, -1)
-    grads["W_in"], grads["W"], grads["bias"] = by_unit[:, :p], by_unit[:, p:-1], by_unit[:, -1]
+    layer = _simple(network).layer()
+    grads[layer.inputs], grads[layer.recurrent] = by_unit[:, :p], by_unit[:, p:-1]
+    grads[layer.bias] = by_unit[:, -1]
     grads["coef"], grads["intercept"] = np.outer(d, features), d
     return loss, grads, memory
 
 
 def _advance(network: Network, params: Params, memory: Sensitivities, x: Array) -> Sensitivities:
     h, S = memory
-    cell: SimpleCell = network.cell  # type: ignore[assignment]
+    cell = _simple(network)
     trace = cell.forward(params, np.asarray(x)[None, None], h[None])
     slopes = cell.slopes(trace)[0, 0]
     n = len(h)
-    new = (params["W"] @ S.reshape(n, -1)).reshape(S.shape)
+    new = (params[cell.layer().recurrent] @ S.reshape(n, -1)).reshape(S.shape)
     units = np.arange(n)
     new[units, units] += np.concatenate([x, h, np.ones(1, h.dtype)])
     new *= slopes[:, None, None]

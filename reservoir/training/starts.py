@@ -11,7 +11,6 @@ from reservoir._typing import Array
 from reservoir._validation import as_generator, check_choice, resolve_washout
 from reservoir.building import build_reservoir
 from reservoir.training.bptt import Network
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.least_squares import ls_fit
 from reservoir.training.params import Params
 
@@ -44,7 +43,7 @@ def start(
     Parameters
     ----------
     network : Network
-        Of a `SimpleCell`, an `LSTMCell` or a `GRUCell`.
+        Of a cell that declares a `layer`: `SimpleCell`, `LSTMCell`, `GRUCell`.
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
     scheme : {"least_squares", "esn"}, default="least_squares"
@@ -68,7 +67,7 @@ def start(
     Raises
     ------
     ValueError
-        If the cell is none of those.
+        If the cell declares none.
 
     Examples
     --------
@@ -111,10 +110,11 @@ def start(
 def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Generator) -> Params:
     """Return a reservoir's weights, in the candidate's place where there are gates."""
     cell, p = network.cell, network.n_features
-    if not isinstance(cell, (SimpleCell, LSTMCell, GRUCell)):
+    layer = cell.layer()
+    if layer is None:
         raise ValueError(
-            f"A start from data knows SimpleCell, LSTMCell and GRUCell; got {type(cell).__name__}. "
-            'Use an initializer, such as "glorot".'
+            "A start from data needs a cell that declares a layer, as SimpleCell, LSTMCell and "
+            f'GRUCell do; got {type(cell).__name__}. Use an initializer, such as "glorot".'
         )
     reservoir = build_reservoir(
         cell.n_units, p, input_scaling=1 / np.sqrt(p), random_state=generator
@@ -123,9 +123,7 @@ def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Gener
     spread = rows.std(axis=0, dtype=np.float64)
     W_in = reservoir.W_in / np.where(spread > 0, spread, 1.0)
     params = {name: np.zeros(shape) for name, shape in network.shapes().items()}
-    n = cell.n_units
-    place = slice(0, n) if isinstance(cell, SimpleCell) else slice(2 * n, 3 * n)
-    params["W_in"][place] = W_in
-    params["W"][place] = reservoir.W.toarray()
-    params["bias"][place] = reservoir.bias - W_in @ rows.mean(axis=0, dtype=np.float64)
+    params[layer.inputs][layer.rows] = W_in
+    params[layer.recurrent][layer.rows] = reservoir.W.toarray()
+    params[layer.bias][layer.rows] = reservoir.bias - W_in @ rows.mean(axis=0, dtype=np.float64)
     return params

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,16 @@ from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.bptt import Network
-from reservoir.training.cell_loops import FROM_VALUES
-from reservoir.training.cells import CELLS, Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.cells import CELLS, Cell, SimpleCell
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
 from reservoir.training.params import Params
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
 
-_SIMPLE = ("rnn", "leaky")
-_LAYERS = (SimpleCell, LSTMCell, GRUCell)  # known to starts from data
-_STEPS = ("forward", "backward", "shapes")
+# What a cell does, and what it declares of that.
+_STEPS = ("weights", "forward", "backward")
+_DECLARED = ("layer", "as_simple", "step_jacobians", "jacobian_gradient", "torch_layer")
 
 
 def check_together(estimator: Any) -> None:
@@ -83,21 +83,6 @@ def read_control(value: Any) -> GradientControl | None:
     return GradientControl(weight=weight) if weight else None
 
 
-def check_controllable(estimator: Any, cell: Cell) -> None:
-    """Refuse gradient control where the Jacobian, or its derivative, is not known."""
-    if not isinstance(cell, SimpleCell):
-        raise ValueError(
-            f"gradient_control is for cell='rnn' and 'leaky'; got cell={estimator.cell!r}. Gates "
-            "keep the gradient in their own way: use gradient_control=0."
-        )
-    if cell.activation not in FROM_VALUES:
-        raise ValueError(
-            f"gradient_control needs the curvature of the activation, and activation="
-            f"{cell.activation!r} has none: it is known of {', '.join(map(repr, FROM_VALUES))}. "
-            "Use one of these, or gradient_control=0."
-        )
-
-
 def make_cell(estimator: Any) -> Cell:
     """Return the cell that an estimator's parameters name."""
     cell = estimator.cell
@@ -107,16 +92,18 @@ def make_cell(estimator: Any) -> Cell:
     rates = check_numbers("leak_rate", estimator.leak_rate)
     leak: Any = tuple(rates.tolist()) if rates.ndim == 1 else estimator.leak_rate
     SimpleCell(estimator.n_units, leak_rate=leak)  # a bad rate is refused, used or not
-    activation = registered_name(get_activation(estimator.activation))
-    if cell not in _SIMPLE:
-        if activation != "tanh":
-            own = "are logistic and tanh" if cell in ("lstm", "gru") else "are its own"
-            raise ValueError(
-                f"activation={activation!r} goes with cell='rnn' and 'leaky'; gates and "
-                f"candidates of cell={cell!r} {own}."
-            )
-        return _checked(CELLS[cell](estimator.n_units), estimator)
-    return SimpleCell(estimator.n_units, activation, leak if cell == "leaky" else 1.0)
+    given = {
+        "activation": registered_name(get_activation(estimator.activation)),
+        "leak_rate": leak,
+    }
+    takes = signature(CELLS[cell]).parameters
+    if "activation" not in takes and given["activation"] != "tanh":
+        raise ValueError(
+            f"activation={given['activation']!r} goes with cell='rnn' and 'leaky'; cell={cell!r} "
+            "has functions of its own. Leave activation='tanh'."
+        )
+    options = {name: value for name, value in given.items() if name in takes}
+    return _checked(CELLS[cell](estimator.n_units, **options), estimator)
 
 
 def _checked(cell: Any, estimator: Any) -> Cell:
@@ -126,20 +113,32 @@ def _checked(cell: Any, estimator: Any) -> Cell:
             f"CELLS[{estimator.cell!r}] makes {cell!r}, which is no cell: derive it from "
             "reservoir.training.cells.Cell."
         )
-    for kind in _LAYERS:
-        changed = [name for name in _STEPS if getattr(type(cell), name) is not getattr(kind, name)]
-        if isinstance(cell, kind) and changed:
-            raise TypeError(
-                f"cell={type(cell).__name__} is a {kind.__name__} with a {changed[0]!r} of its "
-                f"own; forecasts and starts would take it for a {kind.__name__}. Derive it from "
-                "reservoir.training.cells.Cell."
-            )
+    _check_declarations(type(cell))
     if cell.n_units != estimator.n_units:
         raise ValueError(
             f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
             "make them equal."
         )
     return cell
+
+
+def _check_declarations(kind: type[Cell]) -> None:
+    """Refuse a class that changes how a cell steps, and keeps what that cell says of itself."""
+    for step in _STEPS:
+        steps = _definer(kind, step)
+        for name in _DECLARED:
+            says = _definer(kind, name)
+            if says is not Cell and not issubclass(says, steps):
+                raise TypeError(
+                    f"cell={kind.__name__} is a {says.__name__} with a {step!r} of its own; "
+                    f"forecasts and starts would take it for a {says.__name__}. Derive it from "
+                    f"reservoir.training.cells.Cell, or define {name!r}, too."
+                )
+
+
+def _definer(kind: type[Cell], name: str) -> type:
+    """Return the class that a method comes from."""
+    return next(cls for cls in kind.__mro__ if name in vars(cls))
 
 
 def registered_name(activation: Activation) -> str:
@@ -157,7 +156,7 @@ def resolve_init(estimator: Any, cell: Cell) -> Any:
     """Return where training starts: "auto" is what measures best."""
     if not isinstance(estimator.init, str) or estimator.init != "auto":
         return estimator.init
-    if not isinstance(cell, _LAYERS):
+    if cell.layer() is None:
         return "orthogonal"  # starts from data do not know the cell
     # random weights learn labels at the end best, and know nothing before they have learned
     labels_at_the_end = estimator.target == "last" and is_classifier(estimator)
@@ -192,31 +191,15 @@ def starting_weights(
             random_state=generator,
         )
     else:
-        params = _random_weights(network, init, generator)
+        params = initialize(network.weights(), init, random_state=generator)
     dtype = data.inputs[0].dtype
     return {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
 
 
-def _random_weights(network: Network, scheme: str, generator: np.random.Generator) -> Params:
-    """Draw all weights; those of a cell made of cells part by part, each with gates of its own."""
-    parts: dict[str, dict[str, tuple[int, ...]]] = {}
-    for name, shape in network.shapes().items():
-        of, dot, own = name.rpartition(".")
-        parts.setdefault(of + dot, {})[own] = shape
-    params: Params = {}
-    for of, shapes in parts.items():
-        W = shapes.get("W", (1, 1))
-        gates = max(W[0] // W[1], 1) if len(W) == 2 else 1
-        drawn = initialize(shapes, scheme, n_gates=gates, random_state=generator)
-        params |= {of + own: array for own, array in drawn.items()}
-    return params
-
-
 def rows_per_step(cell: Cell) -> int:
     """Return how many numbers come out of a step's recurrent products: gates times units."""
-    shapes = cell.shapes(1).items()
-    rows = sum(shape[0] for name, shape in shapes if name.rpartition(".")[2] == "W")
-    return rows or cell.width
+    weights = cell.weights(1).values()
+    return sum(w.shape[0] for w in weights if w.role == "recurrent") or cell.width
 
 
 _SAID_BY = {
@@ -262,11 +245,12 @@ def _weights_of(model: Any, network: Network) -> Params:
 
 def _same_cell(ours: Cell, theirs: Cell) -> bool:
     """Compare cells; leaks to the precision that a float32 network keeps them in."""
-    if not (isinstance(ours, SimpleCell) and isinstance(theirs, SimpleCell)):
+    one, other = ours.as_simple(), theirs.as_simple()
+    if one is None or other is None:
         return ours == theirs
-    if replace(ours, leak_rate=1.0) != replace(theirs, leak_rate=1.0):
+    if replace(one, leak_rate=1.0) != replace(other, leak_rate=1.0):
         return False
-    return np.allclose(ours.leak_rate, theirs.leak_rate, rtol=1e-6, atol=0.0)
+    return np.allclose(one.leak_rate, other.leak_rate, rtol=1e-6, atol=0.0)
 
 
 def network_of(esn: Any) -> Network:
@@ -294,15 +278,8 @@ def network_of(esn: Any) -> Network:
 
 def weights_of(esn: Any) -> Params:
     """Return the weights of an echo state network by the names of a trained one."""
-    reservoir = esn.reservoir_
-
-    def dense(matrix: Any) -> Array:
-        return np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
-
     return {
-        "W_in": dense(reservoir.W_in),
-        "W": dense(reservoir.W),
-        "bias": np.array(reservoir.bias),
+        **SimpleCell.params_of(esn.reservoir_),
         "coef": np.array(np.atleast_2d(esn.coef_)),
         "intercept": np.array(np.atleast_1d(esn.intercept_)),
     }

@@ -37,7 +37,6 @@ from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
 from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
 from reservoir.estimators.rnn._starting_weights import (
-    check_controllable,
     check_together,
     make_cell,
     read_control,
@@ -53,7 +52,6 @@ from reservoir.estimators.rnn._training_run import (
     warn_of_trouble,
 )
 from reservoir.training.bptt import Network, predict
-from reservoir.training.cells import SimpleCell
 from reservoir.training.gated_loop import run_gated_loop, steady_state_of
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.loop_engines import kept, using
@@ -172,7 +170,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             bool(self.include_input),
         )
         if self._control is not None:
-            check_controllable(self, network.cell)
+            network.cell.check_controllable()
         check_values(sequences.arrays, targets, network)
         self._sequence_column = self.sequence_column
         return network
@@ -359,19 +357,11 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def reservoir_(self) -> Reservoir:
         """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
         self._check_fitted()
-        cell = self.network_.cell
-        if not isinstance(cell, SimpleCell):
-            raise AttributeError(
-                f"{type(cell).__name__} is no reservoir: cells 'rnn' and 'leaky' are."
-            )
-        leak = cell.leaks(self._dtype)
-        return Reservoir(
-            self.params_["W"],
-            self.params_["W_in"],
-            self.params_["bias"],
-            leak_rate=1.0 if leak is None else leak,
-            activation=cell.activation,
-        )
+        cell = self.network_.cell.as_simple()
+        if cell is None:
+            name = type(self.network_.cell).__name__
+            raise AttributeError(f"{name} is no reservoir: cells 'rnn' and 'leaky' are.")
+        return cell.reservoir(self.params_)
 
     def _states_before(
         self,
@@ -454,7 +444,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
 
     def _run_loop(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
         """Run on own outputs, as `run_closed_loop`; the caller warns of a loop that diverged."""
-        if isinstance(self.network_.cell, SimpleCell):
+        if self.network_.cell.as_simple() is not None:
             return run_closed_loop(
                 self.reservoir_,
                 readout,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from sklearn.base import RegressorMixin
@@ -20,12 +21,10 @@ from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_o
 from reservoir.estimators.rnn._starting_weights import network_of, weights_of
 from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn._trained_network import BaseRNN
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.cells import CELLS, Cell, SimpleCell
 from reservoir.training.exchange import from_torch, to_torch
 
 __all__ = ["RNNRegressor", "rnn_from_esn"]
-
-_NAMES = {LSTMCell: "lstm", GRUCell: "gru"}
 
 
 @saved
@@ -297,12 +296,12 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         cell = network.cell
         rnn = cls(
             cell.n_units,
-            cell=_NAMES.get(type(cell), "rnn"),
+            cell=_name_of(cell),
             activation=getattr(cell, "activation", "tanh"),
             output=network.output,
             include_input=network.include_input,
             warm_start=True,
-            dtype=str(weights["W"].dtype),
+            dtype=str(weights["coef"].dtype),
         )
         rnn.set_params(**params)
         return rnn._adopt(network, weights, one_dimensional=network.n_outputs == 1)
@@ -316,6 +315,16 @@ class RNNRegressor(RegressorMixin, BaseRNN):
 @forecaster_of.register
 def _(model: RNNRegressor) -> Forecaster:
     return NetworkForecaster(model)
+
+
+def _name_of(cell: Cell) -> Any:
+    """Return the name that a cell goes by, whatever its activation; itself if it has none."""
+    options = {"activation": getattr(cell, "activation", "tanh")}
+    for name, make in CELLS.items():
+        taken = {key: options[key] for key in options if key in signature(make).parameters}
+        if make(cell.n_units, **taken) == cell:
+            return name
+    return cell
 
 
 def rnn_from_esn(esn: Any) -> RNNRegressor:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir.readouts import GramAccumulator
-from reservoir.training.least_squares._cell_as_layer import Layer
+from reservoir.training.cells import Layer
 from reservoir.training.least_squares._iterate import (
     Iterate,
     LeastSquaresResult,

@@ -19,8 +19,8 @@ from scipy import linalg
 from reservoir._typing import Array, RandomState
 from reservoir._validation import check_count, check_number
 from reservoir.readouts import GramAccumulator
-from reservoir.training._cell_parts import as_rows
-from reservoir.training.cells import Cell, GRUCell
+from reservoir.training.cells import Cell, Layer
+from reservoir.training.cells.cell_parts import as_rows
 from reservoir.training.least_squares._iterate import (
     Iterate,
     LeastSquaresResult,
@@ -81,10 +81,14 @@ class CreditSteps:
         task = self.task
         grads, D = self._gradient(iterate)
         gram = _regressors(task, iterate)
-        out = _precondition(task, grads, D, gram)
+        layer = task.cell.layer()
+        assert layer is not None  # `make_task` has looked
+        out = _precondition(task, layer, grads, D, gram)
         # its root mean square effect on the pre-activations, and the error's derivative along it
-        W = np.hstack([out["W_in"] * task.input_scale, out["W"]])
-        mean_move = W @ gram.mean_h + out["bias"] + _second_bias(task.cell, out)
+        W = np.hstack([out[layer.inputs] * task.input_scale, out[layer.recurrent]])
+        mean_move = W @ gram.mean_h + out[layer.bias]
+        if layer.second_bias is not None:
+            mean_move[layer.rows] += out[layer.second_bias]
         squares = np.einsum("ij,ij->i", W @ gram.gram, W) / gram.weight + mean_move**2
         n_rows = len(task.fit) * task.network.n_outputs
         slope = 2 * sum(float(np.vdot(out[name], grads[name])) for name in out) / n_rows
@@ -127,22 +131,24 @@ def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
     return sum_rows(parts, task.network.n_features + task.cell.width, 1)
 
 
-def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) -> Params:
+def _precondition(
+    task: Task, layer: Layer, grads: Params, D: Array, gram: GramAccumulator
+) -> Params:
     """Divide the gradient by the second moments on both sides, gate by gate."""
     # on the right: the regressors' moments, ridge-penalised, in centred coordinates
     p, n = task.network.n_features, task.cell.n_units
     matrix = gram.gram
     matrix[np.diag_indices(len(matrix))] += _PENALTY * np.trace(matrix) / len(matrix) + 1e-300
     factor = linalg.cho_factor(matrix, check_finite=False)
-    sums = grads["bias"].astype(np.float64)
+    sums = grads[layer.bias].astype(np.float64)
     # behind a reset gate, W and its own bias see other slopes than W_in and bias
     behind = sums.copy()
-    if "bias_recurrent" in grads:
-        behind[2 * n :] = grads["bias_recurrent"]
+    if layer.second_bias is not None:
+        behind[layer.rows] = grads[layer.second_bias]
     cross = np.hstack(
         [
-            grads["W_in"] / task.input_scale - np.outer(sums, gram.mean_h[:p]),
-            grads["W"] - np.outer(behind, gram.mean_h[p:]),
+            grads[layer.inputs] / task.input_scale - np.outer(sums, gram.mean_h[:p]),
+            grads[layer.recurrent] - np.outer(behind, gram.mean_h[p:]),
         ]
     )
     coef = linalg.cho_solve(factor, cross.T, check_finite=False).T
@@ -159,22 +165,16 @@ def _precondition(task: Task, grads: Params, D: Array, gram: GramAccumulator) ->
     # back to weights, and to inputs in their own units
     coef, shift = both[:, :-1], both[:, -1]
     out = {
-        "W_in": -coef[:, :p] / task.input_scale,
-        "W": -coef[:, p:],
-        "bias": coef @ gram.mean_h - shift,
+        layer.inputs: -coef[:, :p] / task.input_scale,
+        layer.recurrent: -coef[:, p:],
+        layer.bias: coef @ gram.mean_h - shift,
     }
-    if "bias_recurrent" in grads:  # two biases that add up share the step
-        out["bias"][2 * n :] /= 2
-        out["bias_recurrent"] = out["bias"][2 * n :].copy()
-    if "peephole" in grads:
-        out["peephole"] = -grads["peephole"].astype(np.float64) / gram.weight
+    if layer.second_bias is not None:  # two biases that add up share the step
+        out[layer.bias][layer.rows] /= 2
+        out[layer.second_bias] = out[layer.bias][layer.rows].copy()
+    for name in grads.keys() - out.keys():  # other weights: plain steps
+        out[name] = -grads[name].astype(np.float64) / gram.weight
     return out
-
-
-def _second_bias(cell: Cell, out: Params) -> Any:
-    if not isinstance(cell, GRUCell):
-        return 0.0
-    return np.concatenate([np.zeros(2 * cell.n_units), out["bias_recurrent"]])
 
 
 def credit_fit(

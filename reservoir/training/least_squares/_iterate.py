@@ -10,8 +10,8 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.training._cell_parts import as_rows
-from reservoir.training.cells import LSTMCell, SimpleCell, Trace
+from reservoir.training.cells import Trace
+from reservoir.training.cells.cell_parts import as_rows
 from reservoir.training.least_squares._regression import choose_ridge, sum_rows
 from reservoir.training.least_squares._task import Task, blocks
 from reservoir.training.losses import apply_output
@@ -90,7 +90,7 @@ def with_readout(
     if prior is not None:
         coef += prior["coef"] / task.scale[:, None]
         intercept += prior["intercept"] / task.scale
-    dtype = params["W"].dtype
+    dtype = params["coef"].dtype
     fitted = dict(params)
     fitted["coef"] = (coef * task.scale[:, None]).astype(dtype)
     fitted["intercept"] = (intercept * task.scale).astype(dtype)
@@ -227,16 +227,10 @@ def conclude(
 
 def _start_states(task: Task, trace: Trace) -> Array:
     """Zeros, then random states over .9 of the range that states have."""
-    cell, shape = task.cell, (_GAP_STATES, task.cell.state_size)
-    draw = np.random.default_rng(task.rng_seed).uniform(-0.9, 0.9, shape)
-    if isinstance(cell, SimpleCell) and cell.activation == "logistic":
-        draw = 0.5 + 0.5 * draw
-    elif isinstance(cell, SimpleCell) and cell.activation != "tanh":
-        draw *= float(np.abs(trace.states).max())
-    elif isinstance(cell, LSTMCell):
-        draw[:, : cell.n_units] = np.tanh(draw[:, cell.n_units :])
-    zeros = np.zeros((1, shape[1]))
-    return np.vstack([zeros, draw]).astype(trace.states.dtype)
+    shape = (_GAP_STATES, task.cell.state_size)
+    uniform = np.random.default_rng(task.rng_seed).uniform(-0.9, 0.9, shape)
+    drawn = task.cell.random_states(uniform, float(np.abs(trace.states).max()))
+    return np.vstack([np.zeros((1, shape[1])), drawn]).astype(trace.states.dtype)
 
 
 def better(task: Task, candidate: Iterate, current: Iterate) -> bool:

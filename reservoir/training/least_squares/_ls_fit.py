@@ -6,9 +6,8 @@ from typing import Any
 
 from reservoir._typing import RandomState
 from reservoir._validation import check_choice, check_count, check_number
-from reservoir.training.cells import Cell
+from reservoir.training.cells import Cell, Layer
 from reservoir.training.least_squares._bay import bay_fit
-from reservoir.training.least_squares._cell_as_layer import Layer, layer_of, open_gates
 from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._iterate import (
     Iterate,
@@ -26,7 +25,7 @@ from reservoir.training.least_squares._state_targets import (
     recurrent_gram,
     toward,
 )
-from reservoir.training.least_squares._task import Task, make_task
+from reservoir.training.least_squares._task import Task, fitted_layer, make_task
 from reservoir.training.params import Params
 
 _STEPS = (0.7, 0.35, 0.175, 0.0875)
@@ -70,8 +69,8 @@ def mixed_fit(
 
     Weights and rows have been checked before.
     """
-    layer = layer_of(task.cell)
-    iterate = begin(task, params if layer is None else open_gates(task.cell, params), tau)
+    layer = fitted_layer(task.cell)
+    iterate = begin(task, params if layer is None else task.cell.open_gates(params), tau)
     errors = [iterate.mse]
     credit_steps = CreditSteps(task, tau)
     for _ in range(n_iter):
@@ -145,9 +144,10 @@ def ls_fit(
         Rows at the start of each sequence that are left out of the regressions and errors. From
         zeros, one-dimensional tasks need about 50.
     cell : Cell, optional
-        Default: ``SimpleCell(n_units)``, tanh. Layer-wise steps take `SimpleCell` with
-        activation "tanh", "logistic" or "identity", with or without a leak, `GRUCell` and
-        `LSTMCell`; other activations take credit steps alone.
+        Default: ``SimpleCell(n_units)``, tanh. It declares what least squares see of it
+        (`Cell.layer`). Layer-wise steps take `SimpleCell` with an activation that has an inverse
+        and is bounded or a line ("tanh", "logistic", "identity"), with or without a leak, `GRUCell`
+        and `LSTMCell`; other activations take credit steps alone.
     include_input : bool, default=False
         Whether the readout sees [h, x].
     credit : bool, default=True
@@ -217,14 +217,15 @@ def ls_fit(
         holdout=holdout,
         random_state=random_state,
     )
-    layer = layer_of(task.cell)
+    layer = fitted_layer(task.cell)
     if layer is None and (method == "bay2017" or not credit):
         raise ValueError(
             f"{task.cell} has no layer-wise step: it needs SimpleCell with activation 'tanh', "
-            "'logistic' or 'identity', GRUCell or LSTMCell. Use method='mixed' with credit=True."
+            "'logistic', 'identity' or another that is bounded and has an inverse, GRUCell or "
+            "LSTMCell. Use method='mixed' with credit=True."
         )
     if method == "bay2017":
         assert layer is not None
-        opened = open_gates(task.cell, weights)
+        opened = task.cell.open_gates(weights)
         return bay_fit(task, layer, opened, n_iter, _LITERAL_STEP)
     return mixed_fit(task, weights, n_iter=n_iter, tau=tau, delta=delta, credit=credit)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from reservoir._typing import Array, RandomState
 from reservoir._validation import check_number
 from reservoir.training.cells import Cell
-from reservoir.training.least_squares._cell_as_layer import gates_stand_open, layer_of
 from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._iterate import measure, simulate, with_readout
 from reservoir.training.least_squares._ls_fit import layer_step
-from reservoir.training.least_squares._task import make_task
+from reservoir.training.least_squares._task import fitted_layer, make_task
 from reservoir.training.params import Params
 
 
@@ -140,8 +141,8 @@ def ls_online_step(
     if refitted is not None and refitted.mse < best.mse:
         best, kept = refitted, "readout"
     # a layer-wise and a credit step, each kept if it lowers the error
-    layer = layer_of(task.cell)
-    if layer is not None and gates_stand_open(task.cell, weights):
+    layer = fitted_layer(task.cell)
+    if layer is not None and _gates_stand_open(task.cell, weights):
         lengths = (step, step / 2, step / 4)
         moved = layer_step(task, layer, best, tau=tau, delta=delta, steps=lengths, prior=prior)
         if moved is not None:
@@ -151,3 +152,9 @@ def ls_online_step(
         if moved is not None:
             best, kept = moved, "layer"
     return OnlineStep(best.params, best.trace.end, best.mse, kept)
+
+
+def _gates_stand_open(cell: Cell, params: Params) -> bool:
+    """Return whether the cell is, with these weights, its layer."""
+    opened = cell.open_gates(params)
+    return all(np.array_equal(opened[name], params[name]) for name in params)

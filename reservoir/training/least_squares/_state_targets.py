@@ -8,8 +8,8 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
-from reservoir.training._cell_parts import as_rows
-from reservoir.training.least_squares._cell_as_layer import Layer
+from reservoir.training.cells import Layer
+from reservoir.training.cells.cell_parts import as_rows
 from reservoir.training.least_squares._iterate import Iterate, regressors
 from reservoir.training.least_squares._regression import sum_rows
 from reservoir.training.least_squares._task import Task, blocks, take_of
@@ -89,6 +89,7 @@ class _StateTargets:
             values *= self.shrink
             bound = (1 - self.clip) * self.layer.radius
             np.clip(values, -bound, bound, out=values)
+        assert self.layer.inverse is not None  # `fitted_layer` has looked
         return self.layer.inverse(values + self.layer.centre)
 
 
@@ -141,17 +142,17 @@ def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Pa
     """Return regression coefficients as W_in, W and bias of the layer."""
     p = task.network.n_features
     return {
-        "W_in": coef[:, :p] / task.input_scale,
-        "W": coef[:, p:] / layer.gain,
-        "bias": intercept,
+        layer.inputs: coef[:, :p] / task.input_scale,
+        layer.recurrent: coef[:, p:] / layer.gain,
+        layer.bias: intercept,
     }
 
 
 def layer_coef(task: Task, layer: Layer, params: Params) -> tuple[Array, Array]:
     """Return a layer's weights as regression coefficients and intercept: `layer_weights` undone."""
-    W_in, W = params["W_in"][layer.rows], params["W"][layer.rows]
+    W_in, W = params[layer.inputs][layer.rows], params[layer.recurrent][layer.rows]
     coef = np.hstack([W_in * task.input_scale, W * layer.gain]).astype(np.float64)
-    return coef, params["bias"][layer.rows].astype(np.float64)
+    return coef, params[layer.bias][layer.rows].astype(np.float64)
 
 
 def toward(params: Params, layer: Layer, goal: Params, step: float) -> Params:

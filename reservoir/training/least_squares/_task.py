@@ -11,9 +11,9 @@ import numpy as np
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_number
 from reservoir._validation.arrays import read_array_targets, read_array_weights, read_arrays
-from reservoir.training._cell_parts import as_rows
 from reservoir.training.bptt import Batch, Network, make_batch
-from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell
+from reservoir.training.cells import Cell, Layer, SimpleCell
+from reservoir.training.cells.cell_parts import as_rows
 from reservoir.training.losses import OUTPUTS, check_targets, invert_output
 from reservoir.training.params import Params
 
@@ -132,16 +132,12 @@ def make_task(
     check_choice("target", target, ("step", "last"))
     check_count("washout", washout, minimum=0)
     check_number("holdout", holdout, low=0.0, high=1.0, high_open=True)
-    if cell is not None and not isinstance(cell, (SimpleCell, LSTMCell, GRUCell)):
-        raise ValueError(
-            f"Least squares knows SimpleCell, LSTMCell and GRUCell; got {type(cell).__name__}. "
-            "Train it by gradients, for instance with solver='adam' or 'lbfgs', or online='bptt'."
-        )
     # the network, from the shapes of weights and data
-    weights, last = _read_params(params), target == "last"
-    inputs = read_arrays("X", X, weights["W"].dtype)
+    last, name = target == "last", Layer.recurrent if cell is None else _layer_of(cell).recurrent
+    weights = _read_params(params, name)
+    cell = SimpleCell(len(weights[name])) if cell is None else cell
+    inputs = read_arrays("X", X, weights[name].dtype)
     targets = read_array_targets(Y, inputs, last=last)
-    cell = SimpleCell(len(weights["W"])) if cell is None else cell
     n_features, n_outputs = inputs[0].shape[1], targets[0].shape[-1]
     network = Network(cell, n_features, n_outputs, output, include_input=include_input)
     _check_shapes(weights, network)
@@ -173,11 +169,30 @@ def _read_start(start: Any, cell: Cell, inputs: list[Array]) -> Array | None:
     return states
 
 
-def _read_params(params: Any) -> Params:
-    """Copy weights in the float dtype of W, and refuse what is not finite."""
-    if not isinstance(params, dict) or "W" not in params:
-        raise TypeError('params must be a dict of arrays with the names "W_in", "W", "bias", ...')
-    dtype = np.asarray(params["W"]).dtype
+def fitted_layer(cell: Cell) -> Layer | None:
+    """Return the layer that a regression can fit; None if the cell has none."""
+    layer = cell.layer()
+    return None if layer is None or layer.inverse is None else layer
+
+
+def _layer_of(cell: Cell) -> Layer:
+    layer = cell.layer()
+    if layer is None:
+        raise ValueError(
+            "Least squares knows cells that declare a layer, as SimpleCell, LSTMCell and GRUCell "
+            f"do; got {type(cell).__name__}. Train it by gradients, for instance with "
+            "solver='adam' or 'lbfgs', or online='bptt'."
+        )
+    return layer
+
+
+def _read_params(params: Any, W: str) -> Params:
+    """Copy weights in the float dtype of the recurrent ones, and refuse what is not finite."""
+    if not isinstance(params, dict) or W not in params:
+        raise TypeError(
+            f'params must be a dict of arrays with the names "W_in", "{W}", "bias", ...'
+        )
+    dtype = np.asarray(params[W]).dtype
     dtype = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
     weights = {name: np.array(array, dtype=dtype, order="C") for name, array in params.items()}
     for name, array in weights.items():
@@ -194,7 +209,8 @@ def _check_shapes(weights: Params, network: Network) -> None:
         raise ValueError(f"params holds unknown names {unknown}. Known: {sorted(shapes)}.")
     for name, shape in shapes.items():
         if name in ("coef", "intercept"):
-            weights.setdefault(name, np.zeros(shape, weights["W"].dtype))
+            dtype = next(iter(weights.values())).dtype
+            weights.setdefault(name, np.zeros(shape, dtype))
         if name not in weights:
             raise ValueError(f"params lacks {name!r}, of shape {shape}.")
         if weights[name].shape != shape:

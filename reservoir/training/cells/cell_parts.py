@@ -1,4 +1,4 @@
-"""What cells share: projections of inputs, states at the ends of sequences, weight gradients."""
+"""What cells share: input projections, states at the ends of sequences, weight gradients, torch."""
 
 from __future__ import annotations
 
@@ -51,3 +51,25 @@ def weight_gradients(D: Array, X: Array, before: Array) -> Params:
         whole = (with_ones(before, X).T @ flat).T
         parts = whole[:, n : n + p], whole[:, :n], whole[:, n + p]
     return dict(zip(("W_in", "W", "bias"), map(np.ascontiguousarray, parts), strict=True))
+
+
+def torch_arrays(params: Params, recurrent_bias: Array | None = None) -> Params:
+    """Return weights by torch's names; it has two biases where the sum counts."""
+    second = np.zeros_like(params["bias"])
+    if recurrent_bias is not None:
+        second[-len(recurrent_bias) :] = recurrent_bias
+    return {
+        "weight_ih_l0": params["W_in"],
+        "weight_hh_l0": params["W"],
+        "bias_ih_l0": params["bias"],
+        "bias_hh_l0": second,
+    }
+
+
+def from_torch_arrays(arrays: Params) -> Params:
+    """Return weights by our names, the two biases added up."""
+    return {
+        "W_in": arrays["weight_ih_l0"],
+        "W": arrays["weight_hh_l0"],
+        "bias": arrays["bias_ih_l0"] + arrays["bias_hh_l0"],
+    }

@@ -1,0 +1,215 @@
+"""Gated recurrent units, and their loops over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_count
+from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
+from reservoir.training.cells.cell_parts import (
+    as_rows,
+    ends_of,
+    enter,
+    from_torch_arrays,
+    project,
+    states_at,
+    torch_arrays,
+    with_ones,
+)
+from reservoir.training.cells.layer import GATE_BIAS, OPEN, Layer, with_open_gates
+from reservoir.training.loop_engines import compiled_as, loop_for
+from reservoir.training.params import Params
+
+
+@saved
+@dataclass(frozen=True)
+class GRUCell(Cell):
+    """Gated recurrent unit: ``h = z h + (1 - z) tanh(W_in x + bias + r (W h + bias_recurrent))``.
+
+    Gates stand in the order reset r, update z, candidate; r and z are logistic. The reset gate
+    acts behind the recurrent product, which has a bias of its own.
+
+    Parameters
+    ----------
+    n_units : int
+
+    References
+    ----------
+    K. Cho et al., "Learning phrase representations using RNN encoder-decoder", EMNLP 2014 (version
+    1, where the reset gate acts behind the product).
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import GRUCell
+    >>> GRUCell(3).shapes(n_features=2)
+    {'W_in': (9, 2), 'W': (9, 3), 'bias': (9,), 'bias_recurrent': (3,)}
+    """
+
+    n_units: int
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        n = self.n_units
+        return {
+            "W_in": Weight((3 * n, n_features), "input", 3),
+            "W": Weight((3 * n, n), "recurrent", 3),
+            "bias": Weight((3 * n,), "bias", 3),
+            "bias_recurrent": Weight((n,), "bias"),
+        }
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        G = project(X, params["W_in"], params["bias"])
+        H = np.empty((len(X) + 1, X.shape[1], self.n_units), G.dtype)
+        H[0] = self._start(X, state)
+        R = np.empty_like(H[1:])
+        loop = loop_for(gru_forward, G.shape, G.dtype)
+        loop(H, G, R, params["W"], params["bias_recurrent"])
+        ends = ends_of(X, lengths)
+        return Trace(X, H, states_at(H, ends), ends, kept={"G": G, "R": R})
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        self._check_no_pre(d_pre)
+        n = self.n_units
+        G, R = trace.take("G", "R")
+        enter(dH, trace.lengths, d_end)
+        loop = loop_for(gru_backward, G.shape, G.dtype)
+        d_start = loop(dH, G, trace.states, R, params["W"])
+        before, d, d_recurrent = as_rows(trace.states[:-1]), as_rows(G), as_rows(R)
+        from_inputs = (with_ones(trace.inputs).T @ d).T
+        recurrent = before.T @ d[:, : 2 * n], before.T @ d_recurrent
+        grads = {
+            "W_in": np.ascontiguousarray(from_inputs[:, :-1]),
+            "W": np.ascontiguousarray(np.hstack(recurrent).T),
+            "bias": np.ascontiguousarray(from_inputs[:, -1]),
+            "bias_recurrent": d_recurrent.sum(axis=0),
+        }
+        return grads, d_start, G @ params["W_in"] if inputs else None
+
+    # ------------------------------------------------------------------ what it declares
+
+    def layer(self) -> Layer:
+        """Return the candidate between open gates: a leaky layer."""
+        n = self.n_units
+        return Layer(
+            slice(2 * n, 3 * n),
+            0.0,
+            1.0,
+            np.arctanh,
+            leak=np.full(n, OPEN),
+            gain=OPEN,
+            second_bias="bias_recurrent",
+        )
+
+    def open_gates(self, params: Params) -> Params:
+        """Return weights, from `params`, with which it is that layer."""
+        return with_open_gates(params, self.layer(), (GATE_BIAS, -GATE_BIAS, None))
+
+    def random_states(self, uniform: Array, reach: float) -> Array:
+        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        return uniform
+
+    def torch_layer(self) -> TorchLayer:
+        """Return torch.nn.GRU, whose second bias is ours for the candidate."""
+        return TorchLayer("GRU", {}, _to_torch, _from_torch)
+
+
+def _to_torch(params: Params) -> Params:
+    return torch_arrays(params, params["bias_recurrent"])
+
+
+def _from_torch(arrays: Params) -> Params:
+    candidate = slice(2 * len(arrays["bias_ih_l0"]) // 3, None)
+    params = from_torch_arrays(arrays)
+    params["bias"][candidate] = arrays["bias_ih_l0"][candidate]
+    return {**params, "bias_recurrent": np.array(arrays["bias_hh_l0"][candidate])}
+
+
+@compiled_as("gru_forward")
+def gru_forward(H: Array, G: Array, R: Array, W: Array, bias_recurrent: Array) -> None:
+    """Step the GRU; gates in the order reset, update, candidate.
+
+    Parameters
+    ----------
+    H : array of shape (n_steps + 1, n_sequences, n_units)
+    G : array of shape (n_steps, n_sequences, 3 n_units)
+        In: the projected inputs. Out: the gates and the candidate.
+    R : array of shape (n_steps, n_sequences, n_units)
+        Written: what the reset gate lets through of, W h + bias_recurrent.
+    W : array of shape (3 n_units, n_units)
+    bias_recurrent : array of shape (n_units,)
+    """
+    n = H.shape[2]
+    W_T = np.ascontiguousarray(W.T)
+    room = np.empty_like(G[0])
+    for t in range(len(G)):
+        z = G[t]
+        np.matmul(H[t], W_T, out=room)
+        gates = z[:, : 2 * n]
+        gates += room[:, : 2 * n]
+        expit(gates, out=gates)
+        reset, update, candidate = (z[:, k * n : (k + 1) * n] for k in range(3))
+        np.add(room[:, 2 * n :], bias_recurrent, out=R[t])
+        candidate += reset * R[t]
+        np.tanh(candidate, out=candidate)
+        h = H[t + 1]
+        np.subtract(H[t], candidate, out=h)
+        h *= update
+        h += candidate
+
+
+@compiled_as("gru_backward")
+def gru_backward(D: Array, G: Array, H: Array, R: Array, W: Array) -> Array:
+    """Replace the gates, G, and what was reset, R, by the gradients there.
+
+    Parameters
+    ----------
+    D : array of shape (n_steps, n_sequences, n_units)
+        What enters at each state directly; used as room.
+    G, H, R, W
+        As `gru_forward` left them. R then holds the gradient at W h + bias_recurrent.
+
+    Returns
+    -------
+    array of shape (n_sequences, n_units)
+        The gradient at the state before the first step.
+    """
+    n = D.shape[2]
+    dh = np.zeros_like(D[0])
+    W_gates, W_candidate = W[: 2 * n], W[2 * n :]
+    for t in range(len(D) - 1, -1, -1):
+        reset, update, candidate = (G[t][:, k * n : (k + 1) * n] for k in range(3))
+        d = D[t]
+        d += dh
+        d_candidate = d * (1 - update) * (1 - candidate * candidate)
+        d_update = d * (H[t] - candidate) * update * (1 - update)
+        d_reset = d_candidate * R[t] * reset * (1 - reset)
+        np.multiply(d, update, out=dh)
+        np.multiply(d_candidate, reset, out=R[t])
+        reset[:], update[:], candidate[:] = d_reset, d_update, d_candidate
+        dh += G[t][:, : 2 * n] @ W_gates
+        dh += R[t] @ W_candidate
+    return dh

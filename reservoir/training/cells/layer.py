@@ -1,0 +1,100 @@
+"""A cell as one layer that a regression can fit: targets for states become pre-activations.
+
+Layer-wise least squares needs states of the form ``h = (1 - a) h_prev + a f(z)`` with ``z = g W
+h_prev + W_in x + bias`` and an f that can be inverted. Simple and leaky cells are of that form.
+Gated cells are when their gates do not move, that is with gate weights 0:
+
+- GRU, ``h = (1 - z) candidate + z h_prev``, with reset bias +6 and update bias -6: a leaky cell
+  with ``a = g = logistic(6)`` = .9975, exactly.
+- LSTM, ``h = o tanh(f c_prev + i tanh(z))``, with input and output bias +6 and forget bias -6:
+  ``f(z) = o tanh(i tanh(z))``, up to the forget gate's .0025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training.params import Params
+
+GATE_BIAS = 6.0
+OPEN = float(1 / (1 + np.exp(-GATE_BIAS)))
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """What starts from data and least squares need to know about a cell.
+
+    A reservoir is drawn into its rows; regressions fit them where f can be inverted.
+
+    Parameters
+    ----------
+    rows : slice
+        Where the block that is drawn and fitted stands in the three weights.
+    centre, radius : float
+        Middle and half width of the range of f.
+    inverse : callable or None
+        f^-1, elementwise; None where no regression can fit the block.
+    leak : array of shape (n_units,) or None
+        None without a leak.
+    gain : float
+        Factor on ``W h_prev``.
+    inputs, recurrent, bias : str
+        Names of W_in, W and bias.
+    second_bias : str or None
+        Name of a bias that is added to the block of ``W h_prev`` alone, if there is one.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import GRUCell
+    >>> layer = GRUCell(5).layer()
+    >>> layer.rows, layer.recurrent, layer.second_bias
+    (slice(10, 15, None), 'W', 'bias_recurrent')
+    """
+
+    rows: slice
+    centre: float = 0.0
+    radius: float = 1.0
+    inverse: Callable[[Array], Array] | None = None
+    leak: Array | None = None
+    gain: float = 1.0
+    inputs: str = "W_in"
+    recurrent: str = "W"
+    bias: str = "bias"
+    second_bias: str | None = None
+
+    def values(self, after: Array, before: Array) -> Array:
+        """Return f(z) of states, `after`, and those before them, `before`."""
+        return after if self.leak is None else (after - (1 - self.leak) * before) / self.leak
+
+
+def with_open_gates(
+    params: Params, layer: Layer, biases: Sequence[float | None], others: Sequence[str] = ()
+) -> Params:
+    """Return weights with gates that stand open.
+
+    Parameters
+    ----------
+    params : dict of arrays
+    layer : Layer
+    biases : sequence of float or None
+        What each gate's bias becomes; its weights become 0. None: the candidate, which stays.
+    others : sequence of str
+        Names of other weights that become 0.
+    """
+    opened = {name: array.copy() for name, array in params.items()}
+    n = len(opened[layer.bias]) // len(biases)
+    for gate, bias in enumerate(biases):
+        if bias is not None:
+            rows = slice(gate * n, (gate + 1) * n)
+            opened[layer.inputs][rows], opened[layer.recurrent][rows] = 0.0, 0.0
+            opened[layer.bias][rows] = bias
+    if layer.second_bias is not None:  # one bias is enough: with an open gate they add up
+        opened[layer.bias][layer.rows] += layer.gain * opened[layer.second_bias]
+        opened[layer.second_bias][:] = 0.0
+    for name in others:
+        opened[name][:] = 0.0
+    return opened

@@ -1,0 +1,242 @@
+"""Long short-term memory, and its loops over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_count
+from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
+from reservoir.training.cells.cell_parts import (
+    ends_of,
+    enter,
+    from_torch_arrays,
+    project,
+    states_at,
+    torch_arrays,
+    weight_gradients,
+)
+from reservoir.training.cells.layer import GATE_BIAS, OPEN, Layer, with_open_gates
+from reservoir.training.loop_engines import compiled_as, loop_for
+from reservoir.training.params import Params
+
+
+@saved
+@dataclass(frozen=True)
+class LSTMCell(Cell):
+    """Long short-term memory: a cell c that gates write to, keep and read.
+
+    ``i, f, o = logistic(.)``, ``g = tanh(.)`` of ``W h + W_in x + bias``; ``c = f c + i g``,
+    ``h = o tanh(c)``. Gates stand in the order input, forget, candidate, output. The state is
+    [h, c].
+
+    Parameters
+    ----------
+    n_units : int
+    peephole : bool, default=False
+        Whether the gates see the cell: input and forget gate the one before, the output gate the
+        new one, each unit its own; ``peephole`` (3, n_units) holds the weights.
+
+    References
+    ----------
+    S. Hochreiter and J. Schmidhuber, "Long short-term memory", Neural Computation 9, 1997; F. A.
+    Gers, J. Schmidhuber and F. Cummins (forget gate), Neural Computation 12, 2000; F. A. Gers, N.
+    Schraudolph and J. Schmidhuber (peepholes), JMLR 3, 2002.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import LSTMCell
+    >>> LSTMCell(3).shapes(n_features=2)
+    {'W_in': (12, 2), 'W': (12, 3), 'bias': (12,)}
+    """
+
+    n_units: int
+    peephole: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+
+    @property
+    def state_size(self) -> int:
+        """Output and cell."""
+        return 2 * self.n_units
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        n = self.n_units
+        weights = {
+            "W_in": Weight((4 * n, n_features), "input", 4),
+            "W": Weight((4 * n, n), "recurrent", 4),
+            "bias": Weight((4 * n,), "bias", 4, forget=1),
+        }
+        return {**weights, "peephole": Weight((3, n), "diagonal")} if self.peephole else weights
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        n = self.n_units
+        G = project(X, params["W_in"], params["bias"])
+        H, C = (np.empty((len(X) + 1, X.shape[1], n), G.dtype) for _ in range(2))
+        start = self._start(X, state)
+        H[0], C[0] = start[:, :n], start[:, n:]
+        TC = np.empty((len(X), X.shape[1], n), G.dtype)
+        loop = loop_for(lstm_forward, G.shape, G.dtype)
+        loop(H, C, TC, G, params["W"], self._peep(params))
+        ends = ends_of(X, lengths)
+        end = np.hstack([states_at(H, ends), states_at(C, ends)])
+        return Trace(X, H, end, ends, kept={"C": C, "TC": TC, "G": G})
+
+    def _peep(self, params: Params) -> Array | None:
+        return params["peephole"] if self.peephole else None
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        self._check_no_pre(d_pre)
+        n, ends = self.n_units, trace.lengths
+        C, TC, G = trace.take("C", "TC", "G")
+        d_cell = np.zeros_like(C[0])
+        if d_end is not None:
+            enter(dH, ends, d_end[:, :n])
+            d_cell = np.array(d_end[:, n:])
+            if (ends < len(TC)).any():
+                # a cell that ends early: the padding behind it must hand its gradient on unchanged
+                for b in np.flatnonzero(ends < len(TC)):
+                    G[ends[b] :, b, :n] = 0
+                    G[ends[b] :, b, n : 2 * n] = 1
+        loop = loop_for(lstm_backward, G.shape, G.dtype)
+        d_h, d_c = loop(dH, d_cell, G, C, TC, params["W"], self._peep(params))
+        grads = weight_gradients(G, trace.inputs, trace.states[:-1])
+        if self.peephole:
+            i, f, _, o = (G[:, :, k * n : (k + 1) * n] for k in range(4))
+            pairs = ((i, C[:-1]), (f, C[:-1]), (o, C[1:]))
+            grads["peephole"] = np.stack([np.einsum("tbn,tbn->n", d, c) for d, c in pairs])
+        return grads, np.hstack([d_h, d_c]), G @ params["W_in"] if inputs else None
+
+    # ------------------------------------------------------------------ what it declares
+
+    def layer(self) -> Layer:
+        """Return the candidate between open gates: ``o tanh(i tanh(z))``."""
+        rows = slice(2 * self.n_units, 3 * self.n_units)
+        return Layer(rows, 0.0, OPEN * float(np.tanh(OPEN)), _invert_open)
+
+    def open_gates(self, params: Params) -> Params:
+        """Return weights, from `params`, with which it is that layer, up to the forget gate's .0025."""
+        biases = (GATE_BIAS, -GATE_BIAS, None, GATE_BIAS)
+        others = ("peephole",) if self.peephole else ()
+        return with_open_gates(params, self.layer(), biases, others)
+
+    def random_states(self, uniform: Array, reach: float) -> Array:
+        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        cells = uniform[:, self.n_units :]
+        return np.hstack([np.tanh(cells), cells])
+
+    def torch_layer(self) -> TorchLayer:
+        """Return torch.nn.LSTM, which has no peepholes."""
+        if self.peephole:
+            self._refuse_torch(
+                "peephole=True: torch.nn.LSTM has no peepholes. Train with peephole=False "
+                '(cell="lstm")'
+            )
+        return TorchLayer("LSTM", {}, torch_arrays, from_torch_arrays)
+
+
+def _invert_open(h: Array) -> Array:
+    return np.arctanh(np.arctanh(h / OPEN) / OPEN)
+
+
+@compiled_as("lstm_forward")
+def lstm_forward(H: Array, C: Array, TC: Array, G: Array, W: Array, peephole: Array | None) -> None:
+    """Step the LSTM; gates in the order input, forget, candidate, output.
+
+    Parameters
+    ----------
+    H, C : arrays of shape (n_steps + 1, n_sequences, n_units)
+        Outputs and cells; the first rows are given.
+    TC : array of shape (n_steps, n_sequences, n_units)
+        Written: tanh of the cells.
+    G : array of shape (n_steps, n_sequences, 4 n_units)
+        In: the projected inputs. Out: the gates.
+    W : array of shape (4 n_units, n_units)
+    peephole : array of shape (3, n_units) or None
+        How much of the cell the input, forget and output gate see.
+    """
+    n = H.shape[2]
+    W_T = np.ascontiguousarray(W.T)
+    room = np.empty_like(G[0])
+    for t in range(len(G)):
+        z = G[t]
+        np.matmul(H[t], W_T, out=room)
+        z += room
+        i, f, g, o = (z[:, k * n : (k + 1) * n] for k in range(4))
+        if peephole is not None:
+            i += peephole[0] * C[t]
+            f += peephole[1] * C[t]
+        both = z[:, : 2 * n]
+        expit(both, out=both)
+        np.tanh(g, out=g)
+        c = C[t + 1]
+        np.multiply(f, C[t], out=c)
+        c += i * g
+        if peephole is not None:
+            o += peephole[2] * c
+        expit(o, out=o)
+        np.tanh(c, out=TC[t])
+        np.multiply(o, TC[t], out=H[t + 1])
+
+
+@compiled_as("lstm_backward")
+def lstm_backward(
+    D: Array, dC: Array, G: Array, C: Array, TC: Array, W: Array, peephole: Array | None
+) -> tuple[Array, Array]:
+    """Replace the gates, G, by the gradient at their pre-activations.
+
+    Parameters
+    ----------
+    D : array of shape (n_steps, n_sequences, n_units)
+        What enters at each output directly; used as room.
+    dC : array of shape (n_sequences, n_units)
+        What enters at the last cell.
+    G, C, TC, W, peephole
+        As `lstm_forward` left them.
+
+    Returns
+    -------
+    dh, dc : arrays of shape (n_sequences, n_units)
+        The gradients at the state before the first step.
+    """
+    n = D.shape[2]
+    dh, dc = np.zeros_like(D[0]), dC.copy()
+    for t in range(len(D) - 1, -1, -1):
+        i, f, g, o = (G[t][:, k * n : (k + 1) * n] for k in range(4))
+        d = D[t]
+        d += dh
+        d_o = d * TC[t] * o * (1 - o)
+        dc += d * o * (1 - TC[t] ** 2)
+        if peephole is not None:
+            dc += d_o * peephole[2]
+        d_g = dc * i * (1 - g * g)
+        d_i = dc * g * i * (1 - i)
+        d_f = dc * C[t] * f * (1 - f)
+        dc *= f
+        if peephole is not None:
+            dc += d_i * peephole[0] + d_f * peephole[1]
+        i[:], f[:], g[:], o[:] = d_i, d_f, d_g, d_o
+        np.matmul(G[t], W, out=dh)
+    return dh, dc

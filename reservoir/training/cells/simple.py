@@ -1,0 +1,405 @@
+"""Elman's cell, with a leak the reservoir's, and its loops over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_count, check_numbers
+from reservoir.activations import ACTIVATIONS
+from reservoir.dynamics import Reservoir
+from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
+from reservoir.training.cells.cell_parts import (
+    ends_of,
+    enter,
+    from_torch_arrays,
+    project,
+    states_at,
+    torch_arrays,
+    weight_gradients,
+)
+from reservoir.training.cells.layer import Layer
+from reservoir.training.loop_engines import compiled_as, loop_for
+from reservoir.training.params import Params
+
+_TORCH = ("tanh", "relu")  # torch.nn.RNN knows no others
+
+
+@saved
+@dataclass(frozen=True)
+class SimpleCell(Cell):
+    """``h = (1 - a) h + a f(W h + W_in x + bias)``: Elman's cell, and the reservoir's.
+
+    Parameters
+    ----------
+    n_units : int
+    activation : str, default="tanh"
+        A name in `reservoir.activations.ACTIVATIONS`. One that is registered there by a user is
+        trained by its derivative, on NumPy.
+    leak_rate : float in (0, 1] or tuple of n_units such numbers, default=1.0
+
+    References
+    ----------
+    J. L. Elman, "Finding structure in time", Cognitive Science 14, 1990; for the leak H. Jaeger,
+    M. Lukosevicius, D. Popovici and U. Siewert, Neural Networks 20, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import SimpleCell
+    >>> cell = SimpleCell(1, leak_rate=0.5)
+    >>> weights = {"W_in": np.ones((1, 1)), "W": np.zeros((1, 1)), "bias": np.zeros(1)}
+    >>> cell.forward(weights, np.ones((3, 1, 1))).states.ravel().round(3)
+    array([0.   , 0.381, 0.571, 0.666])
+    """
+
+    n_units: int
+    activation: str = "tanh"
+    leak_rate: float | tuple[float, ...] = 1.0
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        leak = check_numbers("leak_rate", self.leak_rate)
+        if leak.shape not in ((), (self.n_units,)) or not ((leak > 0) & (leak <= 1)).all():
+            raise ValueError(
+                f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
+                "numbers, one per unit."
+            )
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        n = self.n_units
+        return {
+            "W_in": Weight((n, n_features), "input"),
+            "W": Weight((n, n), "recurrent"),
+            "bias": Weight((n,), "bias"),
+        }
+
+    def leaks(self, dtype: Any = np.float64) -> Array | None:
+        """Return the leak rate per unit in a dtype; None where it is 1 throughout."""
+        leak = np.broadcast_to(np.asarray(self.leak_rate, dtype=dtype), (self.n_units,))
+        return None if (leak == 1).all() else np.array(leak)
+
+    def slopes(self, trace: Trace) -> Array:
+        """Return a f'(z) at every step of a trace: what a pre-activation does to the state."""
+        values: Array = trace.values  # type: ignore[assignment]
+        slopes = slope(self.activation, values) if trace.slopes is None else trace.slopes
+        return self._leaked(slopes)
+
+    def _leaked(self, slopes: Array) -> Array:
+        leak = self.leaks(slopes.dtype)
+        return slopes if leak is None else slopes * leak
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        U = project(X, params["W_in"], params["bias"])
+        leak = self.leaks(X.dtype)
+        H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
+        H[0] = self._start(X, state)
+        V = H[1:] if leak is None else np.empty_like(U)
+        activation = ACTIVATIONS[self.activation]
+        self._loop(simple_forward, U)(H, V, U, params["W"], self.activation, leak)
+        ends = ends_of(X, lengths)
+        kept = {}
+        if activation.slope is None:  # the value does not say how steep f is: U holds z now
+            kept["slopes"] = activation.derivative(U).astype(U.dtype)
+        return Trace(X, H, states_at(H, ends), ends, V, kept)
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        enter(dH, trace.lengths, d_end)
+        leak = self.leaks(dH.dtype)
+        if trace.slopes is not None:
+            d_start = backward_by_slopes(dH, self.slopes(trace), params["W"], leak, d_pre)
+        else:
+            d_start = self._loop(simple_backward, dH)(
+                dH, trace.values, params["W"], self.activation, leak, d_pre
+            )
+        grads = weight_gradients(dH, trace.inputs, trace.states[:-1])
+        return grads, d_start, dH @ params["W_in"] if inputs else None
+
+    def _loop(self, loop: Any, A: Array) -> Any:
+        if ACTIVATIONS[self.activation].kernel is None:
+            return loop
+        return loop_for(loop, A.shape, A.dtype)
+
+    # ------------------------------------------------------------------ what it declares
+
+    def layer(self) -> Layer:
+        """Return all of it as a layer; regressions fit it where f is bounded, or a line."""
+        activation = ACTIVATIONS[self.activation]
+        rows, leak, enclosure = slice(0, self.n_units), self.leaks(), activation.enclosure
+        if activation.inverse is None or enclosure is None:
+            return Layer(rows, leak=leak)
+        if enclosure.bounded:
+            centre = 0.5 * (enclosure.low + enclosure.high)
+            return Layer(rows, centre, enclosure.high - centre, activation.inverse, leak)
+        ends = np.array([-np.inf]), np.array([np.inf])
+        least, largest = enclosure.slopes(*ends)
+        if least != largest:  # where f bends, targets far out are not to be trusted
+            return Layer(rows, leak=leak)
+        return Layer(rows, 0.0, np.inf, activation.inverse, leak)
+
+    def random_states(self, uniform: Array, reach: float) -> Array:
+        """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
+        enclosure = ACTIVATIONS[self.activation].enclosure
+        if enclosure is None or not enclosure.bounded:
+            return uniform * reach
+        centre = 0.5 * (enclosure.low + enclosure.high)
+        return centre + (enclosure.high - centre) * uniform
+
+    def as_simple(self) -> SimpleCell:
+        """Return the cell itself."""
+        return self
+
+    def reservoir(self, params: Params) -> Reservoir:
+        """Return the cell with its weights, `params`, as a reservoir."""
+        leak = self.leaks(params["W"].dtype)
+        return Reservoir(
+            params["W"],
+            params["W_in"],
+            params["bias"],
+            leak_rate=1.0 if leak is None else leak,
+            activation=self.activation,
+        )
+
+    @staticmethod
+    def params_of(reservoir: Reservoir) -> Params:
+        """Return the weights of a reservoir: `reservoir` undone."""
+
+        def dense(matrix: Any) -> Array:
+            return np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+        return {
+            "W_in": dense(reservoir.W_in),
+            "W": dense(reservoir.W),
+            "bias": np.array(reservoir.bias),
+        }
+
+    def check_controllable(self) -> None:
+        """Refuse gradient control where the activation does not say how it bends."""
+        activation = ACTIVATIONS[self.activation]
+        if activation.slope is None or activation.curvature is None:
+            known = [name for name, f in ACTIVATIONS.items() if f.curvature is not None]
+            raise ValueError(
+                "gradient_control needs the slope and the curvature of the activation from its "
+                f"value, and activation={self.activation!r} does not say both: it is known of "
+                f"{', '.join(map(repr, known))}. Use one of these, or gradient_control=0."
+            )
+
+    def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
+        """Return ``diag(1 - a) + diag(a f'(z)) W``.
+
+        `params`, `trace`, `steps` and `sequences` as in `Cell.step_jacobians`.
+        """
+        slopes = self._leaked(slope(self.activation, trace.values[steps, sequences]))  # type: ignore[index]
+        J = slopes[:, :, None] * params["W"]
+        leak = self.leaks(slopes.dtype)
+        return J if leak is None else J + np.diag(1 - leak)
+
+    def jacobian_gradient(
+        self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
+    ) -> tuple[Params, Array | None]:
+        """Carry a gradient at step Jacobians on.
+
+        W has a direct part, diag(a f') G, and z has the rest: a f''(z) * rowsum(G * W). `params`,
+        `trace`, `steps`, `sequences` and `G` as in `Cell.jacobian_gradient`.
+        """
+        V: Array = trace.values[steps, sequences]  # type: ignore[index]
+        slopes = self._leaked(slope(self.activation, V))
+        bends = self._leaked(curvature(self.activation, V))
+        direct = {"W": np.einsum("si,sij->ij", slopes, G)}
+        if not bends.any():
+            return direct, None
+        d_pre = np.zeros_like(trace.values)
+        d_pre[steps, sequences] = bends * np.einsum("sij,ij->si", G, params["W"])
+        return direct, d_pre
+
+    def torch_layer(self) -> TorchLayer:
+        """Return torch.nn.RNN; there is none with a leak, and none but for tanh and relu."""
+        if self.leaks() is not None:
+            self._refuse_torch(
+                f"leak_rate={self.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
+            )
+        if self.activation not in _TORCH:
+            self._refuse_torch(
+                f"activation={self.activation!r}: torch.nn.RNN knows 'tanh' and 'relu' alone. Use "
+                "one"
+            )
+        options = {"nonlinearity": self.activation}
+        return TorchLayer("RNN", options, torch_arrays, from_torch_arrays)
+
+
+def slope(activation: str, value: Array) -> Array:
+    """Return f'(z), given the value f(z).
+
+    Parameters
+    ----------
+    activation : str
+        A name in `reservoir.activations.ACTIVATIONS`, whose entry says it.
+    value : array
+
+    Returns
+    -------
+    array of the shape of value
+
+    Raises
+    ------
+    ValueError
+        If the entry does not say it: its derivative is known from z alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import slope
+    >>> slope("tanh", np.array([0.0, 0.5]))
+    array([1.  , 0.75])
+    """
+    return _from_value(activation, "slope")(value)
+
+
+def curvature(activation: str, value: Array) -> Array:
+    """Return f''(z), given the value f(z); 0 where f has a corner.
+
+    Parameters
+    ----------
+    activation : str
+        As in `slope`.
+    value : array
+
+    Returns
+    -------
+    array of the shape of value
+
+    Raises
+    ------
+    ValueError
+        If the entry does not say it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import curvature
+    >>> curvature("tanh", np.array([0.0, 0.5]))
+    array([-0.  , -0.75])
+    """
+    return _from_value(activation, "curvature")(value)
+
+
+def _from_value(activation: str, what: str) -> Callable[[Array], Array]:
+    function: Callable[[Array], Array] | None = getattr(ACTIVATIONS[activation], what)
+    if function is None:
+        known = [name for name, f in ACTIVATIONS.items() if getattr(f, what) is not None]
+        raise ValueError(
+            f"activation={activation!r}: its {what} does not follow from its value, as that of "
+            f"{', '.join(map(repr, known))} does. Use one of these."
+        )
+    return function
+
+
+@compiled_as("simple_forward")
+def simple_forward(
+    H: Array,
+    V: Array,
+    U: Array,
+    W: Array,
+    activation: str,
+    leak: Array | None,
+) -> None:
+    """Step ``h = (1 - a) h + a f(W h + u)``.
+
+    Parameters
+    ----------
+    H : array of shape (n_steps + 1, n_sequences, n_units)
+        The states; the first row is given, the others are written.
+    V : array of shape (n_steps, n_sequences, n_units)
+        Written: the values f(z). The rows of H themselves if there is no leak.
+    U : array of shape (n_steps, n_sequences, n_units)
+        The projected inputs, bias included. Overwritten, here by z.
+    W : array of shape (n_units, n_units)
+    activation : str
+        A name in `reservoir.activations.ACTIVATIONS`.
+    leak : array of shape (n_units,) or None
+    """
+    activate = ACTIVATIONS[activation].function
+    W_T = np.ascontiguousarray(W.T)
+    keep = np.ones(1) if leak is None else 1 - leak
+    room = np.empty_like(U[0])
+    for t in range(len(U)):
+        z = U[t]
+        np.matmul(H[t], W_T, out=room)
+        z += room
+        activate(z, out=V[t])
+        if leak is not None:
+            np.multiply(H[t], keep, out=room)
+            np.multiply(V[t], leak, out=H[t + 1])
+            H[t + 1] += room
+
+
+@compiled_as("simple_backward")
+def simple_backward(
+    D: Array, V: Array, W: Array, activation: str, leak: Array | None, extra: Array | None
+) -> Array:
+    """Replace the gradient at the states, D, by that at the pre-activations.
+
+    Parameters
+    ----------
+    D : array of shape (n_steps, n_sequences, n_units)
+        In: what enters at each state directly. Out: dL/dz.
+    V, W, leak
+        As in `simple_forward`.
+    activation : str
+        As in `slope`.
+    extra : array of the shape of D, or None
+        What enters at the pre-activations directly.
+
+    Returns
+    -------
+    array of shape (n_sequences, n_units)
+        The gradient at the state before the first step.
+    """
+    slopes = slope(activation, V)
+    if leak is not None:
+        slopes *= leak
+    return backward_by_slopes(D, slopes, W, leak, extra)
+
+
+def backward_by_slopes(
+    D: Array, slopes: Array, W: Array, leak: Array | None, extra: Array | None
+) -> Array:
+    """Do as `simple_backward`, given a f'(z) at every step."""
+    keep = None if leak is None else 1 - leak
+    g = np.zeros_like(D[0])
+    through = np.empty_like(g)
+    for t in range(len(D) - 1, -1, -1):
+        d = D[t]
+        d += g
+        if keep is not None:
+            np.multiply(d, keep, out=through)
+        d *= slopes[t]
+        if extra is not None:
+            d += extra[t]
+        np.matmul(d, W, out=g)
+        if keep is not None:
+            g += through
+    return g
