@@ -137,7 +137,7 @@ class LSTMCell(Cell):
         return Layer(rows, 0.0, OPEN * float(np.tanh(OPEN)), _invert_open)
 
     def open_gates(self, params: Params) -> Params:
-        """Return weights, from `params`, with which it is that layer, up to the forget gate's .0025."""
+        """Return weights, from `params`, with which it is that layer, but for .0025."""
         biases = (GATE_BIAS, -GATE_BIAS, None, GATE_BIAS)
         others = ("peephole",) if self.peephole else ()
         return with_open_gates(params, self.layer(), biases, others)
