@@ -1,4 +1,4 @@
-"""The reference protocols, over seeds, against their published figures (docs/protocols.md)."""
+"""The reference protocols, over seeds, against their published figures (docs/results/index.md)."""
 
 import importlib.util
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_lorenz_valid_time():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["lorenz", "roessler"])
 def test_polynomials_of_degree_4_are_ahead_on_both_flows(name):
-    """As docs/protocols.md says: a reservoir is not the best model of these two."""
+    """As docs/results/chaos.md says: a reservoir is not the best model of these two."""
     ours, theirs = (
         [protocols.flow_valid_time(name, run, seed, **options) for seed in range(5)]
         for run, options in (

@@ -46,7 +46,7 @@ CHEBYSHEV = {"n_lags": 1, "degree": 10, "basis": "chebyshev", "solver": "qr"}
 
 
 def protocol_network(rows: Array, n_steps: int, seed: int, **changes: Any) -> Array:
-    """The 500 units of docs/protocols.md, with other parameters if `changes` says so."""
+    """The 500 units of docs/results/chaos.md, with other parameters if `changes` says so."""
     esn = ESNRegressor(500, washout=WASHOUT, random_state=seed, **{**SAME, **changes})
     return esn.fit(rows[:-1], rows[1:]).forecast(n_steps)
 

@@ -206,12 +206,12 @@ def cycles(n_seeds: int = 3) -> None:
                     random_state=seed,
                 )
                 period = np.random.default_rng(seed).uniform(-1, 1, (10, 1))
-                table.append([_largest_radius(res, period, method) for method in methods])
+                table.append([_largest_cycle_radius(res, period, method) for method in methods])
             row = np.mean(table, axis=0)
             print(f"{scale:6.1f}{leak:6.1f}" + "".join(f"{value:10.2f}" for value in row))
 
 
-def _largest_radius(res: Reservoir, period: np.ndarray, method: str) -> float:
+def _largest_cycle_radius(res: Reservoir, period: np.ndarray, method: str) -> float:
     """Return the largest factor of W, of radius 1, for which a cycle is certified."""
 
     def holds(inverse: float) -> bool:

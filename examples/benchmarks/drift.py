@@ -29,7 +29,7 @@ Array = np.ndarray
 Errors = dict[str, dict[str, list[float]]]  # by method, then task: one for each seed
 FIRST_TUNING_SEED = 100
 
-#: Chosen by ``--choose``; see docs/protocols.md, "Drifting systems".
+#: Chosen by ``--choose``; see docs/results/drift.md.
 SETTINGS = {
     "alpha": 0.001,
     "forgetting": 0.998,

@@ -203,6 +203,6 @@ print(f"the same, trained                          {error(trained):.3f}")
 #   the end of each sequence: that is what the start cannot see.
 #
 # Which start and which solver for which task: :doc:`/guide/training`; the figures on
-# other tasks: :doc:`/results_training`. How a start finds a teacher's weights:
+# other tasks: :doc:`/results/training`. How a start finds a teacher's weights:
 # :doc:`/gallery/training/plot_teacher_student`.
 plt.show()
