@@ -41,6 +41,7 @@ templates_path = ["_templates"]
 html_theme = "furo"
 html_title = f"reservoir {release}"
 html_css_files = ["site.css"]
+html_js_files = ["keyboard.js"]
 html_search_scorer = str(HERE / "_static" / "search_scorer.js")
 pygments_style = "a11y-high-contrast-light"  # every colour at 7:1 on its background
 pygments_dark_style = "a11y-dark"

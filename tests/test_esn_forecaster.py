@@ -467,6 +467,13 @@ def test_bad_exogenous_columns_are_refused(fitted):
             call()
 
 
+@pytest.mark.parametrize("exog", [{"t": np.arange(200)}, "t", 3.0])
+def test_known_inputs_that_are_no_table_are_refused(exog):
+    message = rf"exog is a {type(exog).__name__} of 0 dimensions.*pd\.DataFrame"
+    with pytest.raises(TypeError, match=message):
+        small().fit(ORBIT[:, :1], exog)
+
+
 def test_bad_forecasts_are_refused(fitted):
     for call, message in (
         (lambda: fitted.forecast(0), "n_steps=0 must be at least 1"),

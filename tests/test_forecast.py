@@ -338,6 +338,14 @@ class TestDivergence:
         assert rows.shape == (5000,)
         assert np.isfinite(rows).all()
 
+    def test_clip_is_advised_where_it_was_not_used(self, esn):
+        with pytest.warns(RuntimeWarning, match="clip=True. holds what is fed back near"):
+            esn.forecast(300)
+        # what is fed back stays in the bounds; the outputs themselves go far beyond them
+        limit = (-1e12, 1e12)
+        with pytest.warns(RuntimeWarning, match="held in the bounds of clip, and that was not"):
+            esn.forecast(300, clip=limit)
+
     def test_row_by_row_too(self, esn):
         growing = 1.5 ** np.arange(60)
         pipe = make_pipeline(FunctionTransformer(), esn).fit(growing[:-1, None], growing[1:])

@@ -45,7 +45,12 @@ def widened(reach: Array) -> Array:
 
 
 def warn_of_leaving(
-    rows: Array, reach: Array, *, n_sound: int, sequence: int | None = None
+    rows: Array,
+    reach: Array,
+    *,
+    n_sound: int,
+    sequence: int | None = None,
+    clipped: bool = False,
 ) -> bool:
     """Say so where rows leave the range of the training targets by far, or the loop diverged.
 
@@ -58,6 +63,8 @@ def warn_of_leaving(
         The step at which the loop left what floating point can hold, or the number of steps.
     sequence : int, optional
         Which one it was.
+    clipped : bool, default=False
+        Whether what was fed back was held in bounds.
 
     Returns
     -------
@@ -86,7 +93,12 @@ def warn_of_leaving(
         )
     text.append(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
-        "radius often help; forecast(..., clip=True) holds what is fed back near those targets."
+        "radius often help"
+        + (
+            "; what was fed back was held in the bounds of clip, and that was not enough."
+            if clipped
+            else "; forecast(..., clip=True) holds what is fed back near those targets."
+        )
     )
     warnings.warn(" ".join(text), RuntimeWarning, stacklevel=caller_level())
     return True

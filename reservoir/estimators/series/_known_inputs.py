@@ -12,7 +12,7 @@ from reservoir._typing import Array
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel
 from reservoir.estimators.series._series_tables import is_collection
-from reservoir.estimators.series._series_values import read_values
+from reservoir.estimators.series._series_values import n_dimensions, read_values
 
 
 @saved
@@ -27,7 +27,15 @@ class KnownInputs:
         """Return how inputs came; the first of several tables tells."""
         if exog is None:
             return cls(None)
-        return cls(SeriesContainer.of(exog[0] if is_collection(exog) else exog))
+        tables = list(exog) if is_collection(exog) else [exog]
+        for table in tables:
+            if n_dimensions(table) not in (1, 2):
+                raise TypeError(
+                    f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give an "
+                    "array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict: "
+                    "pd.DataFrame(exog, index=y.index)), or a list of these, one for each series."
+                )
+        return cls(SeriesContainer.of(tables[0]))
 
     def read(
         self,
