@@ -31,8 +31,8 @@ class KnownInputs:
         for table in tables:
             if n_dimensions(table) not in (1, 2):
                 raise TypeError(
-                    f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give an "
-                    "array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict: "
+                    f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give "
+                    "an array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict: "
                     "pd.DataFrame(exog, index=y.index)), or a list of these, one for each series."
                 )
         return cls(SeriesContainer.of(tables[0]))
