@@ -75,6 +75,7 @@ DRAWINGS = {
     "residuals": lambda ax: plotting.residuals(NOISE, ax=ax),
     "residuals by quantiles": lambda ax: plotting.residuals(NOISE, quantiles=True, ax=ax),
     "memory_profile": lambda ax: plotting.memory_profile([1.0, 0.5], ax=ax),
+    "temporal_gradients": lambda ax: plotting.temporal_gradients([[1e-9, 0.1], [0.0, 1]], ax=ax),
     "jacobian_norms": lambda ax: plotting.jacobian_norms([[-0.1, -1.0], [-0.2, -2.0]], ax=ax),
 }
 

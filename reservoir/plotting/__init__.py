@@ -11,8 +11,8 @@ from reservoir.plotting._bifurcation import bifurcation
 from reservoir.plotting._certificate_box import certificate
 from reservoir.plotting._cobweb import cobweb
 from reservoir.plotting._forgetting import forgetting
+from reservoir.plotting._gradient_norms import jacobian_norms, temporal_gradients
 from reservoir.plotting._horizon_errors import horizon_errors
-from reservoir.plotting._jacobian_norms import jacobian_norms
 from reservoir.plotting._memory_profile import memory_profile
 from reservoir.plotting._parameter_map import parameter_map
 from reservoir.plotting._penalty_path import penalty_path
@@ -41,4 +41,5 @@ __all__ = [
     "residuals",
     "spectrum",
     "states",
+    "temporal_gradients",
 ]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.training.bptt import Batch, Control, Network, loss_and_gradient
-from reservoir.training.gradient_control import GradientControl, control_penalty
+from reservoir.training.bptt import Batch, Network, loss_and_gradient
+from reservoir.training.controls import Control
 from reservoir.training.optimizers import Optimizer, OptimizerState
 from reservoir.training.params import Params, global_norm, unflatten
 from reservoir.training.regularizers import penalty
@@ -28,14 +27,14 @@ class Objective:
         As in `reservoir.training.regularizers.penalty`.
     clip_norm : float or None, default=None
         The longest gradient that is taken as it is; longer ones are scaled to that norm.
-    control : GradientControl, optional
+    control : Control, optional
     """
 
     network: Network
     l1: float = 0.0
     l2: float = 0.0
     clip_norm: float | None = None
-    control: GradientControl | None = None
+    control: Control | None = None
 
     def penalty(self, params: Params) -> float:
         """Return the elastic net's value."""
@@ -44,16 +43,13 @@ class Objective:
     def loss_and_gradient(
         self, params: Params, batch: Batch, state: Array | None, generator: np.random.Generator
     ) -> tuple[float, Params, Array]:
-        """Return loss and control on a batch, their gradient, and the end states.
+        """Return loss and penalties on a batch, the way to go down, and the end states.
 
-        The generator draws the steps that are controlled.
+        The generator is for what the control draws.
         """
-        control: Control | None = None
-        if self.control is not None and self.control.weight > 0:
-            control = partial(
-                control_penalty, self.network.cell, control=self.control, generator=generator
-            )
-        return loss_and_gradient(self.network, params, batch, state, control=control)
+        if self.control is None or self.control.idle:
+            return loss_and_gradient(self.network, params, batch, state)
+        return self.control.loss_and_gradient(self.network, params, batch, state, generator)
 
     def gradient(self, params: Params, grads: Params) -> Array:
         """Add the elastic net's gradient to that of the loss; return one vector, clipped."""

@@ -17,7 +17,7 @@ from reservoir.training.cells import Cell, Trace, Weight
 from reservoir.training.losses import apply_output, loss_and_slope, loss_of
 from reservoir.training.params import Params
 
-Control = Callable[[Params, Trace], tuple[float, Params, Array | None]]
+Penalty = Callable[[Params, Trace], tuple[float, Params, Array | None]]
 
 __all__ = [
     "Batch",
@@ -298,7 +298,7 @@ def loss_and_gradient(
     batch: Batch,
     state: Array | None = None,
     *,
-    control: Control | None = None,
+    control: Penalty | None = None,
 ) -> tuple[float, Params, Array]:
     """Return the loss on a batch, its gradient, and the state of each sequence at its end.
 
@@ -335,24 +335,44 @@ def loss_and_gradient(
         value, d = loss_and_slope(
             scores, batch.targets, network.output, network.loss, batch.weights
         )
-    readout = {"coef": d.T @ features, "intercept": d.sum(axis=0)}
-    width = network.cell.width
-    dH = d @ params["coef"][:, :width]
-    if batch.rows is not None:
-        scattered = np.zeros((trace.states[1:].size // width, width), dH.dtype)
-        scattered[batch.rows] = dH
-        dH = scattered
+    readout, dH = through_readout(network, params, batch, features, d)
     extra: Params = {}
     d_pre = None
     if control is not None:
         penalty, extra, d_pre = control(params, trace)
         value += penalty
-    grads, _, _ = network.cell.backward(
-        params, trace, dH.reshape(*trace.inputs.shape[:2], width), d_pre=d_pre
-    )
+    grads, _, _ = network.cell.backward(params, trace, dH, d_pre=d_pre)
     for name, part in extra.items():
         grads[name] = grads[name] + part
     return value, {**grads, **readout}, end
+
+
+def through_readout(
+    network: Network, params: Params, batch: Batch, features: Array, d: Array
+) -> tuple[Params, Array]:
+    """Carry a gradient at scores to the readout's weights, and to the states of every step.
+
+    Parameters
+    ----------
+    network, params, batch
+        As in `forward`.
+    features : array of shape (n_rows, width [+ n_features])
+    d : array of shape (n_rows, n_outputs)
+
+    Returns
+    -------
+    grads : dict of arrays
+        "coef" and "intercept".
+    dH : array of shape (n_steps, n_sequences, width)
+    """
+    readout = {"coef": d.T @ features, "intercept": d.sum(axis=0)}
+    width, sides = network.cell.width, batch.inputs.shape[:2]
+    dH = d @ params["coef"][:, :width]
+    if batch.rows is not None:
+        scattered = np.zeros((sides[0] * sides[1], width), dH.dtype)
+        scattered[batch.rows] = dH
+        dH = scattered
+    return readout, dH.reshape(*sides, width)
 
 
 def predict(

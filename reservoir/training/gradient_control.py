@@ -7,13 +7,16 @@ singular values, added to the loss, keeps the product from vanishing and from ex
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_number
+from reservoir.training.bptt import Batch, Network, loss_and_gradient
 from reservoir.training.cells import Cell, Trace
+from reservoir.training.controls import Control
 from reservoir.training.params import Params
 
 __all__ = ["GradientControl", "control_penalty", "jacobian_product_norms", "step_jacobians"]
@@ -24,7 +27,7 @@ _STEPS_PER_SAMPLE = 400  # an SVD of 64 x 64 costs as much as 50 to 100 steps fo
 
 @saved
 @dataclass(frozen=True)
-class GradientControl:
+class GradientControl(Control):
     """What the singular values of the step Jacobians are held to, and how firmly.
 
     Two penalties [1]_, taken at sampled steps and averaged over them, so that a weight means the
@@ -91,6 +94,31 @@ class GradientControl:
         check_number("target", self.target, low=0, low_open=True)
         if self.n_samples is not None:
             check_count("n_samples", self.n_samples)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the weight is 0."""
+        return self.weight == 0
+
+    def check(self, cell: Cell) -> None:
+        """Refuse a `cell` that does not know its step Jacobians, or their derivative."""
+        cell.check_controllable()
+
+    def loss_and_gradient(
+        self,
+        network: Network,
+        params: Params,
+        batch: Batch,
+        state: Array | None,
+        generator: np.random.Generator,
+    ) -> tuple[float, Params, Array]:
+        """Return loss and penalty, their gradient, and the end states.
+
+        `network`, `params`, `batch`, `state` and `generator` as in `Control.loss_and_gradient`;
+        the generator draws the steps.
+        """
+        penalty = partial(control_penalty, network.cell, control=self, generator=generator)
+        return loss_and_gradient(network, params, batch, state, control=penalty)
 
 
 def control_penalty(

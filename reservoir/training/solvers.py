@@ -12,7 +12,7 @@ from reservoir.training._data import Data
 from reservoir.training._evaluation import Evaluator, Report, Training
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Network
-from reservoir.training.gradient_control import GradientControl
+from reservoir.training.controls import Control
 from reservoir.training.least_squares._credit import CreditSteps
 from reservoir.training.least_squares._iterate import begin
 from reservoir.training.least_squares._task import make_task
@@ -30,7 +30,7 @@ def train_lbfgs(
     batch_size: int = 32,
     l1: float = 0.0,
     l2: float = 0.0,
-    control: GradientControl | None = None,
+    control: Control | None = None,
     validation: Data | None = None,
     refit: bool = False,
     n_iter_no_change: int = 10,
@@ -58,6 +58,11 @@ def train_lbfgs(
     -------
     Training
 
+    Raises
+    ------
+    ValueError
+        If the control does not return the gradient of what is lowered.
+
     Examples
     --------
     >>> import numpy as np
@@ -74,6 +79,11 @@ def train_lbfgs(
     >>> done.losses[-1] < 0.01 * done.losses[0]
     True
     """
+    if control is not None and not control.is_gradient:
+        raise ValueError(
+            f"solver='lbfgs' searches along lines, and needs the whole gradient, which {control} "
+            "is not. Use a solver that takes steps, such as 'adam'."
+        )
     seed = np.random.default_rng(random_state).integers(2**63)
     objective = Objective(network, l1, l2, control=control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)

@@ -18,7 +18,7 @@ from reservoir.training._data import Data
 from reservoir.training._evaluation import Evaluator, Report, Training, data_loss, refit_readout
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Batch, Network, loss_value
-from reservoir.training.gradient_control import GradientControl
+from reservoir.training.controls import Control
 from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params, flatten
 
@@ -42,7 +42,7 @@ def train(
     clip_norm: float | None = 1.0,
     l1: float = 0.0,
     l2: float = 0.0,
-    control: GradientControl | None = None,
+    control: Control | None = None,
     validation: Data | None = None,
     refit: bool = False,
     n_iter_no_change: int = 10,
@@ -70,7 +70,7 @@ def train(
         The longest gradient that is taken as it is; longer ones are scaled to that norm.
     l1, l2 : float, default=0
         Penalties on the weights, see `reservoir.training.regularizers.penalty`.
-    control : GradientControl, optional
+    control : Control, optional
     validation : Data, optional
         If given, its loss chooses the best iterate and when to stop.
     refit : bool, default=False

@@ -168,10 +168,11 @@ class NetworkParameters:
     )
     gradient_control: Any = parameter(
         0.0,
-        "float or GradientControl",
+        "float or Control",
         """Weight of the penalties that hold the singular values of the Jacobians of a step near 1,
-        so that gradients neither vanish nor explode; `reservoir.training.gradient_control`.
-        Cells "rnn" and "leaky" only.""",
+        so that gradients neither vanish nor explode (`GradientControl`, cells "rnn" and "leaky");
+        or another way to the same end: `reservoir.training.omega.Omega`, Pascanu's regulariser, or
+        `reservoir.training.temporal_gradients.SimplexDirection`, for solvers that take steps.""",
     )
     target: str = parameter(
         "step",

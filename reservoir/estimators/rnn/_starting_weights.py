@@ -19,6 +19,7 @@ from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, SimpleCell
+from reservoir.training.controls import Control
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
 from reservoir.training.params import Params
@@ -75,10 +76,10 @@ def check_squares(inputs: Sequence[Array], targets: Sequence[Array]) -> None:
             )
 
 
-def read_control(value: Any) -> GradientControl | None:
+def read_control(value: Any) -> Control | None:
     """Return what `gradient_control` asks for: a weight, or all of it."""
-    if isinstance(value, GradientControl):
-        return value if value.weight else None
+    if isinstance(value, Control):
+        return None if value.idle else value
     weight = check_number("gradient_control", value, low=0.0)
     return GradientControl(weight=weight) if weight else None
 

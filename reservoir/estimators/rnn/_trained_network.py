@@ -170,7 +170,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             bool(self.include_input),
         )
         if self._control is not None:
-            network.cell.check_controllable()
+            self._control.check(network.cell)
         check_values(sequences.arrays, targets, network)
         self._sequence_column = self.sequence_column
         return network

@@ -13,7 +13,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_choice, check_count
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Network
-from reservoir.training.gradient_control import GradientControl
+from reservoir.training.controls import Control
 from reservoir.training.online._by_bptt import TruncatedBPTT
 from reservoir.training.online._by_least_squares import WindowedLeastSquares
 from reservoir.training.online._by_rtrl import RealTimeRecurrentLearning
@@ -61,7 +61,7 @@ class OnlineLearner:
         Rows that least squares looks at.
     clip_norm : float or None, default=1.0
     l1, l2 : float, default=0
-    control : GradientControl, optional
+    control : Control, optional
     seed : int, default=0
         Draws the steps that are controlled.
 
@@ -102,7 +102,7 @@ class OnlineLearner:
         clip_norm: float | None = 1.0,
         l1: float = 0.0,
         l2: float = 0.0,
-        control: GradientControl | None = None,
+        control: Control | None = None,
         seed: int = 0,
     ) -> None:
         check_choice("method", method, LEARNERS)

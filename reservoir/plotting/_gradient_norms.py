@@ -1,0 +1,143 @@
+"""How far gradients reach: norms of products of step Jacobians, and what arrives from each step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reservoir._typing import Array, ArrayLike
+from reservoir.plotting._axes import finish, new_axes
+from reservoir.plotting._styles import DASHES, MARK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLORS = ("black", "firebrick", "tab:blue", "0.6")
+
+
+def jacobian_norms(
+    log_norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the norm of the product of step Jacobians over its depth, on a logarithmic axis.
+
+    The dotted line is a norm of 1, where gradients keep their size: below it they vanish, above it
+    they explode.
+
+    Parameters
+    ----------
+    log_norms : array of shape (depth,) or (depth, n_networks)
+        Natural logarithms, as of `reservoir.training.gradient_control.jacobian_product_norms`. A
+        curve ends where the product is zero (-inf).
+    labels : list of n_networks str, default=None
+        The networks' names; without them there is no legend.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not one label per network, or a value is NaN or +inf.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> depth = np.arange(1, 1001)
+    >>> ax = plotting.jacobian_norms(-np.outer(depth, [0.1, 0.001]), labels=["plain", "controlled"])
+    >>> ax.get_legend_handles_labels()[1]
+    ['plain', 'controlled']
+    """
+    table = np.asarray(log_norms, dtype=float)
+    if np.isnan(table).any() or np.isposinf(table).any():
+        raise ValueError("log_norms holds NaN or inf; only finite values and -inf can be drawn.")
+    table = _columns("log_norms", table, "depth", labels)
+    ax = new_axes(ax)
+    ax.axhline(0, **MARK)
+    ax.set_xlabel("depth (steps)")
+    ax.set_ylabel("norm (decimal logarithm)")
+    return _draw(ax, np.arange(1, len(table) + 1), table / np.log(10), labels)
+
+
+def temporal_gradients(
+    norms: ArrayLike, *, labels: Sequence[str] | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draw the norm of the gradient that arrives from each step, on a logarithmic axis.
+
+    Where curves fall to the left, training hears little of what happened long ago.
+
+    Parameters
+    ----------
+    norms : array of shape (n_steps,) or (n_steps, n_networks)
+        As of `reservoir.training.temporal_gradients.temporal_gradient_norms`. A curve has a gap
+        where nothing arrives.
+    labels : list of n_networks str, default=None
+        The networks' names; without them there is no legend.
+    ax : matplotlib Axes, default=None
+        Where to draw; by default a new figure of 7 x 3 inches.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ValueError
+        If there is not one label per network, or a norm is negative or not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir import plotting
+    >>> lag = np.arange(100)[::-1]
+    >>> ax = plotting.temporal_gradients(
+    ...     np.stack([0.8**lag, 0.99**lag], axis=1), labels=["plain", "controlled"])
+    >>> ax.get_legend_handles_labels()[1]
+    ['plain', 'controlled']
+    """
+    table = np.asarray(norms, dtype=float)
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise ValueError("norms must be finite, and at least 0.")
+    table = _columns("norms", table, "n_steps", labels)
+    ax = new_axes(ax)
+    ax.set_xlabel("step")
+    ax.set_ylabel("norm of the gradient\n(decimal logarithm)")
+    with np.errstate(divide="ignore"):
+        return _draw(ax, np.arange(1, len(table) + 1), np.log10(table), labels)
+
+
+def _columns(name: str, table: Array, rows: str, labels: Sequence[str] | None) -> Array:
+    """Return one column for each network."""
+    if table.ndim not in (1, 2) or table.size == 0:
+        raise ValueError(
+            f"{name} has shape {table.shape}; it must be ({rows},) or ({rows}, n_networks), and "
+            "not empty."
+        )
+    table = table.reshape(len(table), -1)
+    n = table.shape[1]
+    if labels is not None and (isinstance(labels, str) or len(labels) != n):
+        raise ValueError(f"labels={labels!r} must be a list of {n} names, one per network.")
+    return table
+
+
+def _draw(ax: Axes, steps: Array, decades: Array, labels: Sequence[str] | None) -> Axes:
+    """Draw decimal logarithms; a curve ends where there is none."""
+    decades = np.where(np.isneginf(decades), np.nan, decades)
+    for j, column in enumerate(decades.T):
+        ax.plot(
+            steps,
+            column,
+            color=_COLORS[j % len(_COLORS)],
+            linestyle=DASHES[j % len(DASHES)],
+            linewidth=1.4,
+            label=None if labels is None else str(labels[j]),
+        )
+    if labels is None:
+        ax.margins(x=0.01)
+        return ax
+    return finish(ax)

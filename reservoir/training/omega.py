@@ -1,0 +1,307 @@
+r"""Pascanu's regulariser: gradients that keep their norm on the way back.
+
+With :math:`\delta_t = dL/dh_t`, what arrives at the state of step t, and the step Jacobian
+:math:`J_t = \partial h_t / \partial h_{t-1}`, a penalty
+
+.. math:: \Omega = \sum_t \Bigl( \frac{\lVert J_t' \delta_t \rVert}
+   {\lVert \delta_t \rVert} - 1 \Bigr)^2
+
+is added to the loss [1]_: the norm is to be kept in the direction of the error alone, where
+`reservoir.training.gradient_control` holds it in all directions.
+
+References
+----------
+.. [1] R. Pascanu, T. Mikolov and Y. Bengio, "On the difficulty of training recurrent neural
+   networks", ICML 2013, section 3.3, eqs. (9) and (10); Galvan (2015), eqs. (2.17) and (2.18).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_number, check_switch
+from reservoir.training.bptt import Batch, Network, forward, through_readout
+from reservoir.training.cells import Cell, SimpleCell, Trace, curvature
+from reservoir.training.controls import Control
+from reservoir.training.losses import loss_and_slope
+from reservoir.training.params import Params
+
+__all__ = ["Omega", "omega_gradient"]
+
+_STEP = 1e-5  # of the scores, in units of their size: for the slope of the loss's slope
+
+
+@saved
+@dataclass(frozen=True)
+class Omega(Control):
+    """How firmly the norm of the gradient is kept from step to step.
+
+    Parameters
+    ----------
+    weight : float >= 0, default=1.0
+        Factor of the penalty. It is a mean over steps and sequences here, a sum in the source.
+    exact : bool, default=False
+        Whether the gradient of the penalty is the whole one. False is the source's, which takes
+        states and what arrives at them for constants, so that the recurrent weights alone have one.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is outside its range.
+
+    Examples
+    --------
+    >>> from reservoir.training.omega import Omega
+    >>> Omega(weight=0.5)
+    Omega(weight=0.5, exact=False)
+    """
+
+    weight: float = 1.0
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, low=0)
+        check_switch("exact", self.exact)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the weight is 0."""
+        return self.weight == 0
+
+    @property
+    def is_gradient(self) -> bool:
+        """Whether the gradient is the whole one."""
+        return self.exact
+
+    def check(self, cell: Cell) -> None:
+        """Refuse a `cell` that is no simple one, or an activation that lacks what is needed."""
+        simple = _simple(cell)
+        if self.exact:
+            simple.check_controllable()
+
+    def loss_and_gradient(
+        self,
+        network: Network,
+        params: Params,
+        batch: Batch,
+        state: Array | None,
+        generator: np.random.Generator,
+    ) -> tuple[float, Params, Array]:
+        """Return loss and penalty, their gradient, and the end states.
+
+        `network`, `params`, `batch` and `state` as in `Control.loss_and_gradient`; `generator` is
+        not used.
+        """
+        return omega_gradient(network, params, batch, state, omega=self)
+
+
+def _simple(cell: Cell) -> SimpleCell:
+    simple = cell.as_simple()
+    if simple is None:
+        raise ValueError(
+            f"Omega is for simple and leaky cells; got {type(cell).__name__}. Use cell='rnn' or "
+            "'leaky', or gradient_control=0."
+        )
+    return simple
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """A gradient's way back: what arrives at each state, and what leaves it for the one before.
+
+    Attributes
+    ----------
+    slopes : array of shape (n_steps, n_sequences, n_units)
+        a f'(z).
+    delta : array of the same shape
+        The gradient at the states.
+    back : array of the same shape
+        J' delta, what each step hands to the state before it.
+    counted : array of bool, shape (n_steps, n_sequences)
+        Where the penalty has a term: not before the first step, nor where nothing arrives.
+    """
+
+    slopes: Array
+    delta: Array
+    back: Array
+    counted: Array
+
+    def ratios(self) -> tuple[Array, Array, Array]:
+        """Return the ratio of the norms, and the norms, 1 where nothing is counted."""
+        before, after = (
+            np.where(self.counted, np.linalg.norm(part, axis=2), 1.0).astype(part.dtype)
+            for part in (self.delta, self.back)
+        )
+        return after / before, before, after
+
+
+def omega_gradient(
+    network: Network,
+    params: Params,
+    batch: Batch,
+    state: Array | None = None,
+    *,
+    omega: Omega,
+) -> tuple[float, Params, Array]:
+    """Return loss and penalty on a batch, their gradient, and the end states.
+
+    Parameters
+    ----------
+    network : Network
+        Of a simple or leaky cell, with an activation that says its curvature.
+    params : dict of arrays
+    batch : Batch
+    state : array of shape (n_sequences, state_size), optional
+        The gradient stops there.
+    omega : Omega
+
+    Returns
+    -------
+    value : float
+    grads : dict of arrays
+    end : array of shape (n_sequences, state_size)
+
+    Raises
+    ------
+    ValueError
+        If the cell is no simple one.
+
+    Notes
+    -----
+    The exact gradient goes through the way back once more, forwards: with p(t-1) and q(t) the
+    gradients of the penalty at J'delta and delta of step t, r the ratio of their norms and s =
+    a f'(z), ::
+
+        p(t-1) = 2 (r - 1) J'delta / (|J'delta| |delta|) + q(t-1)
+        q(t)   = -2 (r - 1) r delta / |delta|^2 + (1 - a) p(t-1) + s (W p(t-1))
+
+    from q(0) = 0 on. W gets s delta p', the pre-activations get a f''(z) delta (W p), and q enters
+    at the gradient of the loss by the states: times the Hessian of the loss by the scores, taken by
+    central differences of its slope, it goes back through the network once more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.omega import Omega, omega_gradient
+    >>> network = Network(SimpleCell(1, "identity"), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> weights["W"][:], weights["coef"][:] = 0.5, 1.0
+    >>> batch = make_batch([np.zeros((3, 1))], [np.ones(1)], last=True)
+    >>> value, grads, _ = omega_gradient(network, weights, batch, omega=Omega(1.0))
+    >>> value, grads["W"]  # the loss is 1, the penalty (0.5 - 1)^2
+    (1.25, array([[-1.]]))
+    """
+    cell = _simple(network.cell)
+    trace, features, scores = forward(network, params, batch, state)
+    value, d = 0.0, np.zeros_like(scores)
+    if len(scores):
+        value, d = loss_and_slope(
+            scores, batch.targets, network.output, network.loss, batch.weights
+        )
+    readout, dH = through_readout(network, params, batch, features, d)
+    way = _way_back(cell, params, trace, dH)
+    layer, _, _ = cell.backward(params, trace, dH)
+    grads = {**layer, **readout}
+    count = int(way.counted.sum())
+    if not count:
+        return value, grads, trace.end
+    ratio, before, after = way.ratios()
+    terms = np.where(way.counted, (ratio - 1) ** 2, 0)
+    value += omega.weight * float(terms.sum(dtype=np.float64)) / count
+    # the gradient at J'delta, and the direct one at delta
+    scale = ratio.dtype.type(2 * omega.weight / count)
+    off = np.where(way.counted & (after > 0), scale * (ratio - 1), 0)[:, :, None]
+    at_back = off * way.back / np.where(after > 0, before * after, 1)[:, :, None]
+    if omega.exact:
+        at_delta = -off * ratio[:, :, None] * way.delta / (before**2)[:, :, None]
+        more = _exact(network, cell, params, batch, trace, features, scores, way, at_back, at_delta)
+    else:
+        more = {cell.layer().recurrent: _outer(way.slopes * way.delta, at_back)}
+    for name, part in more.items():
+        grads[name] = grads[name] + part
+    return value, grads, trace.end
+
+
+def _way_back(cell: SimpleCell, params: Params, trace: Trace, dH: Array) -> _Way:
+    """Follow the gradient from the outputs back."""
+    W, slopes = params[cell.layer().recurrent], cell.slopes(trace)
+    leak = cell.leaks(dH.dtype)
+    delta, back = dH.copy(), np.zeros_like(dH)
+    for t in range(len(dH) - 1, -1, -1):
+        back[t] = (slopes[t] * delta[t]) @ W
+        if leak is not None:
+            back[t] += (1 - leak) * delta[t]
+        if t:
+            delta[t - 1] += back[t]
+    counted: Array = np.asarray(delta.any(axis=2))
+    counted[0] = False  # before the first step there is nothing to hand on to
+    return _Way(slopes, delta, back, counted)
+
+
+def _outer(left: Array, right: Array) -> Array:
+    """Sum outer products over steps and sequences."""
+    return np.einsum("tbi,tbj->ij", left, right, optimize=True)
+
+
+def _exact(
+    network: Network,
+    cell: SimpleCell,
+    params: Params,
+    batch: Batch,
+    trace: Trace,
+    features: Array,
+    scores: Array,
+    way: _Way,
+    at_back: Array,
+    at_delta: Array,
+) -> Params:
+    """Return the whole gradient of the penalty."""
+    W, leak = params[cell.layer().recurrent], cell.leaks(at_back.dtype)
+    p, q, turned = at_back.copy(), at_delta.copy(), np.zeros_like(at_back)
+    for t in range(1, len(p)):
+        p[t] += q[t - 1]
+        turned[t] = p[t] @ W.T
+        q[t] += way.slopes[t] * turned[t]
+        if leak is not None:
+            q[t] += (1 - leak) * p[t]
+    direct = _outer(way.slopes * way.delta, p)
+    assert trace.values is not None
+    bends = curvature(cell.activation, trace.values)
+    d_pre = (bends if leak is None else bends * leak) * way.delta * turned
+    # where the penalty depends on the states through the gradient of the loss
+    width = network.cell.width
+    rows = q.reshape(-1, width)
+    rows = rows if batch.rows is None else rows[batch.rows]
+    slopes, along = _slope_and_change(network, batch, scores, rows @ params["coef"][:, :width].T)
+    readout, dH = through_readout(network, params, batch, features, along)
+    readout["coef"][:, :width] += slopes.T @ rows
+    layer, _, _ = cell.backward(params, trace, dH, d_pre=d_pre)
+    name = cell.layer().recurrent
+    return {**layer, **readout, name: layer[name] + direct}
+
+
+def _slope_and_change(
+    network: Network, batch: Batch, scores: Array, along: Array
+) -> tuple[Array, Array]:
+    """Return the slope of the loss at scores, and how it changes along a direction."""
+    if not len(scores):
+        return np.zeros_like(scores), np.zeros_like(along)
+
+    def slope(z: Array) -> Array:
+        weights = None if batch.weights is None else batch.weights.astype(np.float64)
+        targets = batch.targets.astype(np.float64)
+        return loss_and_slope(z, targets, network.output, network.loss, weights)[1]
+
+    z, v = scores.astype(np.float64), along.astype(np.float64)
+    size = float(np.abs(v).max())
+    if size == 0:
+        return slope(z).astype(scores.dtype), np.zeros_like(along)
+    step = _STEP * max(1.0, float(np.abs(z).max())) / size
+    change = (slope(z + step * v) - slope(z - step * v)) / (2 * step)
+    return slope(z).astype(scores.dtype), change.astype(scores.dtype)

@@ -1,0 +1,256 @@
+"""The gradient step by step: what arrives from each time, and a direction that hears all of them.
+
+The weights are the same at every step. If each step had a copy of its own, the gradient would be
+the sum of the gradients at the copies: the temporal gradients [1]_. Where gradients vanish, those
+of early steps are smaller than those of late ones by orders of magnitude, and a step down their sum
+says nothing of what happened long ago.
+
+References
+----------
+.. [1] G. Galvan, "A new stochastic gradient descent approach for training recurrent neural
+   networks", 2016, eqs. (14) to (19), (25) to (27) and algorithm 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_number
+from reservoir.training.bptt import Batch, Network, forward, through_readout
+from reservoir.training.cells import Cell
+from reservoir.training.controls import Control
+from reservoir.training.losses import loss_and_slope
+from reservoir.training.params import Params, global_norm
+
+__all__ = ["SimplexDirection", "simplex_gradient", "temporal_gradient_norms"]
+
+
+@saved
+@dataclass(frozen=True)
+class SimplexDirection(Control):
+    """A direction in which every step's gradient counts, however small it is.
+
+    The temporal gradients of the recurrent layer, each divided by its norm, are averaged with
+    random weights that are drawn anew each time, uniformly from those that are positive and sum to
+    1; the average gets the norm of the gradient. The readout keeps its gradient. Where the norm of
+    the whole gradient exceeds `threshold`, the gradient itself is taken.
+
+    It is a heuristic: nothing says that the loss falls along it.
+
+    Parameters
+    ----------
+    threshold : float > 0, default=1.0
+        May be infinite: then the gradient itself is never taken.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `threshold` is not above 0.
+
+    References
+    ----------
+    G. Galvan, 2016, eqs. (25) to (27) and algorithm 3. There the direction is minus the gradient
+    in (27), and the step adds it, but where it is switched off the gradient is added without a
+    sign: here it is subtracted in both cases.
+
+    Examples
+    --------
+    >>> from reservoir.training.temporal_gradients import SimplexDirection
+    >>> SimplexDirection()
+    SimplexDirection(threshold=1.0)
+    """
+
+    threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.threshold != np.inf:
+            check_number("threshold", self.threshold, low=0.0, low_open=True)
+
+    @property
+    def is_gradient(self) -> bool:
+        """No: it is another direction."""
+        return False
+
+    def check(self, cell: Cell) -> None:
+        """Refuse a `cell` that hears the future."""
+        if not cell.causal:
+            raise ValueError(
+                f"{type(cell).__name__} hears the future: its steps cannot be taken one by one. "
+                "Use a cell that goes forwards alone."
+            )
+
+    def loss_and_gradient(
+        self,
+        network: Network,
+        params: Params,
+        batch: Batch,
+        state: Array | None,
+        generator: np.random.Generator,
+    ) -> tuple[float, Params, Array]:
+        """Return the loss, the direction to go down, and the end states.
+
+        `network`, `params`, `batch`, `state` and `generator` as in `Control.loss_and_gradient`;
+        the generator draws the shares of the steps.
+        """
+        return simplex_gradient(network, params, batch, state, direction=self, generator=generator)
+
+
+class _Steps:
+    """A run, a step at a time, and the gradient at each step's copy of the weights, last first."""
+
+    def __init__(self, network: Network, params: Params, batch: Batch, state: Array | None) -> None:
+        SimplexDirection().check(network.cell)
+        self.network, self.params = network, params
+        self.chunks = list(batch.chunks(1))
+        self.runs, self.slopes, self.loss = [], [], 0.0
+        total = batch.total_weight
+        for chunk in self.chunks:
+            trace, features, scores = forward(network, params, chunk, state)
+            d = np.zeros_like(scores)
+            if len(scores):
+                value, d = loss_and_slope(
+                    scores, chunk.targets, network.output, network.loss, chunk.weights
+                )
+                share = chunk.total_weight / total
+                self.loss += share * value
+                d = d * d.dtype.type(share)
+            self.runs.append((trace, features))
+            self.slopes.append(d)
+            state = trace.end
+        assert state is not None
+        self.end = state
+
+    def gradients(self) -> Iterator[tuple[Params, Params]]:
+        """Yield the gradients at the copies of the recurrent layer, and at those of the readout."""
+        d_end = None
+        for chunk, (trace, features), d in zip(
+            self.chunks[::-1], self.runs[::-1], self.slopes[::-1], strict=True
+        ):
+            readout, dH = through_readout(self.network, self.params, chunk, features, d)
+            layer, d_end, _ = self.network.cell.backward(self.params, trace, dH, d_end=d_end)
+            yield layer, readout
+
+
+def temporal_gradient_norms(
+    network: Network, params: Params, batch: Batch, state: Array | None = None
+) -> Array:
+    """Return the norm of the gradient that arrives from each step.
+
+    Parameters
+    ----------
+    network : Network
+        Its cell must go forwards alone.
+    params : dict of arrays
+    batch : Batch
+        As `reservoir.training.bptt.make_batch` returns it. Of several sequences the gradients are
+        summed, as they are in training.
+    state : array of shape (n_sequences, state_size), optional
+
+    Returns
+    -------
+    array of shape (n_steps,)
+        The Euclidean norm over all weights of the recurrent layer.
+
+    Raises
+    ------
+    ValueError
+        If the cell hears the future.
+
+    See Also
+    --------
+    reservoir.plotting.temporal_gradients : Draws them.
+    reservoir.training.gradient_control.jacobian_product_norms : The factors that make them vanish.
+
+    References
+    ----------
+    G. Galvan, 2016, eqs. (18) and (19).
+
+    Examples
+    --------
+    A target at the end, and a unit that forgets half of its state at each step:
+
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.temporal_gradients import temporal_gradient_norms
+    >>> network = Network(SimpleCell(1, "identity"), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> weights["W"][:], weights["coef"][:] = 0.5, 1.0
+    >>> batch = make_batch([np.zeros((4, 1))], [np.ones(1)], last=True)
+    >>> temporal_gradient_norms(network, weights, batch)
+    array([0.25, 0.5 , 1.  , 2.  ])
+    """
+    steps = _Steps(network, params, batch, state)
+    return np.array([global_norm(layer) for layer, _ in steps.gradients()][::-1])
+
+
+def simplex_gradient(
+    network: Network,
+    params: Params,
+    batch: Batch,
+    state: Array | None = None,
+    *,
+    direction: SimplexDirection,
+    generator: np.random.Generator,
+) -> tuple[float, Params, Array]:
+    """Return the loss on a batch, the direction to go down, and the end states.
+
+    Parameters
+    ----------
+    network, params, batch, state
+        As in `temporal_gradient_norms`.
+    direction : SimplexDirection
+    generator : numpy Generator
+        Draws the weights of the steps.
+
+    Returns
+    -------
+    loss : float
+    grads : dict of arrays
+        What stands in the place of the gradient, and has its norm.
+    end : array of shape (n_sequences, state_size)
+
+    Raises
+    ------
+    ValueError
+        If the cell hears the future.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, loss_and_gradient, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.params import global_norm
+    >>> from reservoir.training.temporal_gradients import SimplexDirection, simplex_gradient
+    >>> network, rng = Network(SimpleCell(3), 1, 1), np.random.default_rng(0)
+    >>> weights = {name: rng.normal(size=shape) for name, shape in network.shapes().items()}
+    >>> batch = make_batch([rng.normal(size=(9, 1))], [np.ones(1)], last=True)
+    >>> _, plain, _ = loss_and_gradient(network, weights, batch)
+    >>> _, simplex, _ = simplex_gradient(
+    ...     network, weights, batch, direction=SimplexDirection(np.inf), generator=rng)
+    >>> bool(np.isclose(global_norm(simplex), global_norm(plain)))
+    True
+    """
+    steps = _Steps(network, params, batch, state)
+    shares = generator.dirichlet(np.ones(len(steps.chunks)))
+    total: Params = {name: np.zeros_like(params[name]) for name in network.shapes()}
+    mixed: Params = {name: np.zeros_like(params[name]) for name in network.cell.shapes(1)}
+    for share, (layer, readout) in zip(shares, steps.gradients(), strict=True):
+        for name, grad in {**layer, **readout}.items():
+            total[name] += grad
+        norm = global_norm(layer)
+        if 0 < norm < np.inf:  # a step from which nothing comes has no direction
+            for name, grad in layer.items():
+                mixed[name] += grad * grad.dtype.type(share / norm)
+    if not global_norm(total) <= direction.threshold:
+        return steps.loss, total, steps.end
+    size, wanted = global_norm(mixed), global_norm({name: total[name] for name in mixed})
+    if size > 0:
+        for name, grad in mixed.items():
+            total[name] = grad * grad.dtype.type(wanted / size)
+    return steps.loss, total, steps.end
