@@ -173,10 +173,10 @@ def omega_gradient(
     Notes
     -----
     The exact gradient goes through the way back once more, forwards: with p(t-1) and q(t) the
-    gradients of the penalty at J'delta and delta of step t, r the ratio of their norms and s =
+    gradients of the penalty at J' delta and delta of step t, r the ratio of their norms and s =
     a f'(z), ::
 
-        p(t-1) = 2 (r - 1) J'delta / (|J'delta| |delta|) + q(t-1)
+        p(t-1) = 2 (r - 1) J' delta / (|J' delta| |delta|) + q(t-1)
         q(t)   = -2 (r - 1) r delta / |delta|^2 + (1 - a) p(t-1) + s (W p(t-1))
 
     from q(0) = 0 on. W gets s delta p', the pre-activations get a f''(z) delta (W p), and q enters
@@ -214,7 +214,7 @@ def omega_gradient(
     ratio, before, after = way.ratios()
     terms = np.where(way.counted, (ratio - 1) ** 2, 0)
     value += omega.weight * float(terms.sum(dtype=np.float64)) / count
-    # the gradient at J'delta, and the direct one at delta
+    # the gradient at J' delta, and the direct one at delta
     scale = ratio.dtype.type(2 * omega.weight / count)
     off = np.where(way.counted & (after > 0), scale * (ratio - 1), 0)[:, :, None]
     at_back = off * way.back / np.where(after > 0, before * after, 1)[:, :, None]
