@@ -27,6 +27,7 @@ from reservoir import (
     ESNRegressor,
     ESNSequenceClassifier,
     ESNSequenceRegressor,
+    LiquidStateMachine,
     NVARRegressor,
     ReservoirFeatures,
     ReservoirTransformer,
@@ -128,6 +129,8 @@ def of_sequences(engine, dtype):
     pools = ("mean", "std", "max", "min", "last", "quantiles")
     features = ReservoirFeatures(pool=pools, bidirectional=True, **base)
     yield "features", {"features": features.fit(Xs[:40]).transform(Xs)}
+    machine = LiquidStateMachine(**base)
+    yield "spikes", {"features": machine.fit(Xs[:40]).transform(Xs)}
     clf = ESNSequenceClassifier(**base)
     yield "series", numbers(clf.fit(Xs[:40], y[:40]), Xs)
     yield "series by ids", numbers(clf.set_params(sequence_column=0).fit(table, labels), table)

@@ -4,13 +4,13 @@ Series have shape (n_samples, n_features), also for a single variable; rows are 
 return (X, y) as in `sklearn.datasets`: X has two dimensions, y has shape (n_samples,) for one
 target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplication` and
 `temporal_order` return whole sequences in a list, and one label or number for each;
-`bouncing_balls` returns videos as an array of three dimensions.
+`bouncing_balls` and `spike_patterns` return arrays of three dimensions.
 
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
-`multiplication`, `temporal_order`, `bouncing_balls`), None draws new data at each call. Where
-the system is deterministic, None starts at the published point, which gives the same series each
-time, and a seed displaces the start at random.
+`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`), None draws new data at each
+call. Where the system is deterministic, None starts at the published point, which gives the same
+series each time, and a seed displaces the start at random.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from reservoir.datasets._signals import (
     sine_square,
     subsequence_detection,
 )
+from reservoir.datasets._spike_patterns import spike_patterns
 
 __all__ = [
     "LYAPUNOV_TIME",
@@ -53,6 +54,7 @@ __all__ = [
     "random_phase_sines",
     "roessler",
     "sine_square",
+    "spike_patterns",
     "subsequence_detection",
     "temporal_order",
 ]
