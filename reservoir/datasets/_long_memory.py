@@ -189,8 +189,8 @@ def temporal_order(
     X : list of n_sequences ndarrays of shape (n_steps_i, 6)
         One column per symbol, a, b, c, d, X, Y: 1 for the symbol of the step, else 0.
     y : ndarray of shape (n_sequences,), str
-        ``"XX"``, ``"XY"``, ``"YX"`` or ``"YY"``; three letters with ``n_relevant=3``: one label per sequence
-        (``RNNClassifier(target="last")``).
+        ``"XX"``, ``"XY"``, ``"YX"`` or ``"YY"``; three letters with ``n_relevant=3``. One label per
+        sequence (``RNNClassifier(target="last")``).
 
     Raises
     ------
