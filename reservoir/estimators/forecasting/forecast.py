@@ -122,9 +122,7 @@ def _forecast(
         close = through_weights if network.feeds_back else through_inputs
         rows, state, n_sound = close(layout, output, state, exog, bounds)
     rows = layout.to_units(np.concatenate([head, rows]))
-    warn_of_leaving(
-        rows, layout.reach(), n_sound=len(head) + n_sound, clipped=bounds is not None
-    )
+    warn_of_leaving(rows, layout.reach(), n_sound=len(head) + n_sound, clipped=bounds is not None)
     rows = rows.astype(network.dtype)
     rows = rows[:, 0] if chain.one_dimensional else rows
     return framed_forecast(chain.innermost, rows, index), state
