@@ -5,7 +5,7 @@ Spikes: a liquid state machine
 Eight templates, each a train of eight spikes, come in with every spike a little early or
 late, and the question is which template it was. All have as many spikes, so counting says
 nothing: the timing alone tells. Look at the curves: a network of spiking units can tell
-the templates apart, and no better than as many tanh units under the same readout; what
+the templates apart, about as well as equally many tanh units under the same readout; what
 `ESNSequenceClassifier` adds to tanh units counts for more than whether units spike.
 """
 

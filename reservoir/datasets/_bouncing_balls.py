@@ -64,7 +64,7 @@ def bouncing_balls(
     -----
     From one collision to the next places are exact, whatever the number of frames: the kinetic
     energy is kept to rounding, and balls neither overlap nor leave the box. Radius and speed are
-    our choice: the sources do not print theirs.
+    our choice.
 
     References
     ----------

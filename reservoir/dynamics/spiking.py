@@ -13,7 +13,7 @@ from reservoir._typing import Array
 
 _MOST = 1e6  # thresholds: currents beyond change nothing, units fire as often as they can
 
-# Maass, Natschlaeger and Markram (2002), appendix B: by kind of the unit that sends (first) and of
+# Maass, Natschlaeger and Markram (2002): by kind of the unit that sends (first) and of
 # the one that receives, E excitatory, I inhibitory
 _PROBABILITY = {"EE": 0.3, "EI": 0.2, "IE": 0.4, "II": 0.1}
 _STRENGTH = {"EE": 30.0, "EI": 60.0, "IE": -19.0, "II": -19.0}  # nA, mean of a gamma law
