@@ -89,8 +89,8 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
 
     See Also
     --------
-    ReservoirFeatures : The same with units without spikes, which tell series apart about as well where
-        the two were compared (gallery page "Spikes").
+    ReservoirFeatures : The same with units without spikes, which tell series apart about as well
+        where the two were compared (gallery page "Spikes").
 
     Notes
     -----
