@@ -27,6 +27,7 @@ from reservoir import (
     ESNRegressor,
     ESNSequenceClassifier,
     ESNSequenceRegressor,
+    LiquidStateMachine,
     NVARRegressor,
     ReservoirFeatures,
     ReservoirTransformer,
@@ -148,6 +149,9 @@ def of_others(dtype):
     X, y = make_forecast_pairs(mackey_glass(500, random_state=0))
     transformer = ReservoirTransformer(40, dtype=dtype, random_state=0)
     yield "transformer", {"states": transformer.fit_transform(X)}
+    series = gestures(20, random_state=0)[0]
+    machine = LiquidStateMachine(dtype=dtype, random_state=0)
+    yield "spikes", {"features": machine.fit_transform(series)}
     yield "polynomials", numbers(NVARRegressor(3, dtype=dtype).fit(X[:400], y[:400]), X[400:])
     forecaster = ESNForecaster(random_state=0).fit(X[:300].astype(dtype))
     yield "bank", {"forecast": forecaster.forecast(20)}

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from reservoir import (
     ESNClassifier,
     ESNRegressor,
+    LiquidStateMachine,
     NVARRegressor,
     ReservoirFeatures,
     ReservoirTransformer,
@@ -40,7 +41,9 @@ def expected_failures(estimator):
         return {}
     if isinstance(estimator, LMS):
         return OF_ROWS
-    if isinstance(estimator, ReservoirFeatures):  # a row is a whole sequence: no failure at all
+    if isinstance(
+        estimator, (ReservoirFeatures, LiquidStateMachine)
+    ):  # a row is a whole sequence: no failure at all
         return {}
     return EXPECTED if isinstance(estimator, ReservoirTransformer) else WITH_WEIGHTS
 
@@ -55,6 +58,7 @@ def expected_failures(estimator):
         NVARRegressor(),
         ReservoirTransformer(),
         ReservoirFeatures(),
+        LiquidStateMachine(),
         RNNRegressor(n_units=8, max_iter=5),
         RNNClassifier(n_units=8, max_iter=5),
         RecursiveLeastSquares(),

@@ -16,7 +16,15 @@ from reservoir.datasets._mackey_glass import _integrate
 
 CHAOTIC = sorted(datasets.LYAPUNOV_TIME)
 FLOWS = ["lorenz", "roessler", "lorenz96"]
-OTHERS = ("gestures", "load_co2", "load_el_nino", "load_sunspots")
+SEQUENCES = (
+    "adding",
+    "bouncing_balls",
+    "gestures",
+    "multiplication",
+    "spike_patterns",
+    "temporal_order",
+)
+OTHERS = (*SEQUENCES, "load_co2", "load_el_nino", "load_sunspots")
 GENERATORS = [name for name in datasets.__all__ if name[0].islower() and name not in OTHERS]
 
 

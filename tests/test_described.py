@@ -17,6 +17,7 @@ from reservoir import (
     ESNForecaster,
     ESNRegressor,
     ESNSequenceClassifier,
+    LiquidStateMachine,
     NVARRegressor,
     ReservoirFeatures,
     ReservoirTransformer,
@@ -44,6 +45,7 @@ FITTED = {
     "ReservoirTransformer": lambda: ReservoirTransformer(30, random_state=0).fit(X),
     "RNNRegressor": lambda: RNNRegressor(8, max_iter=2, random_state=0).fit(X, y),
     "ESNSequenceClassifier": lambda: ESNSequenceClassifier(30, random_state=0).fit(*SEQUENCES),
+    "LiquidStateMachine": lambda: LiquidStateMachine(30, random_state=0).fit(SEQUENCES[0]),
     "ReservoirFeatures": lambda: ReservoirFeatures(30, random_state=0).fit(SEQUENCES[0]),
 }
 

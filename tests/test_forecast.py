@@ -6,8 +6,10 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from sklearn.neural_network import MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
@@ -17,6 +19,7 @@ from sklearn.preprocessing import (
     RobustScaler,
     StandardScaler,
 )
+from sklearn.svm import SVR
 
 from reservoir import ESNRegressor, ReservoirTransformer, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass
@@ -440,3 +443,21 @@ def test_context_is_named(waves):
             esn.forecast(3, context=context)
         with pytest.raises(ValueError, match=f"In context: {message}"):
             forecast(pipe, 3, context=context)
+
+
+@pytest.mark.parametrize(
+    "readout",
+    [
+        make_pipeline(StandardScaler(), KernelRidge(1e-3, kernel="rbf", gamma=1e-2)),
+        make_pipeline(StandardScaler(), SVR(C=10.0, epsilon=1e-3)),
+        MLPRegressor(hidden_layer_sizes=(10,), solver="lbfgs", max_iter=2000, random_state=0),
+    ],
+    ids=["kernel ridge", "SVR", "perceptron"],
+)
+def test_loops_of_readouts_that_are_not_linear_feed_on_their_own_outputs(readout):
+    x = mackey_glass(401, random_state=0)
+    esn = ESNRegressor(20, readout=readout, random_state=0).fit(x[:-1], x[1:])
+    ran = np.ravel(esn.forecast(30))
+    assert np.ptp(ran) > 0.05
+    inputs = np.r_[x[-1], ran[:-1]].reshape(-1, 1)
+    np.testing.assert_allclose(np.ravel(esn.predict(inputs)), ran, rtol=0, atol=1e-10)

@@ -175,6 +175,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         LMS().fit(X, y),
         SlidingWindow(20).fit(X, y),
         reservoir.ReservoirFeatures(10).fit([X, X]),
+        reservoir.LiquidStateMachine(10).fit([X, X]),
         reservoir.ESNSequenceClassifier(10).fit([X, -X, 2 * X, -2 * X], [0, 1, 0, 1]),
         reservoir.ESNSequenceRegressor(10).fit([X, -X], [0.0, 1.0]),
         reservoir.force_train(reservoir.ESNRegressor(10, feedback=True), y, n_test=0),

@@ -2,22 +2,26 @@
 
 Series have shape (n_samples, n_features), also for a single variable; rows are time steps. Tasks
 return (X, y) as in `sklearn.datasets`: X has two dimensions, y has shape (n_samples,) for one
-target and (n_samples, n_outputs) for several. `gestures` returns whole sequences in a list, and one
-label for each.
+target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplication` and
+`temporal_order` return whole sequences in a list, and one label or number for each;
+`bouncing_balls` and `spike_patterns` return arrays of three dimensions.
 
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
-`sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`), None draws new data at
-each call. Where the system is deterministic, None starts at the published point, which gives the
-same series each time, and a seed displaces the start at random.
+`sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
+`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`), None draws new data at each
+call. Where the system is deterministic, None starts at the published point, which gives the same
+series each time, and a seed displaces the start at random.
 """
 
 from __future__ import annotations
 
 from math import log
 
+from reservoir.datasets._bouncing_balls import bouncing_balls
 from reservoir.datasets._chaotic_maps import henon, logistic_map
 from reservoir.datasets._flows import lorenz, lorenz96, roessler
 from reservoir.datasets._gestures import gestures
+from reservoir.datasets._long_memory import adding, multiplication, temporal_order
 from reservoir.datasets._mackey_glass import mackey_glass
 from reservoir.datasets._narma import narma
 from reservoir.datasets._real import load_co2, load_el_nino, load_sunspots
@@ -28,9 +32,12 @@ from reservoir.datasets._signals import (
     sine_square,
     subsequence_detection,
 )
+from reservoir.datasets._spike_patterns import spike_patterns
 
 __all__ = [
     "LYAPUNOV_TIME",
+    "adding",
+    "bouncing_balls",
     "gestures",
     "henon",
     "load_co2",
@@ -42,11 +49,14 @@ __all__ = [
     "mackey_glass",
     "memory_capacity_input",
     "multiple_superposed_oscillators",
+    "multiplication",
     "narma",
     "random_phase_sines",
     "roessler",
     "sine_square",
+    "spike_patterns",
     "subsequence_detection",
+    "temporal_order",
 ]
 
 #: Reciprocal of the largest Lyapunov exponent of each chaotic system at its default parameters, in

@@ -21,6 +21,7 @@ from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
 from reservoir.estimators.sequences import (
     ESNSequenceClassifier,
     ESNSequenceRegressor,
+    LiquidStateMachine,
     ReservoirFeatures,
 )
 from reservoir.estimators.series import ESNForecaster
@@ -32,6 +33,7 @@ __all__ = [
     "ESNRegressor",
     "ESNSequenceClassifier",
     "ESNSequenceRegressor",
+    "LiquidStateMachine",
     "ForceHistory",
     "NVARRegressor",
     "RNNClassifier",

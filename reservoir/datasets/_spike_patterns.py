@@ -1,0 +1,88 @@
+"""Spike trains that are told apart by their timing alone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reservoir._typing import Array, RandomState
+from reservoir._validation import as_generator, check_count, check_number
+
+
+def spike_patterns(
+    n_series: int,
+    *,
+    n_templates: int = 8,
+    n_channels: int = 1,
+    n_steps: int = 200,
+    n_spikes: int = 8,
+    jitter: float = 4.0,
+    random_state: RandomState = None,
+) -> tuple[Array, Array]:
+    """Spike patterns: which of several spike trains came in, each spike a little early or late.
+
+    Templates are drawn once: the times of their spikes are uniform. Each series is one of them, and
+    every spike of it is moved by a draw of its own from a normal law [1]_.
+
+    Parameters
+    ----------
+    n_series : int
+        Number of series. Training and test series must come from one call, because each call draws
+        templates of its own.
+    n_templates : int, at least 2, default=8
+        Number of classes; all are equally likely.
+    n_channels : int, default=1
+        Trains of each template.
+    n_steps : int, default=200
+        Steps of each series; of 1 ms each in [1]_.
+    n_spikes : int, default=8
+        Spikes of each train: in all templates as many, so that counting them says nothing. (In [1]_
+        their number is random, 20 in a second on average.)
+    jitter : float >= 0, steps, default=4.0
+        Standard deviation of the law that moves spikes; what would fall off an end is turned back.
+    random_state : None, int, Generator or RandomState, default=None
+        Seeds templates, labels and jitter; None draws new ones at each call.
+
+    Returns
+    -------
+    X : ndarray of shape (n_series, n_steps, n_channels)
+        How many spikes fall in each step: 0, 1, or sometimes more.
+    y : ndarray of shape (n_series,), int
+        The number of the template.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] Maass, Natschlaeger and Markram (2002), "Real-time computing without stable states: a new
+       framework for neural computation based on perturbations", Neural Computation 14, 2531-2560.
+
+    Examples
+    --------
+    >>> from reservoir.datasets import spike_patterns
+    >>> X, y = spike_patterns(3, n_templates=2, n_steps=40, jitter=1, random_state=0)
+    >>> for train, label in zip(X[:, :, 0], y):
+    ...     print("".join(".|2"[int(n)] for n in train), label)
+    .||........|.............2...|.|....|... 0
+    ||.....|.............|.......|..||..|... 1
+    2..........|...........|.|....|..|....|. 0
+    """
+    n_series = check_count("n_series", n_series)
+    n_templates = check_count("n_templates", n_templates, minimum=2)
+    n_channels = check_count("n_channels", n_channels)
+    n_steps = check_count("n_steps", n_steps)
+    n_spikes = check_count("n_spikes", n_spikes)
+    jitter = check_number("jitter", jitter, low=0)
+    rng = as_generator(random_state)
+    templates = rng.uniform(0.0, n_steps, (n_templates, n_channels, n_spikes))
+    y = rng.integers(0, n_templates, n_series)
+    times = templates[y] + jitter * rng.standard_normal((n_series, n_channels, n_spikes))
+    folded = np.mod(times, 2 * n_steps)  # turned back at either end, as often as it takes
+    folded = np.minimum(folded, 2 * n_steps - folded)
+    steps = np.minimum(folded.astype(int), n_steps - 1)
+    X = np.zeros((n_series, n_steps, n_channels))
+    series, channel, _ = np.indices(steps.shape)
+    np.add.at(X, (series, steps, channel), 1.0)
+    return X, y

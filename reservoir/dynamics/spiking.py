@@ -1,0 +1,156 @@
+"""Spiking networks: leaky integrate-and-fire units behind sparse synapses, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+
+_MOST = 1e6  # thresholds: currents beyond change nothing, units fire as often as they can
+
+# Maass, Natschlaeger and Markram (2002): by kind of the unit that sends (first) and of
+# the one that receives, E excitatory, I inhibitory
+_PROBABILITY = {"EE": 0.3, "EI": 0.2, "IE": 0.4, "II": 0.1}
+_STRENGTH = {"EE": 30.0, "EI": 60.0, "IE": -19.0, "II": -19.0}  # nA, mean of a gamma law
+_INPUT_STRENGTH = {"E": 18.0, "I": 9.0}
+_THRESHOLD = 15.0  # mV, behind a resistance of 1 MOhm: a current of 15 nA reaches it
+_REST = 0.9  # background current and reset voltage, 13.5 of 15
+_SIDE = 3  # units stand on a column of 3 x 3 x n points
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class SpikingNetwork:
+    """Leaky integrate-and-fire units, time in steps, voltages in thresholds.
+
+    The synaptic current of a unit decays and is raised by what arrives, and its voltage follows::
+
+        I(t) = exp(-1 / synapse_time) I(t-1) + W s(t-1) + W_in u(t)
+        V(t) = V(t-1) + (1 - exp(-1 / membrane_time)) [background + I(t) - V(t-1)]
+
+    Where V reaches 1 the unit fires, s(t) = 1; V returns to `reset` and stays there for the next
+    `refractory` steps.
+
+    Parameters
+    ----------
+    W : csr_array of shape (n_units, n_units)
+        Synapses; rows receive.
+    W_in : csr_array of shape (n_units, n_channels)
+    refractory : array of shape (n_units,), int, steps
+    membrane_time, synapse_time : float, steps
+    background, reset : float, thresholds
+    """
+
+    W: sp.csr_array
+    W_in: sp.csr_array
+    refractory: Array
+    membrane_time: float
+    synapse_time: float
+    background: float = _REST
+    reset: float = _REST
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return int(self.W.shape[0])
+
+    def spikes(self, inputs: Array) -> Array:
+        """Return what each unit does under several series at once, each from rest.
+
+        Parameters
+        ----------
+        inputs : array of shape (n_series, n_steps, n_channels)
+            Spikes, 0 or 1, or currents.
+
+        Returns
+        -------
+        bool array of shape (n_series, n_steps, n_units)
+        """
+        n_series, n_steps = inputs.shape[:2]
+        kept, moved = np.exp(-1.0 / self.synapse_time), -np.expm1(-1.0 / self.membrane_time)
+        drive = np.clip(inputs, -_MOST, _MOST).astype(np.float64).transpose(1, 2, 0)
+        current = np.zeros((self.n_units, n_series))
+        voltage = np.full_like(current, self.reset)
+        resting = np.zeros(current.shape, np.int64)
+        fired = np.zeros(current.shape, bool)
+        spikes = np.empty((n_series, n_steps, self.n_units), bool)
+        for t in range(n_steps):
+            current *= kept
+            current += self.W @ fired.astype(np.float64)
+            current += self.W_in @ np.ascontiguousarray(drive[t])
+            voltage += moved * (self.background + current - voltage)
+            voltage[resting > 0] = self.reset
+            fired = voltage >= 1.0
+            resting = np.where(fired, self.refractory[:, None], np.maximum(resting - 1, 0))
+            voltage[fired] = self.reset
+            spikes[:, t] = fired.T
+        return spikes
+
+
+def draw_spiking_network(
+    n_units: int,
+    n_channels: int,
+    generator: np.random.Generator,
+    *,
+    inhibitory: float,
+    connection_length: float,
+    recurrent_scaling: float,
+    input_scaling: float,
+    input_density: float,
+    refractory: tuple[int, int],
+    **times: Any,
+) -> SpikingNetwork:
+    """Return a column of units with the connections of Maass, Natschlaeger and Markram (2002).
+
+    Two units at a distance D are connected with a probability ``C exp(-(D / length)^2)``. C and the
+    mean strength depend on whether the units excite or inhibit, strengths follow a gamma law whose
+    standard deviation is its mean, and what one unit sends has one sign (Dale's principle).
+
+    Parameters
+    ----------
+    n_units, n_channels : int
+    generator : Generator
+    inhibitory : float in [0, 1]
+        Share of the units that inhibit.
+    connection_length : float, points of the grid
+    recurrent_scaling, input_scaling : float
+        Factors of the strengths.
+    input_density : float in [0, 1]
+        Share of the units that hear a channel.
+    refractory : (int, int), steps
+        Of units that excite, and of those that inhibit.
+    **times
+        `membrane_time` and `synapse_time` of the network.
+    """
+    of_kinds, of_places, of_inputs = generator.spawn(3)
+    inhibits = np.zeros(n_units, bool)
+    inhibits[of_kinds.permutation(n_units)[: round(inhibitory * n_units)]] = True
+    kinds = np.where(inhibits, "I", "E")
+    points = np.stack(np.unravel_index(np.arange(n_units), (n_units, _SIDE, _SIDE)), axis=1)
+    rows, columns, values = [], [], []
+    for unit in range(n_units):  # what it sends, one unit after the other: memory stays linear
+        pairs = np.char.add(kinds[unit], kinds)
+        distance = np.linalg.norm((points - points[unit]) / connection_length, axis=1)
+        chance = _by_kind(_PROBABILITY, pairs) * np.exp(-(distance**2))
+        chance[unit] = 0.0
+        heard = np.flatnonzero(of_places.random(n_units) < chance)
+        mean = _by_kind(_STRENGTH, pairs[heard]) * recurrent_scaling / _THRESHOLD
+        rows.append(heard)
+        columns.append(np.full(heard.size, unit))
+        values.append(of_places.standard_exponential(heard.size) * mean)
+    parts = [np.concatenate(part) for part in (values, rows, columns)]
+    W = sp.csr_array((parts[0], (parts[1], parts[2])), shape=(n_units, n_units))
+    strength = _by_kind(_INPUT_STRENGTH, kinds)[:, None] * input_scaling / _THRESHOLD
+    hears = of_inputs.random((n_units, n_channels)) < input_density
+    W_in = sp.csr_array(hears * of_inputs.standard_exponential(hears.shape) * strength)
+    return SpikingNetwork(W, W_in, np.where(inhibits, *refractory[::-1]), **times)
+
+
+def _by_kind(table: dict[str, float], kinds: Array) -> Array:
+    """Return the entry of the table for each kind."""
+    return np.array([table[str(kind)] for kind in kinds], dtype=float)

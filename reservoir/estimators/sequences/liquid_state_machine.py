@@ -1,0 +1,333 @@
+"""Whole sequences as rows of features, made by a network of spiking units."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from scipy.signal import lfilter
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_count,
+    check_number,
+    read_whole_series,
+)
+from reservoir.dynamics import Pooling
+from reservoir.dynamics.pooling import POOLS, check_pools
+from reservoir.dynamics.spiking import SpikingNetwork, draw_spiking_network
+from reservoir.estimators._base import read_dtype
+from reservoir.estimators._described import Described
+from reservoir.estimators._parameters import (
+    DrawnParameters,
+    SequenceParameters,
+    changed,
+    check_parameters,
+    documented,
+    parameter,
+)
+from reservoir.estimators._reporting import leaving_no_trace
+
+__all__ = ["LiquidStateMachine"]
+
+_Self = TypeVar("_Self", bound="LiquidStateMachine")
+_BATCH_STEPS = 2**14  # steps of all series that run side by side, or one series
+_share = partial(check_number, low=0.0, high=1.0)
+_factor = partial(check_number, low=0.0)
+_time = partial(check_number, low=0.0, low_open=True)
+
+
+def _check_pools(name: str, value: Any) -> None:
+    if any(POOLS[each].needs_thresholds for each in check_pools(name, value)):
+        raise ValueError(
+            f'{name}={value!r}: "quantiles" is for states that vary from the start; those of '
+            'spiking units are 0 most of the time. Use "last", "mean", "std", "max" or "min".'
+        )
+
+
+def _check_refractory(name: str, value: Any) -> None:
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ValueError(
+            f"{name}={value!r} must be a pair of steps: of units that excite, and of those that "
+            "inhibit, such as (3, 2)."
+        )
+    for each in value:
+        check_count(name, each, minimum=0)
+
+
+@saved
+@documented()
+@dataclass(eq=False, repr=False)
+class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
+    """Turn each sequence into one row of features: filtered spikes of a fixed spiking network.
+
+    Leaky integrate-and-fire units, four in five of which excite others while one in five inhibits,
+    stand on a column of 3 x 3 x n points, and near ones are connected more often. A sequence of
+    spikes, or of currents, drives them from rest; their spikes go through an exponential filter,
+    and what is kept of that is one row of features for a linear model.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+
+    Attributes
+    ----------
+    network_ : reservoir.dynamics.spiking.SpikingNetwork
+        Its `W` and `W_in`, sparse, in thresholds; rows receive.
+    n_channels_ : int
+    n_features_in_ : int
+        Channels; for a 2-D X, one series per row, the number of steps.
+    feature_names_in_ : array of shape (n_features_in_,)
+        If X had names.
+
+    See Also
+    --------
+    ReservoirFeatures : The same with units without spikes, which tell series apart about as well
+        where the two were compared (gallery page "Spikes").
+
+    Notes
+    -----
+    Units, probabilities of connections, the ratio of their strengths and times are those of [1]_,
+    with a step of 1 ms. It differs in its synapses, which here neither tire nor facilitate, have
+    one time constant, and a delay of one step. Nothing is scaled: a spike is 1, and a current that
+    is held is felt ``1 / (1 - exp(-1 / synapse_time))`` times as strong. Where all features are 0,
+    no unit fired: raise `input_scaling`.
+
+    References
+    ----------
+    .. [1] Maass, Natschlaeger and Markram (2002), "Real-time computing without stable states: a new
+       framework for neural computation based on perturbations", Neural Computation 14, 2531-2560.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifierCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from reservoir import LiquidStateMachine
+    >>> from reservoir.datasets import spike_patterns
+    >>> X, y = spike_patterns(120, jitter=1, random_state=0)
+    >>> machine = LiquidStateMachine(random_state=0)
+    >>> pipe = make_pipeline(machine, StandardScaler(), RidgeClassifierCV())
+    >>> bool(pipe.fit(X[:80], y[:80]).score(X[80:], y[80:]) > 0.9)
+    True
+    """
+
+    n_units: int = parameter(
+        135,
+        "int",
+        "Number of units; 135 fill a column of 3 x 3 x 15 points, as in [1]_.",
+        check_count,
+    )
+    _: KW_ONLY
+    inhibitory: float = parameter(
+        0.2, "float in [0, 1]", "Share of the units that inhibit, chosen at random.", _share
+    )
+    connection_length: float = parameter(
+        2.0,
+        "float > 0, points of the grid",
+        """Units at a distance D are connected with a probability C exp(-(D / length)^2), C being .3
+        from exciting to exciting units, .2 from exciting to inhibiting, .4 back, and .1 among those
+        that inhibit.""",
+        _time,
+    )
+    recurrent_scaling: float = parameter(
+        0.1,
+        "float >= 0",
+        """Factor of all strengths within the network; 0 cuts all connections. 1 are the mean
+        strengths of [1]_, whose synapses tire; those here do not, and from .3 on most networks,
+        once they fire, go on without input.""",
+        _factor,
+    )
+    input_scaling: float = parameter(
+        2.0,
+        "float >= 0",
+        """Factor of the strengths of inputs; 1 are the mean strengths of [1]_. Alone, one spike
+        makes about a third of the units that hear it fire at 1, and three in five at 2.""",
+        _factor,
+    )
+    input_density: float = parameter(
+        0.3, "float in [0, 1]", "Share of the units that hear a channel, chosen at random.", _share
+    )
+    membrane_time: float = parameter(
+        30.0, "float > 0, steps", "Time constant of the voltages.", _time
+    )
+    synapse_time: float = parameter(
+        3.0, "float > 0, steps", "Time constant of the currents behind synapses.", _time
+    )
+    refractory_time: tuple[int, int] = parameter(
+        (3, 2),
+        "(int, int), steps",
+        "How long a unit that has fired is silent: those that excite, and those that inhibit.",
+        _check_refractory,
+    )
+    filter_time: float = parameter(
+        30.0,
+        "float > 0, steps",
+        "Time constant of the filter of the spikes, after which features have forgotten them.",
+        _time,
+    )
+    pool: Any = parameter(
+        ("last", "mean"),
+        "str or tuple of str",
+        """What is kept of the filtered spikes of a series, unit by unit: "last" (after the last
+        step, what a readout of [1]_ sees), "mean", "std", "max", "min". "last" alone remembers some
+        `filter_time` steps.""",
+        _check_pools,
+    )
+    sequence_column: Any = changed(SequenceParameters, "sequence_column")
+    dtype: Any = changed(
+        SequenceParameters,
+        "dtype",
+        text="Of features. Voltages are float64: a rounding may decide whether a unit fires.",
+    )
+    random_state: Any = changed(DrawnParameters, "random_state", text="Seed of all connections.")
+
+    def _description(self) -> dict[str, str]:
+        network = self.network_
+        sends = (
+            f"{network.W.nnz} synapses, {round(self.inhibitory * network.n_units)} units inhibit"
+        )
+        features = f"{len(self.get_feature_names_out())} for each sequence"
+        channels = f"{features}, from {self.n_channels_} channels"
+        return {"Network": f"{network.n_units} spiking units, {sends}", "Features": channels}
+
+    def fit(self: _Self, X: Any, y: Any = None) -> _Self:
+        """Draw the network for the channels of X; nothing is learned from its values.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            A list of arrays or DataFrames of shape (n_steps, n_channels), whose lengths may
+            differ; an array of shape (n_sequences, n_steps, n_channels); a table with an id column
+            (`sequence_column`) or a MultiIndex whose last level is time; a 2-D array of one series
+            of one channel per row.
+        y : ignored
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X cannot be read, or a parameter is refused.
+        """
+        with leaving_no_trace(self):
+            sequences = self._read(X, None)
+            check_parameters(self)
+            read_dtype(self.dtype)
+            self._container = sequences.container
+            self.n_channels_ = sequences.arrays[0].shape[1]
+            self.network_: SpikingNetwork = draw_spiking_network(
+                check_count("n_units", self.n_units),
+                self.n_channels_,
+                as_generator(self.random_state),
+                inhibitory=self.inhibitory,
+                connection_length=self.connection_length,
+                recurrent_scaling=self.recurrent_scaling,
+                input_scaling=self.input_scaling,
+                input_density=self.input_density,
+                refractory=(self.refractory_time[0], self.refractory_time[1]),
+                membrane_time=float(self.membrane_time),
+                synapse_time=float(self.synapse_time),
+            )
+            self._pooling = Pooling(check_pools("pool", self.pool))
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Return the features of sequences.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        array of shape (n_sequences, n_features)
+            The columns are named by `get_feature_names_out`.
+        """
+        rows = []
+        for spikes in self.spikes(X):
+            states = self.filtered(spikes)
+            pools = [POOLS[name](self.network_.n_units, None) for name in self._pooling.names]
+            for pool in pools:
+                pool.add(states)
+            rows.append(np.concatenate([np.ravel(pool.result()) for pool in pools]))
+        return np.array(rows, dtype=read_dtype(self.dtype))
+
+    def spikes(self, X: Any) -> list[Array]:
+        """Return what each unit does at each step: for pictures, and for readouts of your own.
+
+        Parameters
+        ----------
+        X : list, 3-D array, 2-D array, or table
+            As in `fit`.
+
+        Returns
+        -------
+        list of bool arrays of shape (n_steps_i, n_units)
+            True where a unit fires.
+        """
+        check_is_fitted(self)
+        sequences = self._read(X, (self._container, self.n_channels_))
+        many = max(1, _BATCH_STEPS // max(sequences.lengths))
+        spikes: list[Array] = []
+        for begin in range(0, len(sequences), many):
+            arrays = sequences.arrays[begin : begin + many]
+            longest = max(len(rows) for rows in arrays)
+            padded = np.zeros((len(arrays), longest, self.n_channels_))
+            for place, rows in zip(padded, arrays, strict=True):
+                place[: len(rows)] = rows
+            fired = self.network_.spikes(padded)
+            spikes += [each[: len(rows)] for each, rows in zip(fired, arrays, strict=True)]
+        return spikes
+
+    def filtered(self, spikes: Array) -> Array:
+        """Return spikes behind the exponential filter: one row of states per step.
+
+        Parameters
+        ----------
+        spikes : array of shape (n_steps, n_units)
+            Of one series, such as `spikes` returns.
+
+        Returns
+        -------
+        array of shape (n_steps, n_units)
+            ``r(t) = exp(-1 / filter_time) r(t-1) + s(t)``
+        """
+        dtype = read_dtype(self.dtype)
+        kept = np.exp(-1.0 / self.filter_time)
+        return np.asarray(
+            lfilter([1.0], [1.0, -kept], np.asarray(spikes, dtype=float), axis=0), dtype
+        )
+
+    def get_feature_names_out(self, input_features: Any = None) -> Array:
+        """Return the names of the features, such as "last_unit0".
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Returns
+        -------
+        array of str
+        """
+        check_is_fitted(self)
+        return np.array(self._pooling.labels(self.network_.n_units), dtype=object)
+
+    def _read(self, X: Any, fitted: tuple[str, int] | None) -> Sequences:
+        return read_whole_series(self, X, sequence_column=self.sequence_column, fitted=fitted)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.transformer_tags.preserves_dtype = []  # the parameter dtype decides, not X
+        return tags
