@@ -358,15 +358,16 @@ for name, found in [("network", plain), ("trained", said)]:
 #
 # In use
 # ------
-# Row by row the state has to be carried along: `predict` returns it with the label when
-# it is asked to, and takes it back as ``initial_state``. So does `predict_proba`, which
-# hands no state back and is asked before. A new recording begins from zeros. (A program
-# that wants labels alone has it simpler: ``session = clf.stream()``,
-# ``session.predict(row)``.)
+# Row by row the state has to be carried along: `predict_proba`, as `predict`, returns it
+# when it is asked to, and takes it back as ``initial_state``. A new recording begins from
+# zeros. (A session keeps the state by itself: ``session = clf.stream()``, then
+# ``session.predict_proba(row)`` or ``session.predict(row)``.)
 state = np.zeros(clf.n_units)
 for row in X[-1][: 20 * rate]:
-    chances = clf.predict_proba(row[None], initial_state=state)[0]
-    label, state = clf.predict(row[None], initial_state=state, return_state=True)
+    chances, state = clf.predict_proba(
+        row[None], initial_state=state, return_state=True
+    )
+chances = chances[0]
 likely = np.argsort(chances)[::-1][:3]
 print("after 20 s:", ", ".join(f"{clf.classes_[k]} {chances[k]:.0%}" for k in likely))
 print("alarm" if chances[stumble] > best else "no alarm")

@@ -288,7 +288,8 @@ class SequenceEstimator(
         Returns
         -------
         Stream
-            With `predict`, `learn`, `score_`, `state` and `reset`. The estimator is not changed.
+            With `predict`, for classifiers `predict_proba`, `learn`, `score_`, `state` and `reset`.
+            The estimator is not changed.
         """
         self._check_fitted()
         return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)

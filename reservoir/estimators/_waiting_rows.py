@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
@@ -10,6 +12,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import caller_level, check_switch
 
 
 @saved
@@ -95,6 +98,35 @@ class WaitingRows:
             at = place - first.first
             if all(self._keys[at + i] == keys[i] for i in range(1, len(keys))):
                 yield place
+
+    def meant(self, rows: Array, predicted: bool | None) -> int | None:
+        """Return the number of the first of the rows that are meant; None for new ones.
+
+        `predicted` says whether the rows have been predicted; None where their values tell.
+        """
+        if predicted is not None:
+            check_switch("predicted", predicted)
+        if predicted is False:
+            return None
+        places = list(itertools.islice(self.find(rows), 2))
+        if not places:
+            if predicted:
+                raise ValueError(
+                    f"predicted=True, but of the {len(self)} rows that wait for their targets none "
+                    f"are equal to these {len(rows)}, one after another. Rows wait from predict "
+                    "until they are learned from, or later ones are. Leave predicted out for rows "
+                    "that were not predicted."
+                )
+            return None
+        if len(places) > 1 and predicted is None:
+            warnings.warn(
+                "Rows equal to these have been predicted several times and wait for their targets: "
+                "the oldest are learned from. Say predicted=True if that is right, predicted=False "
+                "if these are new rows.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+        return places[0]
 
     def _index(self) -> None:
         """Take note of the values of all rows that are new."""

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import copy
-import itertools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
-    caller_level,
     check_choice,
     check_number,
-    check_switch,
     read_weights,
 )
 from reservoir.estimators._progress import warn_of_session_gap
@@ -26,6 +23,10 @@ from reservoir.estimators._session_learner import SessionLearner, rows_that_ente
 from reservoir.estimators._waiting_rows import Chunk, WaitingRows
 
 _MOST_WAITING = 10_000  # rows that are kept for targets that come late
+
+
+def _has_probabilities(session: Stream) -> bool:
+    return hasattr(session._model, "predict_proba")
 
 
 @saved
@@ -190,6 +191,32 @@ class Stream:
         decode, _ = model._predicts_by()
         return model._presented([decode(self._run(sequences))], chunk, sequences)
 
+    @available_if(_has_probabilities)
+    def predict_proba(self, chunk: Any) -> Any:
+        """Return the probabilities of the classes for the next rows, in the place of `predict`.
+
+        The session runs over the rows, which wait for their labels from then on, as behind
+        `predict`: ask for one or the other. The label that `score_` rates is that of `predict`.
+
+        Parameters
+        ----------
+        chunk : array of shape (n_samples, n_features)
+
+        Returns
+        -------
+        array of shape (n_samples, n_classes)
+            As the estimator's `predict_proba`; offered where that is.
+        """
+        model = self._model
+        sequences = self._read(chunk)
+        outputs = self._run(sequences)
+        decode, own = model._probabilities_by()
+        if own is not None:  # a readout that says labels to `predict`
+            start = self._waiting.chunks[-1].state
+            outputs = model._outputs_from(sequences, [start], own)[0][0]
+        names = np.asarray(model.classes_).tolist()
+        return model._presented([decode(outputs)], chunk, sequences, names)
+
     @property
     def _model(self) -> Any:
         return self._estimator if self._own is None else self._own
@@ -299,7 +326,7 @@ class Stream:
         model._refuse_other_outputs(targets)
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
-        place = self._find(sequences.arrays[0], predicted)
+        place = self._waiting.meant(sequences.arrays[0], predicted)
         try:
             with leaving_no_trace(self):
                 if place is None:
@@ -327,32 +354,6 @@ class Stream:
             self._own = copy.copy(estimator)
             self._own._progress = copy.deepcopy(estimator._progress)
         return self._learner
-
-    def _find(self, rows: Array, predicted: bool | None) -> int | None:
-        """Return the number of the first of the waiting rows that are meant; None for new ones."""
-        if predicted is not None:
-            check_switch("predicted", predicted)
-        if predicted is False:
-            return None
-        places = list(itertools.islice(self._waiting.find(rows), 2))
-        if not places:
-            if predicted:
-                raise ValueError(
-                    f"predicted=True, but of the {len(self._waiting)} rows that wait for their "
-                    f"targets none are equal to these {len(rows)}, one after another. Rows wait "
-                    "from predict until they are learned from, or later ones are. Leave predicted "
-                    "out for rows that were not predicted."
-                )
-            return None
-        if len(places) > 1 and predicted is None:
-            warnings.warn(
-                "Rows equal to these have been predicted several times and wait for their targets: "
-                "the oldest are learned from. Say predicted=True if that is right, predicted=False "
-                "if these are new rows.",
-                UserWarning,
-                stacklevel=caller_level(),
-            )
-        return places[0]
 
     def _learn_at(
         self,

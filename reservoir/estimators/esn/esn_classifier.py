@@ -131,6 +131,13 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
             return lambda rows: rows, self.readout_.predict
         return super()._predicts_by()
 
+    def _probabilities_by(self) -> tuple[Any, Any]:
+        """Return what makes probabilities of outputs, and what outputs are: None for the usual."""
+        if hasattr(self, "readout_"):
+            return lambda rows: rows, self.readout_.predict_proba
+        # files of earlier versions know no temperature: it was 1 then
+        return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
+
     def _say(self, method: str, X: Any, initial_state: Any) -> tuple[Any, Any]:
         """Return what a method says of every row, the built-in scores or the readout's own."""
         self._check_fitted()
@@ -141,8 +148,7 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         from_scores = {
             "predict": self._targets.decode,
             "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
-            # files of earlier versions know no temperature: it was 1 then
-            "predict_proba": lambda Y: probabilities(Y, getattr(self, "temperature_", 1.0)),
+            "predict_proba": self._probabilities_by()[0],
         }
         return self._predict(X, initial_state, from_scores[method], names=names)
 
@@ -187,7 +193,9 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         return self._say("decision_function", X, initial_state)[0]
 
     @available_if(_readout_has("predict_proba"))
-    def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
+    def predict_proba(
+        self, X: Any, *, initial_state: Any = None, return_state: bool = False
+    ) -> Any:
         """Return the probabilities of the classes: the softmax of the scores over `temperature_`.
 
         The temperature is the one under which the labels of training rows are most probable, given
@@ -196,14 +204,17 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
 
         Parameters
         ----------
-        X, initial_state
+        X, initial_state, return_state
             As in `predict`.
 
         Returns
         -------
-        array of shape (n_samples, n_classes), or sequences
+        probabilities : array of shape (n_samples, n_classes), or sequences
+        state : array of shape (n_units [+ n_outputs],), or one row per sequence
+            Where the run ended; only if `return_state`.
         """
-        return self._say("predict_proba", X, initial_state)[0]
+        rows, states = self._say("predict_proba", X, initial_state)
+        return (rows, states) if return_state else rows
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.

@@ -146,26 +146,35 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         labels, states = self._predict(X, initial_state, self._targets.decode)
         return (labels, states) if return_state else labels
 
-    def _say(self, X: Any, initial_state: Any, decode: Any) -> Any:
-        """Return what `decode` makes of the outputs, a column for each class."""
+    def _say(self, X: Any, initial_state: Any, decode: Any) -> tuple[Any, Any]:
+        """Return what `decode` makes of the outputs, a column for each class, and end states."""
         self._check_fitted()
-        return self._predict(X, initial_state, decode, names=np.asarray(self.classes_).tolist())[0]
+        return self._predict(X, initial_state, decode, names=np.asarray(self.classes_).tolist())
+
+    def _probabilities_by(self) -> tuple[Any, Any]:
+        """Return what makes probabilities of outputs, and what outputs are: None for the usual."""
+        return _rows_that_sum_to_one, None
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any, *, initial_state: Any = None) -> Any:
+    def predict_proba(
+        self, X: Any, *, initial_state: Any = None, return_state: bool = False
+    ) -> Any:
         """Return the probabilities of the classes, as the network has learned them.
 
         Parameters
         ----------
-        X, initial_state
+        X, initial_state, return_state
             As in `predict`.
 
         Returns
         -------
-        array of shape (n_samples, n_classes), or sequences
+        probabilities : array of shape (n_samples, n_classes), or sequences
             With ``target="last"`` (n_sequences, n_classes). Not offered with ``loss="hinge"``.
+        state : array of shape (state_size,), or one row per sequence
+            Where the run ended; only if `return_state`.
         """
-        return self._say(X, initial_state, _rows_that_sum_to_one)
+        rows, states = self._say(X, initial_state, _rows_that_sum_to_one)
+        return (rows, states) if return_state else rows
 
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the scores of the classes: log probabilities, or with the hinge its margins.
@@ -186,7 +195,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
                 rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
-        return self._say(X, initial_state, scores)
+        return self._say(X, initial_state, scores)[0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.
