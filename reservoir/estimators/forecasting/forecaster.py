@@ -107,6 +107,11 @@ def forecaster_of(model: Any) -> Forecaster:
         raise TypeError(
             f"{type(model).__name__} forecasts by its own method: call model.forecast(n_steps)."
         )
+    if hasattr(model, "sample"):
+        raise TypeError(
+            f"{type(model).__name__} says labels, and forecast feeds numbers back as inputs. Where "
+            "the inputs are symbols, its method sample(n) draws those that follow."
+        )
     raise TypeError(
         "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "
         f"TransformedTargetRegressor or search that ends in one; got {type(model).__name__}."

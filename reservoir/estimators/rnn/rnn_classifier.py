@@ -11,12 +11,21 @@ from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice, check_switch
+from reservoir._validation import (
+    Sequences,
+    as_generator,
+    check_choice,
+    check_count,
+    check_number,
+    check_switch,
+)
 from reservoir.estimators._parameters import LabelParameters, changed, documented
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
+from reservoir.estimators.rnn._symbols import begin, check_alphabet, read_allowed
 from reservoir.estimators.rnn._trained_attributes import FITTED
 from reservoir.estimators.rnn._trained_network import BaseRNN
+from reservoir.training.walks import walk
 
 __all__ = ["RNNClassifier"]
 
@@ -175,6 +184,109 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         """
         rows, states = self._say(X, initial_state, _rows_that_sum_to_one)
         return (rows, states) if return_state else rows
+
+    @available_if(_has_probabilities)
+    def sample(
+        self,
+        n: int,
+        context: Any = None,
+        temperature: float = 1.0,
+        allowed: Any = None,
+        random_state: Any = None,
+        *,
+        initial_state: Any = None,
+        return_state: bool = False,
+    ) -> Any:
+        """Draw the symbols that follow, each from its probabilities given those before.
+
+        For a network that was trained to tell the next symbol: row t of X is symbol t, one-hot,
+        with a column for each class in the order of `classes_`; ``y[t]`` is symbol t + 1. What is
+        drawn is the next input [1]_.
+
+        Parameters
+        ----------
+        n : int
+            Symbols to draw.
+        context : array of shape (n_context,) or (n_context, n_features), optional
+            What is read first: labels, or rows as X in fit. Without it the walk goes on from the
+            end of training.
+        temperature : float, at least 0, default=1.0
+            Draws from ``p ** (1 / temperature)``, scaled to sum to 1: below 1 the likely symbols
+            become likelier, 0 takes the likeliest.
+        allowed : array of shape (n_classes,) or (n_classes, n_classes), or sparse matrix, optional
+            Which symbols may be drawn, not 0 where they may; or an adjacency matrix, whose row is
+            the last symbol, so that a walk stays on a graph. The others have probability 0.
+        random_state : int, Generator, RandomState or None
+            Seed of the draws.
+        initial_state : {"last", "zeros", "steady"} or array, optional
+            The state before the context; by default the constructor's.
+        return_state : bool, default=False
+
+        Returns
+        -------
+        symbols : array of shape (n,)
+            Of the dtype of `classes_`.
+        state : array of shape (state_size,)
+            Before the last of them, so that ``sample(n, context=symbols[-1:],
+            initial_state=state)`` goes on. Only if `return_state`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If X in fit did not hold the symbols or y what followed them; if `context` holds what is
+            no symbol; if `allowed` has another shape, or lets nothing follow a symbol that may come
+            up. Not offered with ``loss="hinge"``.
+
+        References
+        ----------
+        .. [1] A. Graves, "Generating sequences with recurrent neural networks", arXiv:1308.0850,
+           2013, section 2.
+
+        Examples
+        --------
+        A network learns to write "hello " without end:
+
+        >>> import numpy as np
+        >>> from reservoir import RNNClassifier
+        >>> text = np.array(list("hello " * 50))
+        >>> X = (text[:-1, None] == np.unique(text)).astype(float)
+        >>> rnn = RNNClassifier(16, learning_rate_init=0.01, max_iter=50, random_state=0)
+        >>> rnn = rnn.fit(X, text[1:])
+        >>> "".join(rnn.sample(9, context=list("hel"), random_state=0))
+        'lo hello '
+        """
+        self._check_fitted()
+        n = check_count("n", n)
+        temperature = check_number("temperature", temperature, low=0.0)
+        check_alphabet(self)
+        symbol, state = begin(self, context, initial_state)
+        drawn, state = walk(
+            self.network_,
+            self.params_,
+            n,
+            symbol=symbol,
+            state=state,
+            row_of=self._row_of,
+            choices=read_allowed(allowed, self.classes_, symbol),
+            temperature=temperature,
+            generator=as_generator(random_state),
+        )
+        symbols = self.classes_[drawn]
+        return (symbols, state) if return_state else symbols
+
+    def _row_of(self, symbol: int) -> Array:
+        """Return the input that stands for a class."""
+        row = np.zeros(self.network_.n_features, self._dtype)
+        row[symbol] = 1
+        return row
+
+    @property
+    def forecast(self) -> Any:
+        """Not offered: probabilities are no next input. `sample` draws the symbols that follow."""
+        raise AttributeError(
+            "RNNClassifier has no forecast: it says labels, and forecasts feed numbers back as "
+            "inputs. Where the inputs are symbols, sample(n) draws those that follow."
+        )
 
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the scores of the classes: log probabilities, or with the hinge its margins.

@@ -230,7 +230,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             raise ValueError(
                 'forecast feeds outputs back as inputs, and those of output="softmax" are '
                 "probabilities, where the inputs were symbols: the loop would blur them, step by "
-                "step. Draw the symbols yourself, row by row: p, state = predict(row, "
+                "step. RNNClassifier, trained on the symbols as labels, draws them: sample(n). "
+                "With this network draw them yourself, row by row: p, state = predict(row, "
                 "initial_state=state, return_state=True), then row = one-hot of a draw from p, or "
                 "of its largest."
             )

@@ -1,0 +1,162 @@
+"""What `RNNClassifier.sample` is given: the symbols read first, and what may follow what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences
+
+_FEEDS_BACK = (
+    "sample feeds each symbol that it draws back as the next input, so X must hold the symbols "
+    "one-hot, a column for each class in the order of classes_, and y[t] must be the symbol of "
+    "X[t+1]. "
+)
+
+
+class Beginning(NamedTuple):
+    """Where a walk begins: the last symbol that is known, and the state before it."""
+
+    symbol: int
+    state: Array
+
+
+def check_alphabet(classifier: Any) -> None:
+    """Refuse a network whose classes are not the symbols that it reads."""
+    if classifier.target != "step" or classifier._targets.per_sequence:
+        raise ValueError('sample needs a label at every step; this network has target="last".')
+    n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
+    if n_inputs != n_classes:
+        raise ValueError(
+            f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), and there are "
+            f"{n_classes} classes. With X = (symbols[:-1, None] == np.unique(symbols)) fit on "
+            "symbols[1:]; a symbol that y does not hold is a class, too: name all of them in "
+            "partial_fit(classes=)."
+        )
+    problem = classifier._progress.pairing.problem
+    if problem is not None:
+        raise ValueError(f"{_FEEDS_BACK}Here, with y as columns of classes, {problem}.")
+
+
+def begin(classifier: Any, context: Any, initial_state: Any) -> Beginning:
+    """Run over the context, all but its last symbol; without one go on from the end of training."""
+    if context is None:
+        return _end_of_training(classifier, initial_state)
+    sequences = _read_context(classifier, context)
+    rows = sequences.arrays[0]
+    symbols = _symbols_of(rows)
+    start = classifier._start_states(initial_state, sequences)[0]
+    if len(rows) == 1:
+        return Beginning(int(symbols[-1]), start)
+    before = Sequences((rows[:-1],), "table")
+    return Beginning(int(symbols[-1]), classifier._run(before, [start])[1][0])
+
+
+def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
+    progress = classifier._progress
+    if not progress.continues:
+        raise ValueError(
+            "After training on several sequences there is no one state to go on from: sample needs "
+            "context=, the symbols to read first."
+        )
+    if np.isnan(progress.last_output).any():
+        raise ValueError(
+            "The last training label is missing, so there is no first symbol: give context=."
+        )
+    symbol = int(np.argmax(progress.last_output))
+    if initial_state is None:
+        return Beginning(symbol, classifier.state_)
+    one = Sequences((classifier._row_of(symbol)[None],), "table")
+    return Beginning(symbol, classifier._start_states(initial_state, one)[0])
+
+
+def _read_context(classifier: Any, context: Any) -> Sequences:
+    """Return the rows of a context: of symbols, or as X in fit."""
+    if isinstance(context, str):
+        raise TypeError(
+            f"context={context!r} is one text: give its symbols one by one, list(context)."
+        )
+    if np.ndim(context) != 1:
+        sequences = classifier._read(context, reset=False)
+        if len(sequences) != 1:
+            raise ValueError(f"context must be one sequence; got {len(sequences)}.")
+        return sequences
+    symbols = np.asarray(context)
+    if not len(symbols):
+        raise ValueError("context holds no symbol: give one at least, or context=None.")
+    classes = classifier.classes_
+    known = np.isin(symbols, classes)
+    if not known.all():
+        raise ValueError(
+            f"context holds {symbols[~known].tolist()[0]!r}, which is not among the classes "
+            f"{_shown(classes)}."
+        )
+    places = np.searchsorted(classes, symbols)
+    return Sequences((np.stack([classifier._row_of(place) for place in places]),), "table")
+
+
+def _symbols_of(rows: Array) -> Array:
+    """Return which symbol each row of a context stands for."""
+    one_hot = ((rows == 0) | (rows == 1)).all(axis=1) & (rows.sum(axis=1) == 1)
+    if not one_hot.all():
+        row = int(np.argmin(one_hot))
+        raise ValueError(
+            f"Row {row} of context is no symbol: one column of it must be 1, the others 0. "
+            f"{_FEEDS_BACK}"
+        )
+    return rows.argmax(axis=1)
+
+
+def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Array | None]:
+    """Return a function of the last symbol: which may follow; None where all may."""
+    if allowed is None:
+        return lambda symbol: None
+    n = len(classes)
+    table = allowed if sparse.issparse(allowed) else np.asarray(allowed)
+    if table.shape not in ((n,), (n, n)) or table.dtype.kind not in "biuf":
+        raise ValueError(
+            f"allowed must be a mask of shape ({n},), a place for each class in the order of "
+            f"classes_, or an adjacency matrix of shape ({n}, {n}), whose rows are the last "
+            f"symbols; got {table.dtype} of shape {table.shape}."
+        )
+    if table.ndim == 1:
+        mask = np.flatnonzero(_as_mask(table))
+        if not len(mask):
+            raise ValueError("allowed lets no symbol through: one at least must be True.")
+        return lambda symbol: mask
+    matrix = sparse.csr_array(table)
+    _as_mask(matrix.data)
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    _refuse_dead_ends(matrix, classes, first)
+    ends, indices = matrix.indptr, matrix.indices
+    return lambda symbol: indices[ends[symbol] : ends[symbol + 1]]
+
+
+def _as_mask(values: Array) -> Array:
+    if not np.isfinite(values).all():
+        raise ValueError("allowed contains NaN or infinity; give True or 1 where a symbol may be.")
+    return values != 0
+
+
+def _refuse_dead_ends(matrix: Any, classes: Array, first: int) -> None:
+    """Refuse a symbol behind which nothing is allowed, if a walk may come to it."""
+    dead = np.diff(matrix.indptr) == 0
+    met = np.zeros(len(classes), dtype=bool)
+    met[matrix.indices] = met[first] = True
+    stuck = np.flatnonzero(dead & met)
+    if len(stuck):
+        raise ValueError(
+            f"allowed lets nothing follow the symbol {classes[stuck].tolist()[0]!r} (row "
+            f"{stuck[0]}), which may come up. Allow one there, itself for instance, or take it "
+            "out of the other rows."
+        )
+
+
+def _shown(classes: Array) -> str:
+    names = ", ".join(map(repr, classes[:10].tolist()))
+    return f"[{names}]" if len(classes) <= 10 else f"[{names}, ... {len(classes)} in all]"

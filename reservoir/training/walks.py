@@ -1,0 +1,81 @@
+"""Symbols drawn one after the other from a network that tells the next from those before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training.bptt import Network
+from reservoir.training.loop_engines import using
+from reservoir.training.params import Params
+
+
+def walk(
+    network: Network,
+    params: Params,
+    n_steps: int,
+    *,
+    symbol: int,
+    state: Array,
+    row_of: Callable[[int], Array],
+    choices: Callable[[int], Array | None],
+    temperature: float,
+    generator: np.random.Generator,
+) -> tuple[Array, Array]:
+    """Draw symbols, each read by the network before the next is drawn.
+
+    Parameters
+    ----------
+    network : Network
+        Under a softmax with an output for each symbol.
+    params : dict of arrays
+    n_steps : int
+    symbol : int
+        The last one, which the network has not read yet.
+    state : array of shape (state_size,)
+        Before that symbol.
+    row_of : callable
+        ``row_of(symbol)`` is the input, (n_features,), that stands for a symbol.
+    choices : callable
+        ``choices(symbol)`` are the symbols that may follow, ascending; None: all of them.
+    temperature : float
+        What scores are divided by; at 0 the largest is taken.
+    generator : Generator
+
+    Returns
+    -------
+    symbols : int array of shape (n_steps,)
+    state : array of shape (state_size,)
+        Before the last of them.
+    """
+    drawn = np.empty(n_steps, dtype=np.intp)
+    state = state[None]
+    with using("numpy"):  # a step at a time, for which no kernel pays
+        for k in range(n_steps):
+            allowed = choices(symbol)
+            x = row_of(symbol)
+            trace = network.cell.forward(params, x[None, None], state)
+            features = trace.states[1, 0]
+            if network.include_input:
+                features = np.concatenate([features, x])
+            scores = params["coef"] @ features + params["intercept"]
+            at = _draw(scores if allowed is None else scores[allowed], temperature, generator)
+            symbol = at if allowed is None else int(allowed[at])
+            drawn[k], state = symbol, trace.end
+    return drawn, state[0].copy()
+
+
+def _draw(scores: Array, temperature: float, generator: np.random.Generator) -> int:
+    """Return the place of a symbol drawn with probability proportional to exp(score / T)."""
+    largest = int(np.argmax(scores))
+    if temperature == 0:
+        return largest
+    # divided in double precision; a temperature near 0 lets all but the largest vanish
+    below = scores.astype(np.float64) - float(scores[largest])
+    with np.errstate(over="ignore"):
+        sums = np.cumsum(np.exp(below / temperature))
+    at = np.searchsorted(sums, generator.random() * sums[-1], side="right")
+    # rounding must not lead behind the last one that has any probability
+    return int(min(at, np.searchsorted(sums, sums[-1])))
