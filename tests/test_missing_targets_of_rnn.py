@@ -1,10 +1,12 @@
 """Trained networks on targets with gaps: rows with NaN drive the network and count for nothing."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
+from sklearn.utils import compute_sample_weight
 
-from reservoir import ESNRegressor, RNNClassifier, RNNRegressor
+from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor
 from reservoir.model_selection import washout_scorer
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell
@@ -142,7 +144,7 @@ def test_what_cannot_be_skipped():
         make(missing_targets="skip", target="last").fit([X[:50], X[50:]], y[:2])
     with pytest.raises(ValueError, match="Leave that sequence out"):
         make(target="last").fit([X[:50], X[50:]], np.array([1.0, np.nan]))
-    with pytest.raises(ValueError, match="RNNClassifier has no missing_targets"):
+    with pytest.raises(ValueError, match=f"NaN.*Use {skip}"):
         RNNClassifier(8).fit(X, np.where(np.isnan(holes[:, 0]), np.nan, holes[:, 0] > 0))
     bad = holes.copy()
     bad[3] = 7
@@ -150,3 +152,103 @@ def test_what_cannot_be_skipped():
         make(missing_targets="skip", output="tanh").fit(X, bad)
     with pytest.raises(ValueError, match=skip):  # an estimator that starts it reads y as well
         make(missing_targets="skip", init=ESNRegressor(8)).fit(X, holes)
+
+
+# -------------------------------------------------------------------------- labels
+
+
+def labelled(n=200):
+    """Return X, labels, which of them are known, and the weights that say the same."""
+    X = data(n)[0]
+    known = np.ones(n, dtype=bool)
+    known[40:60] = known[-5:] = False
+    return X, np.digitize(X[:, 0] + 0.5 * np.roll(X[:, 1], 1), (-0.4, 0.4)), known
+
+
+def classifier(**params):
+    return RNNClassifier(**{"n_units": 6, "max_iter": 2, "random_state": 0, **params})
+
+
+WORDS = np.array(["low", "middle", "high"])
+GAPS = {
+    "floats": lambda y, known: np.where(known, y, np.nan),
+    "objects": lambda y, known: np.where(known, y, None),
+    "words": lambda y, known: np.where(known, WORDS[y].astype(object), None),
+    "nan among words": lambda y, known: np.where(known, WORDS[y].astype(object), np.nan),
+    "Int64": lambda y, known: pd.Series(y, dtype="Int64").where(known),
+    "string": lambda y, known: pd.Series(WORDS[y], dtype="string").where(known),
+    "switches": lambda y, known: pd.Series(y > 0, dtype="boolean").where(known).to_numpy(object),
+}
+
+
+@pytest.mark.parametrize("params", [{}, {"solver": "lbfgs", "cell": "lstm"}, {"loss": "hinge"}])
+@pytest.mark.parametrize("kind", GAPS)
+def test_a_row_without_a_label_is_one_of_weight_zero(kind, params):
+    X, y, known = labelled()
+    holes = GAPS[kind](y, known)
+    words = kind in ("words", "nan among words", "string")
+    whole = WORDS[y] if words else y > 0 if kind == "switches" else y
+    skipped = classifier(missing_targets="skip", **params).fit(X, holes)
+    weighed = classifier(**params).fit(X, whole, sample_weight=known.astype(float))
+    assert skipped.classes_.tolist() == weighed.classes_.tolist()
+    for name, array in weighed.params_.items():
+        np.testing.assert_array_equal(skipped.params_[name], array)
+    accuracy = np.mean(weighed.predict(X)[known] == whole[known])
+    assert skipped.score(X, holes) == pytest.approx(accuracy)
+    assert washout_scorer("accuracy", washout=0)(skipped, X, holes) == pytest.approx(accuracy)
+
+
+def test_class_weights_count_labels_that_are_there():
+    X, y, known = labelled()
+    Xs, holes = [X[:80], X[80:]], np.where(known, y, np.nan)
+    skipped = classifier(missing_targets="skip", class_weight="balanced")
+    skipped.fit(Xs, [holes[:80], holes[80:]])
+    weights = np.zeros(len(y))
+    weights[known] = compute_sample_weight("balanced", y[known])
+    weighed = classifier().fit(Xs, [y[:80], y[80:]], sample_weight=[weights[:80], weights[80:]])
+    np.testing.assert_array_equal(skipped.predict_proba(X), weighed.predict_proba(X))
+
+
+@pytest.mark.parametrize("online", ["bptt", "rtrl"])
+def test_labels_that_come_now_and_then(online):
+    X, y, known = labelled(240)
+    holes = np.where(known, WORDS[y].astype(object), None)
+    clf = classifier(missing_targets="skip", online=online, init="orthogonal")
+    for rows in np.split(np.arange(240), 6):
+        clf.partial_fit(X[rows], holes[rows], classes=WORDS)
+    assert np.isfinite(clf.predict_proba(X)).all()
+    before = {name: array.copy() for name, array in clf.params_.items()}
+    clf.partial_fit(X[:20], np.full(20, None))
+    for name, array in before.items():
+        np.testing.assert_array_equal(clf.params_[name], array)
+    session = classifier(missing_targets="skip").fit(X[:100], holes[:100]).stream()
+    session.learn(X[100:], holes[100:])
+    assert session.n_learned_ == known[100:].sum()
+    assert len(session.last_errors_) == known[100:].sum()
+
+
+def test_minus_one_is_a_label_and_other_refusals():
+    X, y, known = labelled()
+    y[:3] = -1
+    clf = classifier(missing_targets="skip").fit(X, y)
+    assert clf.classes_.tolist() == [-1, 0, 1, 2]
+    with pytest.raises(ValueError, match="every label of y is missing"):
+        classifier(missing_targets="skip").fit(X, np.full(len(X), np.nan))
+    for holes in (np.where(known, y, None), np.where(known, y, np.nan)):
+        with pytest.raises(ValueError, match=r'NaN.*missing_targets="skip"'):
+            classifier().fit(X, holes)
+        with pytest.raises(ValueError, match="ESNClassifier has no missing_targets"):
+            ESNClassifier(5).fit(X, holes)
+    with pytest.raises(ValueError, match="infinity"):
+        classifier(missing_targets="skip").fit(X, np.where(known, y, np.inf))
+    with pytest.raises(ValueError, match="nothing to score"):
+        clf.score(X, np.full(len(X), None))
+    with pytest.raises(ValueError, match="target='last' each stands for a sequence"):
+        classifier(missing_targets="skip", target="last").fit([X[:50], X[50:]], [0, 1])
+    late = np.where(known, y, np.nan)
+    late[-1] = np.nan
+    symbols = np.eye(4)[y + 1]
+    walk = classifier(missing_targets="skip").fit(symbols[:-1], late[1:])
+    with pytest.raises(ValueError, match=r"last training label is missing.*context="):
+        walk.sample(3)
+    assert len(walk.sample(3, context=[0, 1])) == 3

@@ -112,13 +112,16 @@ def read_targets(
     return targets, ndim
 
 
-def with_targets(y: Any) -> tuple[Array, Array]:
-    """Return y as float64, and a mask of the rows whose targets are all known (not NaN).
+def with_targets(y: Any, *, labels: bool = False) -> tuple[Array, Array]:
+    """Return y as float64, or `labels` as they are, and a mask of the rows whose targets are known.
 
     Refused if there is no such row.
     """
-    rows = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan")
-    known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
+    if labels:
+        rows, known = known_labels(y)
+    else:
+        rows = check_array(y, dtype=np.float64, ensure_2d=False, ensure_all_finite="allow-nan")
+        known = ~np.isnan(rows).reshape(len(rows), -1).any(axis=1)
     if not known.any():
         raise ValueError(
             f"There is nothing to score: every row of y has a missing target (NaN), of "
@@ -129,17 +132,61 @@ def with_targets(y: Any) -> tuple[Array, Array]:
 
 def read_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     """Return one array of labels, of shape (n_samples_i,), per sequence."""
-    _require_y(estimator, y)
-    _refuse_lost_index(y, sequences)
-    labels = [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
+    labels = _labels_of(estimator, y, sequences)
     for part in labels:
         _check_labels(estimator, part)
     return labels
 
 
+def read_some_labels(
+    estimator: Any, y: Any, sequences: Sequences
+) -> tuple[list[Array], list[Array]]:
+    """Return the same where labels may be missing, and for each sequence which are known."""
+    labels = _labels_of(estimator, y, sequences)
+    ends = np.cumsum([len(part) for part in labels])[:-1]
+    # all at once: what kind of labels they are is the same everywhere
+    rows, known = known_labels(np.concatenate(labels))
+    _check_labels(estimator, rows[known])
+    return np.split(rows, ends), np.split(known, ends)
+
+
+def _labels_of(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
+    _require_y(estimator, y)
+    _refuse_lost_index(y, sequences)
+    return [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
+
+
+def known_labels(y: Any) -> tuple[Array, Array]:
+    """Return labels, (n_rows,), and a mask of those that are not missing.
+
+    What is missing is NaN, None or pandas' NA; it is replaced by a label that is there, and numbers
+    and booleans that came as objects because of it are numbers and booleans again.
+    """
+    rows = column_or_1d(check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False))
+    if rows.dtype.kind == "f":
+        known = ~np.isnan(rows)
+    elif rows.dtype.kind == "O":
+        known = np.array([not _is_missing(label) for label in rows], dtype=bool)
+    else:
+        known = np.ones(len(rows), dtype=bool)
+    if known.all() or not known.any():
+        return rows, known
+    rows = np.where(known, rows, rows[np.argmax(known)])
+    if rows.dtype.kind == "O" and not any(isinstance(label, str) for label in rows):
+        rows = np.array(rows.tolist())
+    return rows, known
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None, NaN or pandas' NA, of which none is equal to itself or says so."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
+
+
 def _check_labels(estimator: Any, labels: Array, *, last: bool = False) -> None:
     """Refuse NaN and infinity among labels; `last` says that there is one label per sequence."""
     try:
+        if labels.dtype.kind == "O" and any(map(_is_missing, labels)):
+            raise ValueError("Input y contains NaN: a label is missing.")
         assert_all_finite(labels, input_name="y")
     except ValueError as error:
         raise ValueError(

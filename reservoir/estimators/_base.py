@@ -238,7 +238,7 @@ class SequenceEstimator(
             return in_frames(values, X, sequences, names)
         return sequences.restore(values)
 
-    def _score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool = False) -> float:
+    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
         self._check_fitted()
         predict, score = self.predict, self._targets.score  # type: ignore[attr-defined]
         if self._targets.per_sequence:
@@ -248,8 +248,8 @@ class SequenceEstimator(
             return score(truth, predict(X), None if weights is None else np.concatenate(weights))
         predicted = predict(X, initial_state=self._starts_of_score(X, y))
         y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
-        if skip_missing:
-            y, known = with_targets(y)
+        if getattr(self, "missing_targets", "raise") == "skip":
+            y, known = with_targets(y, labels=self._targets.classes is not None)
             y, predicted = y[known], predicted[known]
             sample_weight = None if sample_weight is None else np.asarray(sample_weight)[known]
         return score(y, predicted, sample_weight)

@@ -19,6 +19,7 @@ from reservoir._validation import (
     read_last_labels,
     read_last_targets,
     read_last_weights,
+    read_some_labels,
     read_targets,
     read_weights,
 )
@@ -169,19 +170,31 @@ class Labels(TargetCoding):
         *,
         first: bool,
         classes: Any = None,
+        allow_nan: bool = False,
         **known: Any,
     ) -> list[Array]:
-        """Return the columns of each sequence; `classes` are all labels that will ever come."""
-        if not (first or self.per_sequence) and classes is None:
+        """Return the columns of each sequence; `classes` are all labels that will ever come.
+
+        With `allow_nan` labels may be missing: their columns are NaN.
+        """
+        # the short way, but not for objects, some of which may be None
+        if not (first or self.per_sequence or self.classes.dtype.kind == "O") and classes is None:
             plain = plain_rows(y, sequences, kinds=self.classes.dtype.kind, ndims=(1,))
             if plain is not None:
                 index = self._index(plain)
                 if (self.classes[index] == plain).all():
                     return [self._columns(index)]
-        read = read_last_labels if self.per_sequence else read_labels
-        labels = read(estimator, y, sequences)
-        every = np.concatenate(labels)
-        check_classification_targets(every)
+        if allow_nan:
+            labels, there = read_some_labels(estimator, y, sequences)
+        else:
+            read = read_last_labels if self.per_sequence else read_labels
+            labels = read(estimator, y, sequences)
+            there = [np.ones(len(part), dtype=bool) for part in labels]
+        every = np.concatenate(labels)[np.concatenate(there)]
+        if len(every):
+            check_classification_targets(every)
+        elif first and classes is None:
+            raise ValueError("No rows to fit: every label of y is missing.")
         if first:
             found = np.unique(every if classes is None else classes)
             self.classes = _check_classes(found, in_chunks=not self.per_sequence)
@@ -189,7 +202,7 @@ class Labels(TargetCoding):
             raise ValueError(
                 f"classes={classes!r} are not those of the first call, {self.classes.tolist()}."
             )
-        coded = [self.code(part) for part in labels]
+        coded = [self._with_gaps(part, k) for part, k in zip(labels, there, strict=True)]
         return [columns[0] for columns in coded] if self.per_sequence else coded
 
     def weights(
@@ -203,14 +216,18 @@ class Labels(TargetCoding):
         given = super().weights(sample_weight, sequences, targets)
         if class_weight is None:
             return given
-        labels = [self.decode(np.atleast_2d(columns)) for columns in targets]
-        every = compute_sample_weight(class_weight, np.concatenate(labels))
+        rows = [np.atleast_2d(part) for part in targets]
+        columns = np.concatenate(rows)
+        known = ~np.isnan(columns).any(axis=1)  # the others count for nothing in any case
+        every = np.zeros(len(columns))
+        if known.any():
+            every[known] = compute_sample_weight(class_weight, self.decode(columns[known]))
         if not (np.isfinite(every) & (every >= 0)).all():
             raise ValueError(
                 f"class_weight={class_weight!r} must hold finite numbers of at least 0; a class of "
                 "weight 0 is not learned from."
             )
-        by_class = np.split(every, np.cumsum([len(part) for part in labels])[:-1])
+        by_class = np.split(every, np.cumsum([len(part) for part in rows])[:-1])
         if given is None:
             return by_class
         return [a * b for a, b in zip(by_class, given, strict=True)]
@@ -226,6 +243,15 @@ class Labels(TargetCoding):
                 "classes=."
             )
         return self._columns(index)
+
+    def _with_gaps(self, labels: Array, known: Array) -> Array:
+        """Return the columns of labels, NaN where they are not known."""
+        if known.all():
+            return self.code(labels)
+        columns = np.full((len(labels), self._columns(np.zeros(1, dtype=int)).shape[1]), np.nan)
+        if known.any():
+            columns[known] = self.code(labels[known])
+        return columns
 
     def _index(self, labels: Array) -> Array:
         """Return where labels stand among the classes, if they are there at all."""

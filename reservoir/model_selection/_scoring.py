@@ -99,7 +99,7 @@ class _WashoutScorer:
             weight = trimmed.trim(X, sample_weight, "sample_weight")
         # rows without a target
         if targets is not None and "skip" in _values_of(estimator, "missing_targets"):
-            targets, known = with_targets(targets)
+            targets, known = with_targets(targets, labels=is_classifier(estimator))
             targets, weight = targets[known], None if weight is None else weight[known]
             trimmed.only(known)
         if weight is None:

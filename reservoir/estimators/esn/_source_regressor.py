@@ -201,8 +201,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         ValueError
             If the index of y does not go with that of X, or no row has a target.
         """
-        skip = self.missing_targets == "skip"
-        return self._score(X, y, sample_weight, skip_missing=skip)
+        return self._score(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
-from reservoir.estimators._parameters import parameter
+from reservoir.estimators._parameters import one_of, parameter
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import LEARNERS
 from reservoir.training.optimizers import OPTIMIZERS
@@ -178,6 +178,17 @@ class NetworkParameters:
         "step",
         '{"step", "last"}',
         """Whether y has a row for every row of X, or one for each sequence, for its last step.""",
+    )
+    missing_targets: str = parameter(
+        "raise",
+        '{"raise", "skip"}',
+        """Whether rows without a target (NaN in y; of labels None and pandas' NA as well) are
+        refused, or drive the network and are left out of the losses, of all regressions, of what
+        early stopping looks at, of `score`, `partial_fit` and
+        `reservoir.model_selection.washout_scorer`, as with ``sample_weight=0``. A label -1 is a
+        label. Not for ``target="last"``: leave such a sequence out of X and y. scikit-learn's own
+        scorers (``scoring="r2"``) refuse NaN in any case.""",
+        one_of("raise", "skip"),
     )
     early_stopping: bool = parameter(
         False,

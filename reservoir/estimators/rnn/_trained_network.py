@@ -90,8 +90,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     )
     _changed_in_place = ("_progress", "_online", "loss_curve_")
     _engine = "auto"
-    refit_readout = False  # RNNRegressor makes parameters of these two
-    missing_targets = "raise"
+    refit_readout = False  # RNNRegressor makes a parameter of it
     _recent = cast("Recent | None", None)
 
     def _description(self) -> dict[str, str]:
@@ -138,6 +137,18 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
         return super()._read(X, None if self.target == "last" else y, reset=reset)
+
+    def _read_targets(
+        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
+    ) -> list[Array]:
+        skip = check_choice("missing_targets", self.missing_targets, ("raise", "skip")) == "skip"
+        if skip and self.target == "last":
+            raise ValueError(
+                "missing_targets='skip' skips rows of y that stand for a step; with "
+                "target='last' each stands for a sequence. Use missing_targets='raise', and leave "
+                "sequences without a target out of X and y."
+            )
+        return super()._read_targets(y, sequences, first=first, allow_nan=skip, **known)
 
     @property
     def _dtype(self) -> Any:

@@ -11,10 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import saved
-from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice, check_switch
+from reservoir._validation import check_switch
 from reservoir.estimators._base import NetworkForecaster
-from reservoir.estimators._parameters import documented, one_of, parameter
+from reservoir.estimators._parameters import documented, parameter
 from reservoir.estimators._target_coding import Numbers
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
@@ -81,16 +80,6 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         where it lowers the loss. For squared errors behind "identity", "tanh" or "logistic".""",
         check_switch,
     )
-    missing_targets: str = parameter(
-        "raise",
-        '{"raise", "skip"}',
-        """Whether rows with NaN in y are refused, or drive the network and are left out of the
-        losses, of all regressions, of what early stopping looks at, of `score`, `partial_fit` and
-        `reservoir.model_selection.washout_scorer`, as with ``sample_weight=0``. Not for
-        ``target="last"``: leave such a sequence out of X and y. scikit-learn's own scorers
-        (``scoring="r2"``) refuse NaN in any case.""",
-        one_of("raise", "skip"),
-    )
 
     def partial_fit(self, X: Any, y: Any, *, new_sequence: bool = False) -> RNNRegressor:
         """Learn online from the next rows, once through.
@@ -129,18 +118,6 @@ class RNNRegressor(RegressorMixin, BaseRNN):
 
     def _coding(self) -> Numbers:
         return Numbers(per_sequence=self.target == "last")
-
-    def _read_targets(
-        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
-    ) -> list[Array]:
-        skip = check_choice("missing_targets", self.missing_targets, ("raise", "skip")) == "skip"
-        if skip and self.target == "last":
-            raise ValueError(
-                "missing_targets='skip' skips rows of y that stand for a step; with "
-                "target='last' each stands for a sequence. Use missing_targets='raise', and leave "
-                "sequences without a target out of X and y."
-            )
-        return super()._read_targets(y, sequences, first=first, allow_nan=skip)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one row of output per row of X, or per sequence with ``target="last"``.
@@ -250,8 +227,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         -------
         float
         """
-        skip = self.missing_targets == "skip"
-        return self._score(X, y, sample_weight, skip_missing=skip)
+        return self._score(X, y, sample_weight)
 
     def to_torch(self) -> Any:
         """Return the network as a torch module.
