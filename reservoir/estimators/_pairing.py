@@ -20,6 +20,8 @@ class Pairing:
     n_outputs : int
     feedback : bool
         With feedback weights outputs do not enter as inputs: nothing is compared.
+    coded : bool, default=False
+        Whether inputs are one column, the number of the output that is the largest.
 
     Attributes
     ----------
@@ -29,8 +31,11 @@ class Pairing:
         A sample of targets, each with the row of X one step later.
     """
 
-    def __init__(self, n_outputs: int, feedback: bool) -> None:
-        self.n_outputs = n_outputs
+    coded = False  # as in files of versions that did not know it
+
+    def __init__(self, n_outputs: int, feedback: bool, coded: bool = False) -> None:
+        n_outputs = 1 if coded else n_outputs
+        self.n_outputs, self.coded = n_outputs, coded
         self.feedback = feedback
         self.problem: str | None = None
         self.targets = np.zeros((0, n_outputs))
@@ -47,6 +52,9 @@ class Pairing:
     def _compare(self, targets: Array, following: Array, first: int) -> None:
         if self.feedback or following.shape[1] < self.n_outputs:
             return
+        if self.coded:
+            missing = np.isnan(targets).any(axis=1)
+            targets = np.where(missing, np.nan, np.argmax(targets, axis=1))[:, None]
         room = _MAX_PAIRS - len(self.targets)
         if room > 0 and len(targets):
             rows = np.unique(np.linspace(0, len(targets) - 1, room).astype(int))

@@ -44,6 +44,8 @@ class Progress:
         Rows at the start of each sequence of a chunk that are not learned from.
     compares : bool, default=True
         Whether outputs may come back as inputs, so that targets are compared with the next inputs.
+    coded : bool, default=False
+        Whether inputs are the numbers of symbols, and targets a column for each.
 
     Attributes
     ----------
@@ -70,13 +72,15 @@ class Progress:
 
     last_is_target = True
 
-    def __init__(self, n_outputs: int, *, washout: int = 0, compares: bool = True) -> None:
+    def __init__(
+        self, n_outputs: int, *, washout: int = 0, compares: bool = True, coded: bool = False
+    ) -> None:
         self.washout = washout
         self.n_steps = 0
         self.continues = False
         self.last_output = np.zeros(n_outputs)
         self.target_range = np.repeat(reach_of([]), n_outputs, axis=1)
-        self.pairing = Pairing(n_outputs, feedback=not compares)
+        self.pairing = Pairing(n_outputs, feedback=not compares, coded=coded)
         self.ids: set[Any] = set()
         self.last_id: Any = None
         self.ended: Ended = NOWHERE

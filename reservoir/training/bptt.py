@@ -43,6 +43,9 @@ class Network:
     loss : {"mse", "mae", "bce", "cross_entropy", "hinge"}, default="mse"
     include_input : bool, default=False
         Whether the readout sees the input behind the state.
+    coded : bool, default=False
+        Whether inputs are one column, the number of one of n_features symbols, and stand for a 1 in
+        that column; not with `include_input`.
 
     Examples
     --------
@@ -58,6 +61,12 @@ class Network:
     output: str = "identity"
     loss: str = "mse"
     include_input: bool = False
+    coded: bool = False
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of the inputs as they are given."""
+        return 1 if self.coded else self.n_features
 
     def weights(self) -> dict[str, Weight]:
         """Return what all weights are, by name, those of the readout last."""

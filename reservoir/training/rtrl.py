@@ -23,6 +23,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell
+from reservoir.training.codes import columns_of
 from reservoir.training.losses import loss_and_slope
 from reservoir.training.params import Params
 
@@ -157,6 +158,7 @@ def _advance(network: Network, params: Params, memory: Sensitivities, x: Array) 
     n = len(h)
     new = (params[cell.layer().recurrent] @ S.reshape(n, -1)).reshape(S.shape)
     units = np.arange(n)
+    x = columns_of(np.asarray(x)[None], network.n_features)[0]
     new[units, units] += np.concatenate([x, h, np.ones(1, h.dtype)])
     new *= slopes[:, None, None]
     leak = cell.leaks(h.dtype)

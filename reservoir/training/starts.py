@@ -11,6 +11,7 @@ from reservoir._typing import Array
 from reservoir._validation import as_generator, check_choice, resolve_washout
 from reservoir.building import build_reservoir
 from reservoir.training.bptt import Network
+from reservoir.training.codes import mean_and_spread
 from reservoir.training.least_squares import ls_fit
 from reservoir.training.params import Params
 
@@ -120,10 +121,10 @@ def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Gener
         cell.n_units, p, input_scaling=1 / np.sqrt(p), random_state=generator
     )
     rows = np.concatenate(inputs)
-    spread = rows.std(axis=0, dtype=np.float64)
+    mean, spread = mean_and_spread(rows, p)
     W_in = reservoir.W_in / np.where(spread > 0, spread, 1.0)
     params = {name: np.zeros(shape) for name, shape in network.shapes().items()}
     params[layer.inputs][layer.rows] = W_in
     params[layer.recurrent][layer.rows] = reservoir.W.toarray()
-    params[layer.bias][layer.rows] = reservoir.bias - W_in @ rows.mean(axis=0, dtype=np.float64)
+    params[layer.bias][layer.rows] = reservoir.bias - W_in @ mean
     return params

@@ -38,6 +38,11 @@ def _check_clip_norm(name: str, value: Any) -> None:
         check_number(name, value, low=0.0, low_open=True)
 
 
+def _check_symbols(name: str, value: Any) -> None:
+    if value is not None:
+        check_count(name, value, minimum=2)
+
+
 def _check_init(name: str, value: Any) -> None:
     names = ("auto", *STARTS, *INITIALIZERS)
     if isinstance(value, str):
@@ -78,6 +83,14 @@ class NetworkParameters:
         "float in (0, 1] or array of shape (n_units,), per step",
         """Of the cell "leaky": how much of the state is new at each step. It is not trained. Other
         cells ignore it.""",
+    )
+    n_symbols: int | None = parameter(
+        None,
+        "int or None",
+        """Given, X is one column of whole numbers from 0 to n_symbols - 1, each of which stands for
+        a symbol. The network is that of n_symbols one-hot columns, but the input weights of a
+        symbol are looked up, and no such columns are made. None: columns are numbers.""",
+        _check_symbols,
     )
     loss: str = parameter(
         "auto",

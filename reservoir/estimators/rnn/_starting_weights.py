@@ -16,6 +16,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_choice, check_number, check_numbers
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators._parameters import check_parameters
+from reservoir.estimators.rnn._coded_inputs import check_combined
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, SimpleCell
@@ -34,6 +35,7 @@ _DECLARED = ("layer", "as_simple", "step_jacobians", "jacobian_gradient", "torch
 def check_together(estimator: Any) -> None:
     """Refuse parameters of a trained network that cannot be right, alone or together."""
     check_parameters(estimator)
+    check_combined(estimator)
     # solvers that take all data at once refuse what is for steps or penalties
     if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(

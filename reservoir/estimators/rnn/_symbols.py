@@ -13,8 +13,8 @@ from reservoir._validation import Sequences
 
 _FEEDS_BACK = (
     "sample feeds each symbol that it draws back as the next input, so X must hold the symbols "
-    "one-hot, a column for each class in the order of classes_, and y[t] must be the symbol of "
-    "X[t+1]. "
+    "one-hot, a column for each class in the order of classes_, or with n_symbols their places "
+    "there, and y[t] must be the symbol of X[t+1]. "
 )
 
 
@@ -48,7 +48,7 @@ def begin(classifier: Any, context: Any, initial_state: Any) -> Beginning:
         return _end_of_training(classifier, initial_state)
     sequences = _read_context(classifier, context)
     rows = sequences.arrays[0]
-    symbols = _symbols_of(rows)
+    symbols = _symbols_of(rows, coded=classifier.network_.coded)
     start = classifier._start_states(initial_state, sequences)[0]
     if len(rows) == 1:
         return Beginning(int(symbols[-1]), start)
@@ -99,8 +99,10 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
     return Sequences((np.stack([classifier._row_of(place) for place in places]),), "table")
 
 
-def _symbols_of(rows: Array) -> Array:
+def _symbols_of(rows: Array, *, coded: bool) -> Array:
     """Return which symbol each row of a context stands for."""
+    if coded:
+        return rows[:, 0].astype(int)
     one_hot = ((rows == 0) | (rows == 1)).all(axis=1) & (rows.sum(axis=1) == 1)
     if not one_hot.all():
         row = int(np.argmin(one_hot))

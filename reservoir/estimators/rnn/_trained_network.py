@@ -25,6 +25,7 @@ from reservoir.estimators._parameters import (
     changed,
 )
 from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators.rnn._coded_inputs import check_codes
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._missing_rows import (
     check_values,
@@ -36,6 +37,7 @@ from reservoir.estimators.rnn._network_description import description_of_network
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
 from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
+from reservoir.estimators.rnn._refused_runs import check_same, refuse_lost, refuse_overflow
 from reservoir.estimators.rnn._starting_weights import (
     check_together,
     make_cell,
@@ -136,7 +138,11 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
-        return super()._read(X, None if self.target == "last" else y, reset=reset)
+        sequences = super()._read(X, None if self.target == "last" else y, reset=reset)
+        if reset:
+            return sequences if self.n_symbols is None else check_codes(sequences, self.n_symbols)
+        network = self.network_
+        return check_codes(sequences, network.n_features) if network.coded else sequences
 
     def _read_targets(
         self, y: Any, sequences: Sequences, *, first: bool, **known: Any
@@ -174,17 +180,23 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._control = read_control(self.gradient_control)
         network = Network(
             make_cell(self),
-            sequences.arrays[0].shape[1],
+            self.n_symbols or sequences.arrays[0].shape[1],
             targets[0].shape[-1],
             output,
             loss,
             bool(self.include_input),
+            coded=self.n_symbols is not None,
         )
         if self._control is not None:
             self._control.check(network.cell)
         check_values(sequences.arrays, targets, network)
         self._sequence_column = self.sequence_column
         return network
+
+    def _new_progress(self, network: Network, washout: int = 0) -> Progress:
+        labels, coded = self._targets.classes is not None, network.coded
+        compares = not self._targets.per_sequence and (labels or not coded)
+        return Progress(network.n_outputs, washout=washout, compares=compares, coded=coded)
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         several = len(lengths) > 1 and isinstance(self.washout, str)  # each starts from zeros
@@ -208,7 +220,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         generator = as_generator(self.random_state)
         # what to learn from, and what to stop by
         skips = self._washouts(sequences.lengths)
-        fresh = Progress(network.n_outputs, compares=not self._targets.per_sequence)
+        fresh = self._new_progress(network)
         starts = self._states_before(fresh, network, self.initial_state, sequences, None)
         learned, validation = split(self, sequences, targets, weights, skips, starts, generator)
         self._drawn_at_random = before is None and self._starts_at_random(network)
@@ -221,13 +233,13 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             if before is None:
                 params = self._first_weights(network, data, learned, trial, generator)
             else:
-                _check_same(network, before[0])
+                check_same(network, before[0])
                 dtype = learned.inputs[0].dtype
                 params = {name: array.astype(dtype) for name, array in before[1].items()}
             done = run_training(self, network, params, learned, validation, generator)
             if trial is not None:
                 trial.settle(done, params)
-        _refuse_lost(done)
+        refuse_lost(done)
         # what is left of it
         self._hold(network, done.params, list(done.losses))
         self._keep(done)
@@ -269,7 +281,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._targets = self._coding()
         self._targets.one_dimensional = one_dimensional
         self._control = read_control(self.gradient_control)
-        self._progress = Progress(network.n_outputs, compares=not self._targets.per_sequence)
+        self._progress = self._new_progress(network)
         self._progress.target_range = np.full((2, network.n_outputs), np.nan)
         self.state_ = np.zeros(network.cell.state_size, dtype)
         self._online = self._recent = None
@@ -331,7 +343,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         network = self._begin(sequences, targets)
         generator = as_generator(self.random_state)
         washout = self._washout_of_chunks(sequences.lengths[0])
-        progress = Progress(network.n_outputs, washout=washout)
+        progress = self._new_progress(network, washout)
         first = self._first_data(progress, network, sequences, targets)
         X, y = data
         params = starting_weights(self, network, X, y, first, generator=generator.spawn(1)[0])
@@ -412,7 +424,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             for k, i in enumerate(index):
                 outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
                 ends[i] = state[k].copy()
-        _refuse_overflow("output", outputs)
+        refuse_overflow("output", outputs)
         return outputs, ends
 
     def _outputs_from(
@@ -442,7 +454,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
                 for rows, start in zip(sequences.arrays, starts, strict=True)
             ]
         states = [np.ascontiguousarray(trace.states[1:, 0]) for trace in traces]
-        _refuse_overflow("state", states)
+        refuse_overflow("state", states)
         return sequences.restore(states)
 
     def _loop_readout(self) -> Any:
@@ -465,32 +477,3 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
                 **options,
             )
         return run_gated_loop(self.network_, self.params_, readout, n_steps, **options)
-
-
-def _refuse_overflow(name: str, parts: list[Array]) -> None:
-    for i, rows in enumerate(parts):
-        if not np.isfinite(rows).all():
-            row = int(np.argmin(np.isfinite(rows).all(axis=1)))
-            where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {i}"
-            raise ValueError(
-                f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
-                "what the network was trained on. Check that row, or scale the data."
-            )
-
-
-def _refuse_lost(done: Training) -> None:
-    if not np.isfinite(done.criterion[done.best_epoch]):
-        raise ValueError(
-            "The loss overflows from the start on. Scale X and y, or use a bounded activation "
-            'such as "tanh".'
-        )
-
-
-def _check_same(network: Network, before: Network) -> None:
-    for name in ("cell", "n_features", "n_outputs", "include_input"):
-        ours, theirs = getattr(network, name), getattr(before, name)
-        if ours != theirs:
-            raise ValueError(
-                f"warm_start=True goes on with the network of the last fit, which had "
-                f"{name}={theirs!r}; now it is {ours!r}. Use warm_start=False."
-            )

@@ -21,6 +21,7 @@ from reservoir._validation import (
 )
 from reservoir.estimators._parameters import LabelParameters, changed, documented
 from reservoir.estimators._target_coding import Labels
+from reservoir.estimators.rnn._coded_inputs import row_of_symbol
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._symbols import begin, check_alphabet, read_allowed
 from reservoir.estimators.rnn._trained_attributes import FITTED
@@ -200,8 +201,8 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         """Draw the symbols that follow, each from its probabilities given those before.
 
         For a network that was trained to tell the next symbol: row t of X is symbol t, one-hot,
-        with a column for each class in the order of `classes_`; ``y[t]`` is symbol t + 1. What is
-        drawn is the next input [1]_.
+        with a column for each class in the order of `classes_`, or with `n_symbols` its place
+        there; ``y[t]`` is symbol t + 1. What is drawn is the next input [1]_.
 
         Parameters
         ----------
@@ -276,9 +277,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
 
     def _row_of(self, symbol: int) -> Array:
         """Return the input that stands for a class."""
-        row = np.zeros(self.network_.n_features, self._dtype)
-        row[symbol] = 1
-        return row
+        return row_of_symbol(symbol, self.network_, self._dtype)
 
     @property
     def forecast(self) -> Any:

@@ -203,6 +203,12 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             raise ValueError(
                 'forecast needs an output at every step; this network has target="last".'
             )
+        if self.network_.coded:
+            raise ValueError(
+                f"forecast feeds outputs back as inputs, and with n_symbols={self.n_symbols} these "
+                "are symbols, which outputs are not. RNNClassifier, trained on the symbols as "
+                "labels, draws them: sample(n)."
+            )
         if self.network_.output == "softmax":
             raise ValueError(
                 'forecast feeds outputs back as inputs, and those of output="softmax" are '

@@ -5,11 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir.training.codes import are_codes, indicators, places_of
 from reservoir.training.params import Params
 
 
 def project(X: Array, weights: Array, bias: Array) -> Array:
-    """Return W_in x + bias for all steps in one product: the bias weighs an input that is 1."""
+    """Return W_in x + bias for all steps in one product: the bias weighs an input that is 1.
+
+    Codes of symbols, (n_steps, n_sequences, 1) where W_in has several columns, look theirs up.
+    """
+    if are_codes(X, weights.shape[1]):
+        rows = weights.T[places_of(X)]
+        rows += bias
+        return rows.reshape(*X.shape[:2], -1)
     both = np.vstack([weights.T, bias])
     return (with_ones(X) @ both).reshape(*X.shape[:2], -1)
 
@@ -42,9 +50,23 @@ def enter(dH: Array, ends: Array, d_end: Array | None) -> None:
         dH[ends[running] - 1, running] += d_end[running]
 
 
-def weight_gradients(D: Array, X: Array, before: Array) -> Params:
+def input_gradients(D: Array, X: Array, n_features: int) -> tuple[Array, Array]:
+    """Return the gradients of W_in and bias, given that at the pre-activations."""
+    flat = as_rows(D)
+    if are_codes(X, n_features):
+        parts = (indicators(X, n_features).T @ flat).T, flat.sum(axis=0)
+    else:
+        whole = (with_ones(X).T @ flat).T
+        parts = whole[:, :-1], whole[:, -1]
+    return np.ascontiguousarray(parts[0]), np.ascontiguousarray(parts[1])
+
+
+def weight_gradients(D: Array, X: Array, before: Array, n_features: int) -> Params:
     """Return the gradients of W_in, W and bias, given that at the pre-activations."""
     flat, n, p = as_rows(D), before.shape[2], X.shape[2]
+    if are_codes(X, n_features):
+        W_in, bias = input_gradients(D, X, n_features)
+        return {"W_in": W_in, "W": flat.T @ as_rows(before), "bias": bias}
     if flat.shape[1] == n:
         parts = flat.T @ as_rows(X), flat.T @ as_rows(before), flat.sum(axis=0)
     else:  # many gates: one product, the other way round, is up to 1.4 times faster

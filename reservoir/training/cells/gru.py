@@ -16,10 +16,10 @@ from reservoir.training.cells.cell_parts import (
     ends_of,
     enter,
     from_torch_arrays,
+    input_gradients,
     project,
     states_at,
     torch_arrays,
-    with_ones,
 )
 from reservoir.training.cells.layer import GATE_BIAS, OPEN, Layer, with_open_gates
 from reservoir.training.loop_engines import compiled_as, loop_for
@@ -99,12 +99,12 @@ class GRUCell(Cell):
         loop = loop_for(gru_backward, G.shape, G.dtype)
         d_start = loop(dH, G, trace.states, R, params["W"])
         before, d, d_recurrent = as_rows(trace.states[:-1]), as_rows(G), as_rows(R)
-        from_inputs = (with_ones(trace.inputs).T @ d).T
+        W_in, bias = input_gradients(G, trace.inputs, params["W_in"].shape[1])
         recurrent = before.T @ d[:, : 2 * n], before.T @ d_recurrent
         grads = {
-            "W_in": np.ascontiguousarray(from_inputs[:, :-1]),
+            "W_in": W_in,
             "W": np.ascontiguousarray(np.hstack(recurrent).T),
-            "bias": np.ascontiguousarray(from_inputs[:, -1]),
+            "bias": bias,
             "bias_recurrent": d_recurrent.sum(axis=0),
         }
         return grads, d_start, G @ params["W_in"] if inputs else None

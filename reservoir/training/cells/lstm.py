@@ -122,7 +122,7 @@ class LSTMCell(Cell):
                     G[ends[b] :, b, n : 2 * n] = 1
         loop = loop_for(lstm_backward, G.shape, G.dtype)
         d_h, d_c = loop(dH, d_cell, G, C, TC, params["W"], self._peep(params))
-        grads = weight_gradients(G, trace.inputs, trace.states[:-1])
+        grads = weight_gradients(G, trace.inputs, trace.states[:-1], params["W_in"].shape[1])
         if self.peephole:
             i, f, _, o = (G[:, :, k * n : (k + 1) * n] for k in range(4))
             pairs = ((i, C[:-1]), (f, C[:-1]), (o, C[1:]))

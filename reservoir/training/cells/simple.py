@@ -135,7 +135,7 @@ class SimpleCell(Cell):
             d_start = self._loop(simple_backward, dH)(
                 dH, trace.values, params["W"], self.activation, leak, d_pre
             )
-        grads = weight_gradients(dH, trace.inputs, trace.states[:-1])
+        grads = weight_gradients(dH, trace.inputs, trace.states[:-1], params["W_in"].shape[1])
         return grads, d_start, dH @ params["W_in"] if inputs else None
 
     def _loop(self, loop: Any, A: Array) -> Any:

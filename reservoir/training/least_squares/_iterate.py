@@ -12,6 +12,7 @@ from reservoir._typing import Array
 from reservoir.readouts import GramAccumulator
 from reservoir.training.cells import Trace
 from reservoir.training.cells.cell_parts import as_rows
+from reservoir.training.codes import columns_of
 from reservoir.training.least_squares._regression import choose_ridge, sum_rows
 from reservoir.training.least_squares._task import Task, blocks
 from reservoir.training.losses import apply_output
@@ -155,7 +156,7 @@ def _seen(
 def regressors(task: Task, trace: Trace, take: Any) -> tuple[Array, Array]:
     """Return what the recurrent layer sees at some steps: inputs over their spread, h(t-1)."""
     inputs, before = as_rows(task.batch.inputs), as_rows(trace.states[:-1])
-    return inputs[take] / task.input_scale, before[take]
+    return columns_of(inputs[take], task.network.n_features) / task.input_scale, before[take]
 
 
 def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:

@@ -14,6 +14,7 @@ from reservoir._validation.arrays import read_array_targets, read_array_weights,
 from reservoir.training.bptt import Batch, Network, make_batch
 from reservoir.training.cells import Cell, Layer, SimpleCell
 from reservoir.training.cells.cell_parts import as_rows
+from reservoir.training.codes import are_codes, mean_and_spread, valid_codes
 from reservoir.training.losses import OUTPUTS, check_targets, invert_output
 from reservoir.training.params import Params
 
@@ -68,7 +69,14 @@ class Task:
         # padding counts as zeros, which is good enough for a unit
         object.__setattr__(self, "latent", latent / scale)
         object.__setattr__(self, "scale", scale)
-        object.__setattr__(self, "input_scale", _spread(as_rows(self.batch.inputs)))
+        object.__setattr__(self, "input_scale", self._input_scale())
+
+    def _input_scale(self) -> Array:
+        rows = as_rows(self.batch.inputs)
+        if not self.network.coded:
+            return _spread(rows)
+        spread = mean_and_spread(rows[self.ran()], self.network.n_features, len(rows))[1]
+        return np.where(spread > 0, spread, 1.0)
 
     @property
     def cell(self) -> Cell:
@@ -133,13 +141,25 @@ def make_task(
     check_count("washout", washout, minimum=0)
     check_number("holdout", holdout, low=0.0, high=1.0, high_open=True)
     # the network, from the shapes of weights and data
-    last, name = target == "last", Layer.recurrent if cell is None else _layer_of(cell).recurrent
+    layer = Layer if cell is None else _layer_of(cell)
+    last, name = target == "last", layer.recurrent
     weights = _read_params(params, name)
     cell = SimpleCell(len(weights[name])) if cell is None else cell
     inputs = read_arrays("X", X, weights[name].dtype)
     targets = read_array_targets(Y, inputs, last=last)
     n_features, n_outputs = inputs[0].shape[1], targets[0].shape[-1]
-    network = Network(cell, n_features, n_outputs, output, include_input=include_input)
+    n_weights = weights[layer.inputs].shape[-1:] if layer.inputs in weights else ()
+    coded = n_features == 1 and n_weights > (1,) and not include_input
+    if coded and all(valid_codes(rows, n_weights[0]).all() for rows in inputs):
+        n_features = n_weights[0]
+    network = Network(
+        cell,
+        n_features,
+        n_outputs,
+        output,
+        include_input=include_input,
+        coded=are_codes(inputs[0], n_features),
+    )
     _check_shapes(weights, network)
     # the rows with targets, side by side
     per_row = read_array_weights(sample_weight, inputs, last=last)

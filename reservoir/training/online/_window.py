@@ -26,7 +26,7 @@ class Window:
 
     def __init__(self, network: Network, state: Array) -> None:
         self.network, self.start = network, state
-        self.inputs = np.zeros((0, network.n_features), state.dtype)
+        self.inputs = np.zeros((0, network.n_columns), state.dtype)
         self.targets = np.zeros((0, network.n_outputs), state.dtype)
         self.n_skipped = 0  # rows at its beginning that are not learned from
 

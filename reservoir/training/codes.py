@@ -1,0 +1,50 @@
+"""Inputs that are symbols, given by their numbers: one column where the weights have several.
+
+A network of `n_features` input columns that is given one column of whole numbers below `n_features`
+reads number k as column k alone: as 1 there and 0 elsewhere. No array of so many columns is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from reservoir._typing import Array
+
+
+def are_codes(X: Array, n_features: int) -> bool:
+    """Whether inputs (..., n_columns) are the numbers of symbols, for weights of n_features."""
+    return X.shape[-1] == 1 < n_features
+
+
+def places_of(X: Array) -> Array:
+    """Return codes (..., 1) as a flat array of integers."""
+    return X.reshape(-1).astype(np.intp)
+
+
+def valid_codes(X: Array, n_features: int) -> Array:
+    """Return which entries are whole numbers from 0 to n_features - 1."""
+    return (X >= 0) & (n_features > X) & (np.floor(X) == X)
+
+
+def indicators(X: Array, n_features: int) -> sparse.csr_array:
+    """Return the matrix (n_rows, n_features) with a 1 in each row, for codes (..., 1)."""
+    places = places_of(X)
+    ones, ends = np.ones(len(places), X.dtype), np.arange(len(places) + 1)
+    return sparse.csr_array((ones, places, ends), shape=(len(places), n_features))
+
+
+def columns_of(rows: Array, n_features: int) -> Array:
+    """Return rows of inputs with all their columns: those of codes are 0 and 1."""
+    return indicators(rows, n_features).toarray() if are_codes(rows, n_features) else rows
+
+
+def mean_and_spread(rows: Array, n_features: int, n_rows: int | None = None) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each column of inputs, (n_features,).
+
+    Of codes there may be `n_rows` in all, of which those that are not given have no symbol.
+    """
+    if not are_codes(rows, n_features):
+        return rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
+    share = np.bincount(places_of(rows), minlength=n_features) / (n_rows or len(rows))
+    return share, np.sqrt(share * (1 - share))
