@@ -148,9 +148,8 @@ for (name, model), ax in zip(named.items(), axes, strict=True):
     states = np.array([run(model.reservoir_, months, initial_state=x) for x in starts])
     seen = np.abs(states[1:] - states[0]).max(axis=2).T
     plotting.forgetting(model.certificate_, seen, distance=1e-3, ax=ax)
-    proved_months = ax.get_title(loc="left")
-    ax.set_title(f"{name}: {proved_months}", loc="left", fontsize="medium")
-    ax.set_xlabel("months")
+    ax.set_title(name, loc="left", fontsize="medium")
+    ax.set_xlabel(ax.get_xlabel().replace("steps", "months"))
 plt.show()
 
 # %%
