@@ -8,16 +8,34 @@ Fifteen minutes from such recordings to two decisions: how long should the progr
 before it believes a change, and from which probability on should it raise an alarm?
 """
 
+# %%
+# In short
+# --------
+# Rows and a label for each of them; the network remembers the rows before:
 import matplotlib.pyplot as plt
+
+from reservoir import ESNClassifier
+from reservoir.datasets import sine_square
+
+X, y = sine_square(1000, random_state=0)  # a wave: is it a sine or a square now?
+clf = ESNClassifier(random_state=0).fit(X[:800], y[:800])
+print(f"right: {clf.score(X[800:], y[800:]):.1%}")
+fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
+ax.plot(X[800:, 0], color="0.6", label="wave")
+ax.plot(clf.predict_proba(X[800:])[:, 1], label="probability of a square")
+fig.legend(loc="outside upper center", ncols=2, frameon=False)
+plt.show()
+
+# %%
+# The blue line says at each row how sure the network is of a square. The long way:
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import ConfusionMatrixDisplay, accuracy_score
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reservoir import ESNClassifier, RNNClassifier
 from reservoir.model_selection import stack_sequences
 
 # %%
@@ -75,20 +93,6 @@ X, y = people(12, seed=0)
 train, test = slice(0, 8), slice(8, 12)
 print(f"{len(X)} people, {len(X[0])} rows of {X[0].shape[1]} channels each")
 print(pd.Series(np.concatenate(y)).value_counts(normalize=True).round(3).to_string())
-
-# %%
-# Look first. Two seconds of each: the figure shows the vertical acceleration without
-# gravity. *Up* and *down* are mirror images in time. The stumble is 2 % of the rows.
-fig, axes = plt.subplots(1, 5, figsize=(7, 2.3), sharey=True, layout="constrained")
-for ax, kind in zip(axes, kinds, strict=True):
-    person = next(p for p in range(12) if np.sum(y[p] == kind) >= 10)
-    begin = np.flatnonzero(y[person] == kind)[0] - (15 if kind == "stumble" else 0)
-    ax.plot(np.arange(50) / rate, X[person][begin : begin + 50, 0], color="firebrick")
-    if kind == "stumble":
-        ax.axvspan(0.6, 1.2, color="0.9")
-    ax.set_title(kind, fontsize="medium")
-axes[0].set_ylabel("vertical, m/s²")
-fig.supxlabel("seconds", fontsize="medium")
 
 # %%
 # Fit, predict
@@ -164,25 +168,7 @@ print((100 * shares).round(1).to_string())
 # A row, and even all rows of a second, are of little use to a *linear* model: it would
 # need to know where in the step the second begins. Summaries help much, and somebody
 # had to think of them. The network bends and remembers its input, and needs neither.
-#
-# What is mistaken for what
-# -------------------------
-# Each row of the matrix stands for what somebody did, each column for what was said, in
-# % of the rows of that kind. One number would have hidden the last row: the network
-# says next to nothing of stumbles.
 truth = np.concatenate(y[test])
-fig, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
-ConfusionMatrixDisplay.from_predictions(
-    truth,
-    np.concatenate(labels),
-    labels=kinds,
-    normalize="true",
-    cmap="Blues",
-    ax=ax,
-    values_format=".0%",
-    colorbar=False,
-)
-ax.set(xlabel="said", ylabel="done")
 
 # %%
 # Where recordings begin
@@ -334,42 +320,10 @@ for name, flags, said in [
 # It was chosen on eight people: with other costs, or other people, it has to be chosen
 # again.
 #
-# When a trained network is better
-# --------------------------------
-# `RNNClassifier` takes the same lists and trains all its weights by gradient descent:
-# here 32 gated units, for 30 passes over the data.
-options = {"cell": "gru", "max_iter": 30, "learning_rate_init": 0.01}
-gru = RNNClassifier(32, **options, random_state=0)
-gru.fit(X[train], y[train])
-said = np.concatenate(gru.predict(X[test]))
-in_stumbles = truth == "stumble"
-for name, found in [("network", plain), ("trained", said)]:
-    print(
-        f"{name}: {np.mean(found == truth):.1%} of rows right, "
-        f"{np.mean(found[in_stumbles] == 'stumble'):.0%} of those in stumbles"
-    )
-
-# %%
-# Over all rows there is little between them, and its fit takes many times as long. In
-# stumbles the trained network is better: it can spend units on what is rare and short,
-# whereas the random one has what it was given. Take the reservoir first. Train when
-# what counts stays hard for it with more units too, and there are data and time enough:
-# :doc:`/guide/training` says how, and how to begin from the reservoir.
-#
-# In use
-# ------
-# Row by row the state has to be carried along: `predict` returns it with the label when
-# it is asked to, and takes it back as ``initial_state``. So does `predict_proba`, which
-# hands no state back and is asked before. A new recording begins from zeros. (A program
-# that wants labels alone has it simpler: ``session = clf.stream()``,
-# ``session.predict(row)``.)
-state = np.zeros(clf.n_units)
-for row in X[-1][: 20 * rate]:
-    chances = clf.predict_proba(row[None], initial_state=state)[0]
-    label, state = clf.predict(row[None], initial_state=state, return_state=True)
-likely = np.argsort(chances)[::-1][:3]
-print("after 20 s:", ", ".join(f"{clf.classes_[k]} {chances[k]:.0%}" for k in likely))
-print("alarm" if chances[stumble] > best else "no alarm")
+# `RNNClassifier` takes the same lists and trains all its weights; it can spend units on
+# what is rare and short, and its fit takes many times as long (:doc:`/guide/training`).
+# In use, row by row, ``session = clf.stream()`` carries the state along, and
+# ``session.predict(row)`` answers.
 plt.show()
 
 # sphinx_gallery_thumbnail_number = 2
