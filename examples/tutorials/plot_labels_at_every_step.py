@@ -92,7 +92,6 @@ def people(n, seed):
 X, y = people(12, seed=0)
 train, test = slice(0, 8), slice(8, 12)
 print(f"{len(X)} people, {len(X[0])} rows of {X[0].shape[1]} channels each")
-print(pd.Series(np.concatenate(y)).value_counts(normalize=True).round(3).to_string())
 
 # %%
 # Fit, predict
@@ -108,35 +107,12 @@ right = [a == b for a, b in zip(labels, y[test], strict=True)]
 print("right, one by one:", np.round([each.mean() for each in right], 3))
 
 # %%
-# The picture shows 40 seconds of a test person: above what was done, below the
-# probabilities that `predict_proba` gives at each row, one on top of the other.
-seconds = np.arange(40 * rate) / rate
-done, chances = y[test][0][: 40 * rate], clf.predict_proba(X[test])[0][: 40 * rate]
-shades = ["0.85", "tab:blue", "tab:orange", "tab:green", "black"]
-colors = dict(zip(kinds, shades, strict=True))
-fig, (top, ax) = plt.subplots(
-    2, 1, figsize=(7, 3.6), sharex=True, height_ratios=[1, 6], layout="constrained"
-)
-for kind in kinds:
-    top.fill_between(seconds, 0, 1, where=done == kind, color=colors[kind], step="mid")
-parts = [chances[:, list(clf.classes_).index(kind)] for kind in kinds]
-ax.stackplot(seconds, *parts, colors=list(colors.values()), labels=kinds)
-top.set(yticks=[], ylabel="done", ylim=(0, 1))
-ax.set(xlabel="seconds", ylabel="probability", xlim=(0, 40), ylim=(0, 1))
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-
-# %%
 # Against what?
 # -------------
-# Three rivals, each of them a logistic regression: on the row alone, on the rows of the
-# last second side by side, and on what an engineer would make of the last second,
-# namely mean, deviation, extremes and skewness of the values and of their differences.
-# Three seeds, each with twelve other people and another network; the test people were
-# never seen.
-
-
-def lagged(x, n=rate):
-    return np.hstack([x[np.maximum(np.arange(len(x)) - k, 0)] for k in range(n)])
+# Two rivals, each of them a logistic regression: on the row alone, and on what an
+# engineer would make of the last second, namely mean, deviation, extremes and skewness
+# of the values and of their differences. Three seeds, each with twelve other people and
+# another network; the test people were never seen.
 
 
 def rolling(x, n=rate):
@@ -149,7 +125,7 @@ def rolling(x, n=rate):
 def right_on_new_people(seed):
     X, y = people(12, seed)
     truth, found = np.concatenate(y[test]), {}
-    rivals = {"row": np.asarray, "lagged rows": lagged, "summaries": rolling}
+    rivals = {"row": np.asarray, "summaries": rolling}
     for name, features in rivals.items():
         rows = [features(x) for x in X]
         rival = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
@@ -165,9 +141,8 @@ print("rows labelled right, %, by seed")
 print((100 * shares).round(1).to_string())
 
 # %%
-# A row, and even all rows of a second, are of little use to a *linear* model: it would
-# need to know where in the step the second begins. Summaries help much, and somebody
-# had to think of them. The network bends and remembers its input, and needs neither.
+# A row alone says little. Summaries help much, and somebody had to think of them. The
+# network bends and remembers its input, and needs none.
 truth = np.concatenate(y[test])
 
 # %%
@@ -175,8 +150,7 @@ truth = np.concatenate(y[test])
 # ----------------------
 # Most tools of scikit-learn take one table, not a list. `stack_sequences` makes one,
 # with a first column that says which recording a row belongs to, and
-# ``sequence_column=0`` reads it: the state starts anew at each boundary, and the same
-# answers come out.
+# ``sequence_column=0`` reads it: the state starts anew at each boundary.
 #
 # The first states still know that the network started from rest. `fit` leaves these
 # rows out, ``washout_`` rows of each recording; `predict` labels them all the same, and
@@ -184,10 +158,6 @@ truth = np.concatenate(y[test])
 table, stacked, person = stack_sequences(X[train], y[train])
 by_column = ESNClassifier(300, leak_rate=0.3, sequence_column=0, random_state=0)
 by_column.fit(table, stacked)
-test_table, _, _ = stack_sequences(X[test])
-same = by_column.predict(test_table) == np.concatenate(labels)
-print(f"table of shape {table.shape}, same answers: {same.all()}")
-print(f"rows left out at each beginning: {clf.washout_[0]}")
 first, overall = np.mean([a[:rate] for a in right]), np.mean(right)
 print(f"right in the first second: {first:.0%}, in all rows: {overall:.0%}")
 
@@ -243,19 +213,16 @@ for n in (1, 6, 12, 25):
     )
 
 # %%
-# A display can live with the delay of half a second, and nobody wants to look at a
-# flicker. What reacts at once, such as an alarm, should not wait: a stumble is over
-# before a mean of a second has noticed.
+# A display can live with the delay of half a second. An alarm should not wait: a stumble
+# is over before a mean of a second has noticed.
 #
 # Second decision: when to raise an alarm
 # ---------------------------------------
-# The most probable label is rarely *stumble*, because stumbles are rare. There are two
-# ways to listen to rare labels. ``class_weight="balanced"`` makes all kinds count the
-# same in the fit; that shifts all other labels, too, and fixes how bold it is once and
-# for all. Or the fit stays as it is, and the alarm goes off when the *probability*
-# exceeds a threshold, chosen by what errors cost: say, a stumble missed is as bad as
-# five false alarms. An alarm counts for a stumble up to a second after it, and alarms
-# within a second are one.
+# The most probable label is rarely *stumble*, because stumbles are rare.
+# ``class_weight="balanced"`` makes all kinds count the same in the fit, which shifts all
+# other labels, too. Or the alarm goes off when the *probability* exceeds a threshold,
+# chosen by what errors cost: say, a stumble missed is as bad as five false alarms. An
+# alarm counts up to a second after a stumble, and alarms within a second are one.
 
 
 def runs(flags):
@@ -316,9 +283,7 @@ for name, flags, said in [
 
 # %%
 # Left as it is, the network raises hardly an alarm; weighted, it cries wolf, and pays
-# with other labels as well. The threshold leaves the labels alone and costs the least.
-# It was chosen on eight people: with other costs, or other people, it has to be chosen
-# again.
+# with other labels as well. The threshold, chosen on eight people, costs the least.
 #
 # `RNNClassifier` takes the same lists and trains all its weights; it can spend units on
 # what is rare and short, and its fit takes many times as long (:doc:`/guide/training`).
@@ -334,8 +299,6 @@ plt.show()
 #   the probability of the row, because it is early.
 # - The threshold is where missed stumbles and false alarms cost least, on people left
 #   out.
-# - What is hard is the rare label. More stumbles to learn from would help more than
-#   more units.
 #
 # One label for a whole recording: :doc:`plot_classify_whole_series`. Labels that arrive
 # while the program runs: :doc:`plot_learn_while_it_runs`. A file for another process:

@@ -167,7 +167,7 @@ memories = [30, 100, 300, 1000]
 def valley(seed):
     esn = ESNRegressor(**options, random_state=seed)
     models = [clone(esn).set_params(forgetting=1 - 1 / n) for n in memories]
-    return [by_phase(follow(model, every=100)) for model in models]
+    return [by_phase(follow(model, every=200)) for model in models]
 
 
 found = np.array([valley(seed) for seed in range(3)])
