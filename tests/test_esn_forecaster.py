@@ -613,3 +613,17 @@ def test_a_long_series_is_searched_on_a_stretch_and_learned_whole():
     assert model.best_params_["n_units"] == 500
     assert set(model.search_results_["n_units"]) != {500}
     assert valid_steps(model.forecast(200), rows[25_000:], rows) == 200
+
+
+def test_known_inputs_that_are_no_table_are_refused_behind_fit_as_well():
+    rows = np.linspace(0, 1, 300)
+    y = mackey_glass(300, random_state=0)
+    forecaster = ESNForecaster(random_state=0).fit(y, exog=rows)
+    for given in ({"a": rows}, {}, "holiday", 3.0):
+        for call in (
+            lambda given=given: ESNForecaster().fit(y, exog=given),
+            lambda given=given: forecaster.forecast(3, exog=given),
+            lambda given=given: forecaster.update(y[:3], exog=given),
+        ):
+            with pytest.raises(TypeError, match=f"exog is a {type(given).__name__}.*a DataFrame"):
+                call()

@@ -186,13 +186,13 @@ def test_components_hold_the_variance_of_the_cycle():
     basis = np.linalg.qr(RNG.normal(size=(20, 2)))[0].T
     circle = np.c_[3 * np.cos(angle), np.sin(angle)] @ basis
     ax = plotting.phase_portrait(circle, cycle=circle, units="pca")
-    assert ax.get_xlabel() == "first principal component (90%)"
-    assert ax.get_ylabel() == "second principal component (10%)"
+    assert ax.get_xlabel() == "first component (90%)"
+    assert ax.get_ylabel() == "second component (10%)"
     shown = line(ax, "cycle of period 12").get_xydata()
     np.testing.assert_allclose(np.abs(shown).max(axis=0), [3, 1], rtol=1e-9)
     # a fixed point spans no plane: the trajectories do
     point = plotting.phase_portrait(circle, cycle=circle[:1], units="pca")
-    assert point.get_xlabel().startswith("first principal component (")
+    assert point.get_xlabel().startswith("first component (")
     assert "nan" not in point.get_xlabel()
 
 

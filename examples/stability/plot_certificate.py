@@ -76,8 +76,6 @@ for margin, ax in [(0.0, axes[0]), (0.01, axes[1])]:
         f"margin {margin}: bias {bias[0]:.3f}, {certificate}, "
         f"{certificate.steps_to(1e-6)} steps"
     )
-    ax.set_title(
-        f"margin {margin}: {ax.get_title(loc='left')}", loc="left", fontsize="medium"
-    )
+    ax.set_title(f"margin {margin}", loc="left", fontsize="medium")
     ax.set_xlim(0, 330)
 plt.show()

@@ -8,20 +8,43 @@ nothing; but a weather forecast and a calendar do. How to give such inputs, what
 are worth, what to beware of, and at the end: is a weather forecast worth its price?
 """
 
+# %%
+# In short
+# --------
+# `exog` has a row for each row of the series in `fit`, and in `forecast` those that
+# follow. To use it for your own, replace `load` and `known`:
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+
+from reservoir import ESNForecaster, plotting
+
+hours = pd.date_range("2025-01-06", periods=672, freq="h")  # four weeks
+noise = np.random.default_rng(0).normal(0, 0.3, (672, 2))
+daily = np.sin(2 * np.pi * np.arange(672) / 24)
+known = pd.DataFrame({"temperature": 7 + 3 * daily + noise[:, 0].cumsum()}, hours)
+load = 40 + 5 * daily - 0.8 * known["temperature"] + noise[:, 1]
+model = ESNForecaster(random_state=0).fit(load[:-24], exog=known[:-24])
+tomorrow = model.forecast(24, exog=known[-24:], coverage=0.9)
+print(tomorrow.head(3).round(1))
+plotting.forecast(load[-96:], tomorrow)
+plt.show()
+
+# %%
+# The black line is the load, the red one its forecast with a band; both go down when it
+# is warm. The rest of the page does this at length, and asks what it is worth.
 from matplotlib.dates import ConciseDateFormatter
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reservoir import ESNForecaster, plotting
 from reservoir.model_selection import backtest
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 3
 
 # %%
+# A small town
+# ------------
 # Ten weeks of a small town, hour by hour, made up in a few lines. People are awake in
 # the daytime and work on weekdays that are no holidays. Every degree below 15 takes .8
 # megawatts for heating; how cold it is wanders from day to day. The rest is noise that

@@ -8,16 +8,34 @@ Fifteen minutes from such recordings to two decisions: how long should the progr
 before it believes a change, and from which probability on should it raise an alarm?
 """
 
+# %%
+# In short
+# --------
+# Rows and a label for each of them; the network remembers the rows before:
 import matplotlib.pyplot as plt
+
+from reservoir import ESNClassifier
+from reservoir.datasets import sine_square
+
+X, y = sine_square(1000, random_state=0)  # a wave: is it a sine or a square now?
+clf = ESNClassifier(random_state=0).fit(X[:800], y[:800])
+print(f"right: {clf.score(X[800:], y[800:]):.1%}")
+fig, ax = plt.subplots(figsize=(7, 2.4), layout="constrained")
+ax.plot(X[800:, 0], color="0.6", label="wave")
+ax.plot(clf.predict_proba(X[800:])[:, 1], label="probability of a square")
+fig.legend(loc="outside upper center", ncols=2, frameon=False)
+plt.show()
+
+# %%
+# The blue line says at each row how sure the network is of a square. The long way:
 import numpy as np
 import pandas as pd
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import ConfusionMatrixDisplay, accuracy_score
+from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GroupKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from reservoir import ESNClassifier, RNNClassifier
 from reservoir.model_selection import stack_sequences
 
 # %%
@@ -74,21 +92,6 @@ def people(n, seed):
 X, y = people(12, seed=0)
 train, test = slice(0, 8), slice(8, 12)
 print(f"{len(X)} people, {len(X[0])} rows of {X[0].shape[1]} channels each")
-print(pd.Series(np.concatenate(y)).value_counts(normalize=True).round(3).to_string())
-
-# %%
-# Look first. Two seconds of each: the figure shows the vertical acceleration without
-# gravity. *Up* and *down* are mirror images in time. The stumble is 2 % of the rows.
-fig, axes = plt.subplots(1, 5, figsize=(7, 2.3), sharey=True, layout="constrained")
-for ax, kind in zip(axes, kinds, strict=True):
-    person = next(p for p in range(12) if np.sum(y[p] == kind) >= 10)
-    begin = np.flatnonzero(y[person] == kind)[0] - (15 if kind == "stumble" else 0)
-    ax.plot(np.arange(50) / rate, X[person][begin : begin + 50, 0], color="firebrick")
-    if kind == "stumble":
-        ax.axvspan(0.6, 1.2, color="0.9")
-    ax.set_title(kind, fontsize="medium")
-axes[0].set_ylabel("vertical, m/s²")
-fig.supxlabel("seconds", fontsize="medium")
 
 # %%
 # Fit, predict
@@ -104,35 +107,12 @@ right = [a == b for a, b in zip(labels, y[test], strict=True)]
 print("right, one by one:", np.round([each.mean() for each in right], 3))
 
 # %%
-# The picture shows 40 seconds of a test person: above what was done, below the
-# probabilities that `predict_proba` gives at each row, one on top of the other.
-seconds = np.arange(40 * rate) / rate
-done, chances = y[test][0][: 40 * rate], clf.predict_proba(X[test])[0][: 40 * rate]
-shades = ["0.85", "tab:blue", "tab:orange", "tab:green", "black"]
-colors = dict(zip(kinds, shades, strict=True))
-fig, (top, ax) = plt.subplots(
-    2, 1, figsize=(7, 3.6), sharex=True, height_ratios=[1, 6], layout="constrained"
-)
-for kind in kinds:
-    top.fill_between(seconds, 0, 1, where=done == kind, color=colors[kind], step="mid")
-parts = [chances[:, list(clf.classes_).index(kind)] for kind in kinds]
-ax.stackplot(seconds, *parts, colors=list(colors.values()), labels=kinds)
-top.set(yticks=[], ylabel="done", ylim=(0, 1))
-ax.set(xlabel="seconds", ylabel="probability", xlim=(0, 40), ylim=(0, 1))
-fig.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=5)
-
-# %%
 # Against what?
 # -------------
-# Three rivals, each of them a logistic regression: on the row alone, on the rows of the
-# last second side by side, and on what an engineer would make of the last second,
-# namely mean, deviation, extremes and skewness of the values and of their differences.
-# Three seeds, each with twelve other people and another network; the test people were
-# never seen.
-
-
-def lagged(x, n=rate):
-    return np.hstack([x[np.maximum(np.arange(len(x)) - k, 0)] for k in range(n)])
+# Two rivals, each of them a logistic regression: on the row alone, and on what an
+# engineer would make of the last second, namely mean, deviation, extremes and skewness
+# of the values and of their differences. Three seeds, each with twelve other people and
+# another network; the test people were never seen.
 
 
 def rolling(x, n=rate):
@@ -145,7 +125,7 @@ def rolling(x, n=rate):
 def right_on_new_people(seed):
     X, y = people(12, seed)
     truth, found = np.concatenate(y[test]), {}
-    rivals = {"row": np.asarray, "lagged rows": lagged, "summaries": rolling}
+    rivals = {"row": np.asarray, "summaries": rolling}
     for name, features in rivals.items():
         rows = [features(x) for x in X]
         rival = make_pipeline(StandardScaler(), LogisticRegression(max_iter=300))
@@ -161,36 +141,16 @@ print("rows labelled right, %, by seed")
 print((100 * shares).round(1).to_string())
 
 # %%
-# A row, and even all rows of a second, are of little use to a *linear* model: it would
-# need to know where in the step the second begins. Summaries help much, and somebody
-# had to think of them. The network bends and remembers its input, and needs neither.
-#
-# What is mistaken for what
-# -------------------------
-# Each row of the matrix stands for what somebody did, each column for what was said, in
-# % of the rows of that kind. One number would have hidden the last row: the network
-# says next to nothing of stumbles.
+# A row alone says little. Summaries help much, and somebody had to think of them. The
+# network bends and remembers its input, and needs none.
 truth = np.concatenate(y[test])
-fig, ax = plt.subplots(figsize=(5, 4.2), layout="constrained")
-ConfusionMatrixDisplay.from_predictions(
-    truth,
-    np.concatenate(labels),
-    labels=kinds,
-    normalize="true",
-    cmap="Blues",
-    ax=ax,
-    values_format=".0%",
-    colorbar=False,
-)
-ax.set(xlabel="said", ylabel="done")
 
 # %%
 # Where recordings begin
 # ----------------------
 # Most tools of scikit-learn take one table, not a list. `stack_sequences` makes one,
 # with a first column that says which recording a row belongs to, and
-# ``sequence_column=0`` reads it: the state starts anew at each boundary, and the same
-# answers come out.
+# ``sequence_column=0`` reads it: the state starts anew at each boundary.
 #
 # The first states still know that the network started from rest. `fit` leaves these
 # rows out, ``washout_`` rows of each recording; `predict` labels them all the same, and
@@ -198,10 +158,6 @@ ax.set(xlabel="said", ylabel="done")
 table, stacked, person = stack_sequences(X[train], y[train])
 by_column = ESNClassifier(300, leak_rate=0.3, sequence_column=0, random_state=0)
 by_column.fit(table, stacked)
-test_table, _, _ = stack_sequences(X[test])
-same = by_column.predict(test_table) == np.concatenate(labels)
-print(f"table of shape {table.shape}, same answers: {same.all()}")
-print(f"rows left out at each beginning: {clf.washout_[0]}")
 first, overall = np.mean([a[:rate] for a in right]), np.mean(right)
 print(f"right in the first second: {first:.0%}, in all rows: {overall:.0%}")
 
@@ -257,19 +213,16 @@ for n in (1, 6, 12, 25):
     )
 
 # %%
-# A display can live with the delay of half a second, and nobody wants to look at a
-# flicker. What reacts at once, such as an alarm, should not wait: a stumble is over
-# before a mean of a second has noticed.
+# A display can live with the delay of half a second. An alarm should not wait: a stumble
+# is over before a mean of a second has noticed.
 #
 # Second decision: when to raise an alarm
 # ---------------------------------------
-# The most probable label is rarely *stumble*, because stumbles are rare. There are two
-# ways to listen to rare labels. ``class_weight="balanced"`` makes all kinds count the
-# same in the fit; that shifts all other labels, too, and fixes how bold it is once and
-# for all. Or the fit stays as it is, and the alarm goes off when the *probability*
-# exceeds a threshold, chosen by what errors cost: say, a stumble missed is as bad as
-# five false alarms. An alarm counts for a stumble up to a second after it, and alarms
-# within a second are one.
+# The most probable label is rarely *stumble*, because stumbles are rare.
+# ``class_weight="balanced"`` makes all kinds count the same in the fit, which shifts all
+# other labels, too. Or the alarm goes off when the *probability* exceeds a threshold,
+# chosen by what errors cost: say, a stumble missed is as bad as five false alarms. An
+# alarm counts up to a second after a stumble, and alarms within a second are one.
 
 
 def runs(flags):
@@ -330,47 +283,12 @@ for name, flags, said in [
 
 # %%
 # Left as it is, the network raises hardly an alarm; weighted, it cries wolf, and pays
-# with other labels as well. The threshold leaves the labels alone and costs the least.
-# It was chosen on eight people: with other costs, or other people, it has to be chosen
-# again.
+# with other labels as well. The threshold, chosen on eight people, costs the least.
 #
-# When a trained network is better
-# --------------------------------
-# `RNNClassifier` takes the same lists and trains all its weights by gradient descent:
-# here 32 gated units, for 30 passes over the data.
-options = {"cell": "gru", "max_iter": 30, "learning_rate_init": 0.01}
-gru = RNNClassifier(32, **options, random_state=0)
-gru.fit(X[train], y[train])
-said = np.concatenate(gru.predict(X[test]))
-in_stumbles = truth == "stumble"
-for name, found in [("network", plain), ("trained", said)]:
-    print(
-        f"{name}: {np.mean(found == truth):.1%} of rows right, "
-        f"{np.mean(found[in_stumbles] == 'stumble'):.0%} of those in stumbles"
-    )
-
-# %%
-# Over all rows there is little between them, and its fit takes many times as long. In
-# stumbles the trained network is better: it can spend units on what is rare and short,
-# whereas the random one has what it was given. Take the reservoir first. Train when
-# what counts stays hard for it with more units too, and there are data and time enough:
-# :doc:`/guide/training` says how, and how to begin from the reservoir.
-#
-# In use
-# ------
-# Row by row the state has to be carried along: `predict_proba`, as `predict`, returns it
-# when it is asked to, and takes it back as ``initial_state``. A new recording begins from
-# zeros. (A session keeps the state by itself: ``session = clf.stream()``, then
-# ``session.predict_proba(row)`` or ``session.predict(row)``.)
-state = np.zeros(clf.n_units)
-for row in X[-1][: 20 * rate]:
-    chances, state = clf.predict_proba(
-        row[None], initial_state=state, return_state=True
-    )
-chances = chances[0]
-likely = np.argsort(chances)[::-1][:3]
-print("after 20 s:", ", ".join(f"{clf.classes_[k]} {chances[k]:.0%}" for k in likely))
-print("alarm" if chances[stumble] > best else "no alarm")
+# `RNNClassifier` takes the same lists and trains all its weights; it can spend units on
+# what is rare and short, and its fit takes many times as long (:doc:`/guide/training`).
+# In use, row by row, ``session = clf.stream()`` carries the state along, and
+# ``session.predict(row)`` or ``session.predict_proba(row)`` answers.
 plt.show()
 
 # sphinx_gallery_thumbnail_number = 2
@@ -381,8 +299,6 @@ plt.show()
 #   the probability of the row, because it is early.
 # - The threshold is where missed stumbles and false alarms cost least, on people left
 #   out.
-# - What is hard is the rare label. More stumbles to learn from would help more than
-#   more units.
 #
 # One label for a whole recording: :doc:`plot_classify_whole_series`. Labels that arrive
 # while the program runs: :doc:`plot_learn_while_it_runs`. A file for another process:

@@ -8,18 +8,39 @@ minutes from such records to a decision for each kind of gap: what to fill, and 
 what, what to leave empty, and what that costs.
 """
 
-import copy
-import textwrap
-
+# %%
+# In short
+# --------
+# Forecast into each gap from what was before it; a gap is a run of missing values:
 import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-from matplotlib.dates import DateFormatter
 
-from reservoir import ESNForecaster, ESNRegressor, ESNSequenceClassifier
-from reservoir.datasets import gestures
+from reservoir import ESNForecaster
+from reservoir.datasets import load_el_nino
+
+truth = load_el_nino(as_frame=True)["temperature"]["1980":]
+y = truth.mask((truth.index >= "2000-01") & (truth.index < "2000-07"))  # half a year
+filled, missing = y.copy(), y.isna()
+for _, gap in y[missing].groupby((~missing).cumsum()[missing]):
+    before = y[y.index < gap.index[0]]
+    filled[gap.index] = ESNForecaster(random_state=0).fit(before).forecast(len(gap))
+print(filled["2000-01":"2000-06"].round(1).tolist())
+ax = truth["1998":"2002"].plot(color="0.6", linewidth=3, figsize=(7, 2.8), ylabel="°C")
+filled[gap.index].plot(ax=ax, color="firebrick", xlabel="")
+plt.show()
 
 # %%
+# Grey is what was measured, red what was filled in. Is that better than a straight
+# line? That, and what to do where it is inputs that are missing, is the rest.
+import copy
+
+import numpy as np
+import pandas as pd
+
+from reservoir import ESNRegressor
+
+# %%
+# A building
+# ----------
 # The record is generated, so that the truth in every gap is known. The load has a daily
 # course, flatter at weekends, and follows the temperature slowly, in a curve: heating
 # when it is cold, cooling when it is hot. Noise of 1 kW is what nobody can guess.
@@ -41,40 +62,8 @@ def building(n_hours=2400, seed=0):
 
 
 truth = building()
-record = truth.copy()
-lost = slice("2026-03-10 09:00", "2026-03-12 08:00")  # two days without a meter
-record.loc[lost, "load"] = np.nan
-print(record["load"].isna().sum(), "of", len(record), "hours are missing")
-
-# %%
-# Fill a gap
-# ----------
-# Forecast into it. `ESNForecaster` is fitted to what was before the gap and says how
-# the series would have gone on; what is known within the gap, here the temperature,
-# goes in as ``exog``. The lines below are all it takes, for one gap or several, each a
-# run of missing values; with a series alone, leave ``exog`` out.
-load, known = record["load"], record[["temperature"]]
-filled, missing = load.copy(), load.isna()
-for _, gap in load[missing].groupby((~missing).cumsum()[missing]):
-    before = load.index < gap.index[0]
-    forecaster = ESNForecaster(random_state=0).fit(load[before], exog=known[before])
-    within = known.loc[gap.index]
-    filled[gap.index] = forecaster.forecast(len(gap), exog=within)
-print(filled.isna().sum(), "hours are missing now")
-
-# %%
-# The picture shows the gap (grey), what was there, and three ways to fill it: the last
-# value held, a straight line, and the forecast.
-fig, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
-around = slice("2026-03-08", "2026-03-14")
-ax.axvspan(gap.index[0], gap.index[-1], color="0.92")
-ax.plot(truth.loc[around, "load"], color="0.6", linewidth=3, label="truth")
-ax.plot(load.ffill()[gap.index], ":", color="black", label="last value")
-ax.plot(load.interpolate()[gap.index], "--", color="tab:blue", label="straight line")
-ax.plot(filled[gap.index], color="firebrick", label="forecast")
-ax.set(ylabel="load, kW")
-ax.xaxis.set_major_formatter(DateFormatter("%d %b"))
-fig.legend(loc="outside upper center", ncols=4, frameon=False)
+known = truth[["temperature"]]
+print(len(truth), "hours")
 
 # %%
 # How good is that, and against what?
@@ -209,19 +198,8 @@ for lost_share, length in [(0.0, 1), (0.3, 1), (0.3, 12)]:
 # A row without temperature is another matter: every row is a step of the network's
 # state, so the network needs *some* input, and leaving the row out would shift time.
 # NaN in inputs is refused, therefore; in targets until you say what it means; and dates
-# with holes, too. Each message says what to do.
-def refusal(model, *data):
-    try:
-        model.fit(*data)
-    except ValueError as error:
-        return textwrap.fill(str(error), 72) + "\n"
-
-
-print(refusal(read_off(), inputs.mask(inputs["sin"] > 0.99), truth["load"]))
-print(refusal(ESNRegressor(), inputs, record["load"]))
-print(refusal(ESNForecaster(), record["load"].dropna()))
-
-# %%
+# with holes, too.
+#
 # Fill inputs by what is plausible. Three ways, for a thermometer that fails a third of
 # the time, for 12 hours on average; the load is read off from the last 600 hours. An
 # indicator is one more input, 1 where the value was made up, so that the readout can
@@ -256,43 +234,9 @@ for name, temperature in ways.items():
 # %%
 # A failed input costs far more than a lost target: compare the column *known inputs*
 # above. How it is filled matters less than that it failed; the line with an indicator
-# is best here. What helps is a second thermometer, or the nearest weather station.
-#
-# Gaps in whole series
-# --------------------
-# Where a whole series has one label, `ESNSequenceClassifier` fills inputs by itself:
-# ``missing_values="hold"`` or ``"interpolate"``, for every channel, and with
-# ``add_indicator=True`` it is told where. Gestures whose sensor drops out, 40 % of the
-# values in stretches of 10 rows on average, of three seeds:
-def drop(series, rng):
-    gone = np.zeros(series.shape, bool)
-    for t in range(1, len(series)):
-        gone[t] = rng.random(3) < np.where(gone[t - 1], 0.9, 0.067)
-    return np.where(gone, np.nan, series)
-
-
-print("gestures right, %, seeds 0 to 2")
-for name, options in {
-    "nothing missing": None,
-    "hold": {"missing_values": "hold"},
-    "interpolate": {"missing_values": "interpolate"},
-    "interpolate, indicator": {"missing_values": "interpolate", "add_indicator": True},
-}.items():
-    found = []
-    for seed in range(3):
-        X, y = gestures(280, random_state=seed)
-        if options:
-            rng = np.random.default_rng(seed)
-            X = [drop(series, rng) for series in X]
-        model = ESNSequenceClassifier(**(options or {}), random_state=seed)
-        found.append(100 * model.fit(X[:80], y[:80]).score(X[80:], y[80:]))
-    print(f"{name:24s}", np.round(found, 1))
-
-# %%
-# Held values are steps that no hand makes; lines are smoother, and better. The
-# indicator is for gaps that mean something, a sensor that is switched off in one kind
-# of gesture. Here they come by chance, and it only adds noise to what eighty series
-# have to settle.
+# is best here. What helps is a second thermometer, or the nearest weather station. Whole
+# series with one label are filled by `ESNSequenceClassifier` itself:
+# ``missing_values="interpolate"``, as :doc:`/guide/data` says.
 #
 # Irregular time
 # --------------

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 # Inches in a legend of small print: the width of a letter, that of a line's sample with the gaps
 # around it, and the height of a row.
 _LETTER, _HANDLE, _LINE_HEIGHT = 0.064, 0.55, 0.17
+_LABELS = 0.45  # inches below axes for the numbers and the name of the axis
 
 
 def new_axes(ax: Axes | None, projection: str | None = None) -> Any:
@@ -61,12 +62,16 @@ def legend_strip(ax: Axes, size: tuple[float, float] | None = None) -> Axes:
     return ax
 
 
-def legend_above(ax: Axes) -> Axes:
-    """Put the legend above axes whose limits must stay as they are."""
+def legend_below(ax: Axes) -> Axes:
+    """Put the legend below axes whose limits must stay as they are: above them titles stand."""
+    from matplotlib.transforms import ScaledTranslation
+
     n_columns, _ = _legend_grid(ax, inches(ax)[0])
+    assert ax.figure is not None
     ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(-0.02, 1.0),
+        loc="upper left",
+        bbox_to_anchor=(-0.02, 0.0),
+        bbox_transform=ax.transAxes + ScaledTranslation(0, -_LABELS, ax.figure.dpi_scale_trans),
         ncols=n_columns,
         frameon=False,
         fontsize="small",
@@ -87,11 +92,11 @@ def _legend_grid(ax: Axes, width: float) -> tuple[int, int]:
 
 
 def legend_outside(ax: Axes, gap: float = 0.02) -> Axes:
-    """Put the legend to the right of square axes, or above them if the figure is small."""
+    """Put the legend to the right of square axes, or below them if the figure is small."""
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1 + gap, 0.5)}
-    above: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-    place = beside if inches(ax)[0] > 4 else above
-    ax.legend(**place, frameon=False, fontsize="small")
+    if inches(ax)[0] <= 4:
+        return legend_below(ax)
+    ax.legend(**beside, frameon=False, fontsize="small")
     return ax
 
 

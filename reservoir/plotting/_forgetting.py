@@ -91,11 +91,9 @@ def forgetting(
     ax.set_yscale("log")
     ax.set_ylim(distance, 1.5 * distances[0])
     ax.set_xlim(0, 1.03 * max(steps.max(), 1))
-    ax.set_xlabel("steps")
+    # Below, where no title of the caller's can lie on it, and narrow enough for small axes.
+    ax.set_xlabel(f"steps\n(proved: at most {distance:.2g} after {steps.max():,})")
     ax.set_ylabel("largest difference")
-    ax.set_title(
-        f"at most {distance:.2g} after {steps.max():,} steps", loc="left", fontsize="medium"
-    )
     # The strip of the legend is made for a linear axis; on this one it takes as many decades.
     bottom, top = ax.get_ylim()
     legend_strip(ax)

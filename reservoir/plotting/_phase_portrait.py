@@ -12,7 +12,7 @@ from scipy.spatial import KDTree
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_count, check_number
 from reservoir.dynamics import Reservoir, run_many
-from reservoir.plotting._axes import legend_above, legend_strip, new_axes
+from reservoir.plotting._axes import legend_below, legend_strip, new_axes
 from reservoir.plotting._plot_arguments import finite
 from reservoir.plotting._styles import DASHES, PROVED, START
 
@@ -146,7 +146,7 @@ def phase_portrait(
         _draw_field(ax, field, row, swapped=tuple(units) == (1, 0))
     ax.set_xlabel(names[0])
     ax.set_ylabel(names[1])
-    return legend_above(ax) if smooth or bands else legend_strip(ax)
+    return legend_below(ax) if smooth or bands else legend_strip(ax)
 
 
 def _tables(name: str, holder: Any) -> list[Array]:
@@ -218,7 +218,7 @@ def _components(ends: list[Array], paths: list[Array]) -> tuple[Any, list[str]]:
     pca = PCA(2, svd_solver="full").fit(rows)
     shares = pca.explained_variance_ratio_
     return pca.transform, [
-        f"{which} principal component ({share:.0%})"
+        f"{which} component ({share:.0%})"
         for which, share in zip(("first", "second"), shares, strict=True)
     ]
 

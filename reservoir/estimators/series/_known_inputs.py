@@ -29,12 +29,7 @@ class KnownInputs:
             return cls(None)
         tables = list(exog) if is_collection(exog) else [exog]
         for table in tables:
-            if n_dimensions(table) not in (1, 2):
-                raise TypeError(
-                    f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give "
-                    "an array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict: "
-                    "pd.DataFrame(exog, index=y.index)), or a list of these, one for each series."
-                )
+            check_table(table)
         return cls(SeriesContainer.of(tables[0]))
 
     def read(
@@ -88,8 +83,19 @@ class KnownInputs:
 
     def _check_columns(self, tables: Any) -> None:
         for table in tables:
+            check_table(table)
             if self.container is not None:
                 self.container.check_same("exog", table)
+
+
+def check_table(table: Any) -> None:
+    """Refuse what is no table of known inputs, in fit and behind it: a dict, a number, text."""
+    if n_dimensions(table) not in (1, 2):
+        raise TypeError(
+            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give "
+            "an array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict: "
+            "pd.DataFrame(exog, index=y.index)), or a list of these, one for each series."
+        )
 
 
 def fill_known(tables: list[Array], how: str) -> list[Array]:
