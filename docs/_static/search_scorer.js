@@ -1,9 +1,9 @@
 /* Orders search results: guides and tutorials, then examples and theory, then the API. */
 const TIERS = [
   [/^(tutorials|guide)\/(?!index)/, 18],
-  [/^(install|choose|training|conventions|saving|glossary)$/, 16],
+  [/^(install|choose|conventions|saving|glossary)$/, 16],
   [/^gallery\/.*plot_/, 10],
-  [/^(theory\/|performance|protocols)/, 6],
+  [/^(theory\/|results\/|performance)/, 6],
   [/^api/, 0],
   [/^(changelog|architecture|contributing|.*sg_execution_times)/, -10],
 ];
