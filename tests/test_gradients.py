@@ -15,7 +15,17 @@ from reservoir.training.bptt import (
     make_batch,
     predict,
 )
-from reservoir.training.cells import Cell, GRUCell, LSTMCell, SimpleCell, Trace, curvature, slope
+from reservoir.training.cells import (
+    Cell,
+    GatedFeedbackCell,
+    GRUCell,
+    LSTMCell,
+    SCRNCell,
+    SimpleCell,
+    Trace,
+    curvature,
+    slope,
+)
 from reservoir.training.losses import LOSSES, OUTPUTS, apply_output, loss_and_slope, resolve_loss
 from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 
@@ -29,6 +39,12 @@ CELL_LIST = {
     "lstm": LSTMCell(N_UNITS),
     "lstm with peepholes": LSTMCell(N_UNITS, peephole=True),
     "gru": GRUCell(N_UNITS),
+    "scrn": SCRNCell(N_UNITS, activation="logistic", decay=0.7),
+    "scrn that learns its decay": SCRNCell(N_UNITS, 3, decay=(0.3, 0.6, 0.9), learn_decay=True),
+    **{
+        f"gated feedback {kind}": GatedFeedbackCell(N_UNITS, n_layers, kind)
+        for kind, n_layers in (("rnn", 3), ("lstm", 2), ("gru", 2))
+    },
 }
 PAIRS = [
     *((output, loss) for loss in ("mse", "mae") for output in OUTPUTS),
@@ -156,7 +172,7 @@ def test_gradient_at_the_start_and_at_the_inputs():
         params = draw(network, 1)
         X, start = rng.standard_normal((4, 3, P)), 0.3 * rng.standard_normal((3, cell.state_size))
         lengths = np.array([4, 2, 3])
-        weight_H = rng.standard_normal((4, 3, N_UNITS))
+        weight_H = rng.standard_normal((4, 3, cell.width))
         for b, n in enumerate(lengths):
             weight_H[n:, b] = 0
         weight_end = rng.standard_normal((3, cell.state_size))

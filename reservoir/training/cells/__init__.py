@@ -19,17 +19,21 @@ from typing import Any
 
 from reservoir._saving import saved
 from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
+from reservoir.training.cells.gated_feedback import GatedFeedbackCell
 from reservoir.training.cells.gru import GRUCell
 from reservoir.training.cells.layer import Layer
 from reservoir.training.cells.lstm import LSTMCell
+from reservoir.training.cells.scrn import SCRNCell
 from reservoir.training.cells.simple import SimpleCell, curvature, slope
 
 __all__ = [
     "CELLS",
     "Cell",
     "GRUCell",
+    "GatedFeedbackCell",
     "LSTMCell",
     "Layer",
+    "SCRNCell",
     "SimpleCell",
     "TorchLayer",
     "Trace",
@@ -44,6 +48,10 @@ def _elman(n_units: int, activation: str = "tanh") -> Cell:
     return SimpleCell(n_units, activation)
 
 
+def _scrn(n_units: int, activation: str = "tanh") -> Cell:
+    return SCRNCell(n_units, activation=activation)
+
+
 def _leaky(n_units: int, activation: str = "tanh", leak_rate: Any = 1.0) -> Cell:
     return SimpleCell(n_units, activation, leak_rate)
 
@@ -55,4 +63,6 @@ CELLS: dict[str, Callable[..., Cell]] = {
     "leaky": _leaky,
     "lstm": LSTMCell,
     "gru": GRUCell,
+    "scrn": _scrn,
+    "gated_feedback": GatedFeedbackCell,
 }

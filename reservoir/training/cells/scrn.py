@@ -1,0 +1,228 @@
+"""The structurally constrained recurrent network: slow context units beside the hidden ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_count, check_numbers, check_switch
+from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell_parts import as_rows, ends_of, enter, states_at
+from reservoir.training.cells.simple import SimpleCell
+from reservoir.training.params import Params
+
+_CONTEXT_PER_UNIT = 0.4  # of Mikolov et al.: 40 context units beside 100 hidden ones
+
+
+@saved
+@dataclass(frozen=True)
+class SCRNCell(Cell):
+    """``s = (1 - a) B x + a s``, ``h = f(P s + A x + R h + bias)``; the readout sees [h, s].
+
+    The structurally constrained recurrent network. Context units s are linear and see no state but
+    their own: each is an exponential average of what B makes of the inputs, over about 1 / (1 - a)
+    steps. A, R and B are the weights ``W_in``, ``W`` and ``W_in_context``, P is ``W_context``. The
+    state is [h, s].
+
+    Parameters
+    ----------
+    n_units : int
+        Hidden units, h.
+    n_context : int, optional
+        Context units, s. By default .4 `n_units`, at least one: 40 beside 100, as in [1]_.
+    activation : str, default="tanh"
+        f, a name in `reservoir.activations.ACTIVATIONS`. That of [1]_ is "logistic".
+    decay : float in (0, 1) or tuple of n_context such numbers, default=0.95
+        a, the share of a context unit that a step leaves; the number is that of [1]_.
+    learn_decay : bool, default=False
+        Whether each context unit learns its own: ``a = logistic(logit(decay) + b)``, with b the
+        weight ``decay`` (n_context,), which starts from 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is outside its range.
+
+    References
+    ----------
+    .. [1] T. Mikolov, A. Joulin, S. Chopra, M. Mathieu and M. Ranzato, "Learning longer memory in
+       recurrent neural networks", ICLR workshop 2015.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import SCRNCell
+    >>> cell = SCRNCell(5)
+    >>> cell.shapes(n_features=3)
+    {'W_in': (5, 3), 'W': (5, 5), 'W_context': (5, 2), 'bias': (5,), 'W_in_context': (2, 3)}
+    >>> cell.width, cell.state_size
+    (7, 7)
+    """
+
+    n_units: int
+    n_context: int | None = None
+    activation: str = "tanh"
+    decay: float | tuple[float, ...] = 0.95
+    learn_decay: bool = False
+
+    def __post_init__(self) -> None:
+        self._hidden()  # looks at n_units and the activation
+        if self.n_context is not None:
+            check_count("n_context", self.n_context)
+        check_switch("learn_decay", self.learn_decay)
+        decay, m = check_numbers("decay", self.decay), self._n_context
+        if decay.shape not in ((), (m,)) or not ((decay > 0) & (decay < 1)).all():
+            raise ValueError(
+                f"decay={self.decay!r} must be a number between 0 and 1, or {m} such numbers, one "
+                "per context unit. 0 would be no memory, and 1 a sum that never forgets."
+            )
+
+    @property
+    def _n_context(self) -> int:
+        if self.n_context is None:
+            return max(1, round(_CONTEXT_PER_UNIT * self.n_units))
+        return self.n_context
+
+    @property
+    def width(self) -> int:
+        """Hidden and context units."""
+        return self.n_units + self._n_context
+
+    @property
+    def state_size(self) -> int:
+        """Hidden and context units."""
+        return self.width
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        n, m = self.n_units, self._n_context
+        weights = {
+            "W_in": Weight((n, n_features), "input"),
+            "W": Weight((n, n), "recurrent"),
+            "W_context": Weight((n, m), "input"),
+            "bias": Weight((n,), "bias"),
+            "W_in_context": Weight((m, n_features), "input"),
+        }
+        return {**weights, "decay": Weight((m,), "diagonal")} if self.learn_decay else weights
+
+    def _hidden(self) -> SimpleCell:
+        """Return the hidden units: a simple cell, whose inputs are [x, s]."""
+        return SimpleCell(self.n_units, self.activation)
+
+    @staticmethod
+    def _hidden_params(params: Params) -> Params:
+        W_in = np.hstack([params["W_in"], params["W_context"]])
+        return {"W_in": W_in, "W": params["W"], "bias": params["bias"]}
+
+    def _kept(self, params: Params) -> Array:
+        """Return a, per context unit."""
+        decay = np.asarray(self.decay, params["W"].dtype)
+        if self.learn_decay:
+            return np.asarray(expit(logit(decay) + params["decay"]))
+        return np.broadcast_to(decay, (self._n_context,))
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        n, kept, start = self.n_units, self._kept(params), self._start(X, state)
+        driven = X @ params["W_in_context"].T
+        states = np.empty((len(X) + 1, X.shape[1], self.width), driven.dtype)
+        S = states[:, :, n:]
+        S[0] = start[:, n:]
+        np.multiply(driven, 1 - kept, out=S[1:])
+        for t in range(len(X)):
+            S[t + 1] += kept * S[t]
+        seen = np.concatenate([X, S[1:]], axis=2)
+        hidden = self._hidden().forward(
+            self._hidden_params(params), seen, np.ascontiguousarray(start[:, :n]), lengths
+        )
+        states[:, :, :n] = hidden.states
+        ends = ends_of(X, lengths)
+        kept_for_later = {"hidden": hidden, "driven": driven}
+        return Trace(X, states, states_at(states, ends), ends, hidden.values, kept_for_later)
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        n, p, kept = self.n_units, trace.inputs.shape[2], self._kept(params)
+        enter(dH, trace.lengths, d_end)
+        # hidden units; what they pass on to [x, s]
+        grads, d_hidden, d_seen = self._hidden().backward(
+            self._hidden_params(params),
+            trace.kept["hidden"],
+            np.ascontiguousarray(dH[:, :, :n]),
+            d_pre=d_pre,
+            inputs=True,
+        )
+        assert d_seen is not None
+        # context units: the filter, transposed
+        D = d_seen[:, :, p:] + dH[:, :, n:]
+        for t in range(len(D) - 1, 0, -1):
+            D[t - 1] += kept * D[t]
+        d_context = kept * D[0]
+        if self.learn_decay:
+            grads["decay"] = kept * (1 - kept) * self._at_kept(trace, D)
+        D *= 1 - kept
+        grads["W_in"], grads["W_context"] = grads["W_in"][:, :p], grads["W_in"][:, p:]
+        grads["W_in_context"] = as_rows(D).T @ as_rows(trace.inputs)
+        d_inputs = d_seen[:, :, :p] + D @ params["W_in_context"] if inputs else None
+        return grads, np.hstack([d_hidden, d_context]), d_inputs
+
+    def _at_kept(self, trace: Trace, D: Array) -> Array:
+        """Return the gradient at a, from that at the context units."""
+        change = trace.states[:-1, :, self.n_units :] - trace.kept["driven"]
+        return np.asarray(np.einsum("tbm,tbm->m", D, change))
+
+    # ------------------------------------------------------------------ what it declares
+
+    def check_controllable(self) -> None:
+        """Refuse gradient control where the activation does not say how it bends."""
+        self._hidden().check_controllable()
+
+    def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
+        """Return ``[[F R, F P Q], [0, Q]]``, with F = diag(f'(z)) and Q = diag(a).
+
+        `params`, `trace`, `steps` and `sequences` as in `Cell.step_jacobians`.
+        """
+        n, kept = self.n_units, self._kept(params)
+        slopes = self._hidden().slopes(trace)[steps, sequences][:, :, None]
+        J = np.zeros((len(slopes), self.width, self.width), slopes.dtype)
+        J[:, :n, :n] = slopes * params["W"]
+        J[:, :n, n:] = slopes * (params["W_context"] * kept)
+        J[:, n:, n:] = np.diag(kept)
+        return J
+
+    def jacobian_gradient(
+        self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
+    ) -> tuple[Params, Array | None]:
+        """Carry a gradient at step Jacobians on.
+
+        R, P and a have a direct part, and z has the rest. `params`, `trace`, `steps`, `sequences`
+        and `G` as in `Cell.jacobian_gradient`.
+        """
+        n, kept = self.n_units, self._kept(params)
+        # the upper rows are diag(f') V, as a simple cell's with the recurrent weights V = [R, P Q]
+        V = np.hstack([params["W"], params["W_context"] * kept])
+        upper, d_pre = self._hidden().jacobian_gradient({"W": V}, trace, steps, sequences, G[:, :n])
+        d_R, d_PQ = upper["W"][:, :n], upper["W"][:, n:]
+        grads = {"W": d_R, "W_context": d_PQ * kept}
+        if self.learn_decay:
+            d_kept = (d_PQ * params["W_context"]).sum(axis=0)
+            d_kept += np.einsum("smm->m", G[:, n:, n:])
+            grads["decay"] = kept * (1 - kept) * d_kept
+        return grads, d_pre
