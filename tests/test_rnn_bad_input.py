@@ -29,7 +29,7 @@ PARAMETERS = [
     ({"cell": "elman"}, ValueError, "Known: 'gru', 'leaky', 'lstm', 'rnn'"),
     ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, the estimator n_units=5"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
-    ({"cell": "gru", "activation": "relu"}, ValueError, "goes with cell='rnn' and 'leaky'"),
+    ({"cell": "gru", "activation": "relu"}, ValueError, "goes with cell='rnn', 'leaky', 'scrn'"),
     ({"cell": "leaky", "leak_rate": 0.0}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": 1.5}, ValueError, "leak_rate"),
     ({"cell": "leaky", "leak_rate": np.full(3, 0.5)}, ValueError, "leak_rate"),

@@ -101,9 +101,10 @@ def make_cell(estimator: Any) -> Cell:
     }
     takes = signature(CELLS[cell]).parameters
     if "activation" not in takes and given["activation"] != "tanh":
+        with_one = [name for name, make in CELLS.items() if "activation" in signature(make).parameters]
         raise ValueError(
-            f"activation={given['activation']!r} goes with cell='rnn' and 'leaky'; cell={cell!r} "
-            "has functions of its own. Leave activation='tanh'."
+            f"activation={given['activation']!r} goes with cell={', '.join(map(repr, with_one))}; "
+            f"cell={cell!r} has functions of its own. Leave activation='tanh'."
         )
     options = {name: value for name, value in given.items() if name in takes}
     return _checked(CELLS[cell](estimator.n_units, **options), estimator)
