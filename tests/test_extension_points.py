@@ -63,7 +63,10 @@ def test_a_registered_cell_is_the_cell_that_trains():
         assert set(rnn.params_) == {"W_in", "decay", "coef", "intercept"}
         assert rnn.best_loss_ < 0.5 * rnn.loss_curve_[0]
         for params, message in (
-            ({"activation": "relu"}, "activation='relu' goes with cell='rnn', 'leaky', 'scrn'.*'toy'"),
+            (
+                {"activation": "relu"},
+                "activation='relu' goes with cell='rnn', 'leaky', .*'toy'",
+            ),
             ({"gradient_control": 0.1}, "Gradient control is for .*got Decay"),
             ({"init": "least_squares"}, "got Decay. Use an initializer"),
             ({"solver": "least_squares"}, "Least squares knows .*got Decay"),

@@ -42,7 +42,7 @@ CELL_LIST = {
     "scrn": SCRNCell(N_UNITS, activation="logistic", decay=0.7),
     "scrn that learns its decay": SCRNCell(N_UNITS, 3, decay=(0.3, 0.6, 0.9), learn_decay=True),
     **{
-        f"gated feedback {kind}": GatedFeedbackCell(N_UNITS, n_layers, kind)
+        f"gated feedback {kind}": GatedFeedbackCell(3, n_layers, kind)
         for kind, n_layers in (("rnn", 3), ("lstm", 2), ("gru", 2))
     },
 }

@@ -22,8 +22,8 @@ from reservoir.training.gradient_control import (
 pytestmark = pytest.mark.both_engines
 
 SERIES = mackey_glass(500, random_state=0)
-X, Y = SERIES[:400], SERIES[1:401]
-FAST = {"n_units": 6, "max_iter": 20, "learning_rate_init": 0.01, "random_state": 0}
+X, Y = SERIES[:200], SERIES[1:201]
+FAST = {"n_units": 6, "max_iter": 15, "learning_rate_init": 0.01, "random_state": 0}
 CELLS = {
     "scrn": SCRNCell(6),
     "scrn learned": SCRNCell(6, 3, "logistic", (0.5, 0.8, 0.95), True),
@@ -205,12 +205,14 @@ def test_a_network_of_them_is_trained_saved_and_forecast_with(cell, dtype, tmp_p
     rnn = RNNRegressor(cell=cell, dtype=dtype, **FAST).fit(X, Y)
     assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
     assert rnn.predict(X).dtype == dtype
-    assert rnn.states(X).shape == (400, cell.width)
+    assert rnn.states(X).shape == (200, cell.width)
     assert {array.dtype for array in rnn.params_.values()} == {np.dtype(dtype)}
-    u, state = SERIES[400:401].astype(dtype), rnn.state_
+    u, state = SERIES[200:201].astype(dtype), rnn.state_
+    # sums of large weights that nearly cancel round to a few units in the last place of their terms
+    rounding = 16 * np.finfo(dtype).eps * np.abs(rnn.params_["coef"]).sum()
     for row in rnn.forecast(4):
         u, state = rnn.predict(u, initial_state=state, return_state=True)
-        np.testing.assert_allclose(row, u[0], rtol=1e-5)
+        np.testing.assert_allclose(row, u[0], atol=rounding)
     np.testing.assert_array_equal(clone(rnn).fit(X, Y).predict(X), rnn.predict(X))
     assert not np.array_equal(
         clone(rnn).set_params(random_state=1).fit(X, Y).predict(X), rnn.predict(X)
@@ -227,9 +229,9 @@ def test_a_network_of_them_is_trained_saved_and_forecast_with(cell, dtype, tmp_p
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_labels_of_ragged_sequences(cell):
     labels = np.where(Y[:, 0] > np.median(Y), "high", "low")
-    cuts = [90, 210, 350]
+    cuts = [60, 110, 170]
     parts, answers = np.split(X, cuts), np.split(labels, cuts)
-    clf = RNNClassifier(cell=cell, **{**FAST, "max_iter": 60}).fit(parts, answers)
+    clf = RNNClassifier(cell=cell, **{**FAST, "max_iter": 80}).fit(parts, answers)
     assert np.mean(np.concatenate(clf.predict(parts)) == labels) > 0.8
 
 
@@ -259,7 +261,7 @@ def test_gradient_control_trains_scrn():
         for rnn in (plain, held):
             cell, params = rnn.network_.cell, rnn.params_
             trace = cell.forward(params, X[:, None])
-            J = step_jacobians(cell, params, trace, np.arange(100, 400), np.zeros(300, int))
+            J = step_jacobians(cell, params, trace, np.arange(50, 200), np.zeros(150, int))
             values = np.linalg.svd(J, compute_uv=False)
             spread.append(np.mean(np.clip(np.abs(values - 1) - 0.1, 0, None) ** 2))
         assert spread[1] < 0.9 * spread[0]

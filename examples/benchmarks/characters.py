@@ -21,8 +21,14 @@ from threadpoolctl import threadpool_limits
 
 from reservoir import RNNClassifier
 from reservoir.training.bptt import Network
-from reservoir.training.cells import Cell, GatedFeedbackCell, GRUCell, LSTMCell, SCRNCell
-from reservoir.training.cells import SimpleCell
+from reservoir.training.cells import (
+    Cell,
+    GatedFeedbackCell,
+    GRUCell,
+    LSTMCell,
+    SCRNCell,
+    SimpleCell,
+)
 
 N_TRAIN, N_TEST, N_SEQUENCES = 100_000, 10_000, 32
 
@@ -107,4 +113,5 @@ def main(
 
 if __name__ == "__main__":
     with threadpool_limits(1):
-        main(*(kind(given) for kind, given in zip((str, int, int, str, int), sys.argv[1:])))
+        kinds = (str, int, int, str, int)
+        main(*(kind(given) for kind, given in zip(kinds, sys.argv[1:], strict=False)))

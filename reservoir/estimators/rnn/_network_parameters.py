@@ -67,16 +67,17 @@ class NetworkParameters:
     _: KW_ONLY
     cell: Any = parameter(
         "rnn",
-        '{"rnn", "leaky", "lstm", "gru"} or Cell',
-        """Elman's cell; the reservoir's, with a leak; gated cells; another name in
-        `reservoir.training.cells.CELLS`; or an object of that module or of a class derived from
-        its ``Cell``, such as ``LSTMCell(64, peephole=True)``.""",
+        '{"rnn", "leaky", "lstm", "gru", "scrn", "gated_feedback"} or Cell',
+        """Elman's cell; the reservoir's, with a leak; gated cells; slow context units beside hidden
+        ones (`SCRNCell`); two simple layers that feed each other (`GatedFeedbackCell`); another
+        name in `reservoir.training.cells.CELLS`; or an object of that module or of a class
+        derived from its ``Cell``, such as ``LSTMCell(64, peephole=True)``.""",
     )
     activation: str = parameter(
         "tanh",
         "str",
-        """Of the cells "rnn" and "leaky": "tanh", "logistic", "relu", "leaky_relu", "softplus",
-        "identity", or another name in `reservoir.activations.ACTIVATIONS`.""",
+        """Of the cells "rnn", "leaky" and "scrn": "tanh", "logistic", "relu", "leaky_relu",
+        "softplus", "identity", or another name in `reservoir.activations.ACTIVATIONS`.""",
     )
     leak_rate: Any = parameter(
         0.3,
@@ -183,8 +184,8 @@ class NetworkParameters:
         0.0,
         "float or Control",
         """Weight of the penalties that hold the singular values of the Jacobians of a step near 1,
-        so that gradients neither vanish nor explode (`GradientControl`, cells "rnn" and "leaky");
-        or another way to the same end: `reservoir.training.omega.Omega`, Pascanu's regulariser, or
+        so that gradients neither vanish nor explode (`GradientControl`, cells "rnn", "leaky" and
+        "scrn"); or another way to the same end: `reservoir.training.omega.Omega`, Pascanu's regulariser, or
         `reservoir.training.temporal_gradients.SimplexDirection`, for solvers that take steps.""",
     )
     target: str = parameter(

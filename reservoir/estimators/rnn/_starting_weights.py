@@ -101,7 +101,9 @@ def make_cell(estimator: Any) -> Cell:
     }
     takes = signature(CELLS[cell]).parameters
     if "activation" not in takes and given["activation"] != "tanh":
-        with_one = [name for name, make in CELLS.items() if "activation" in signature(make).parameters]
+        with_one = [
+            name for name, make in CELLS.items() if "activation" in signature(make).parameters
+        ]
         raise ValueError(
             f"activation={given['activation']!r} goes with cell={', '.join(map(repr, with_one))}; "
             f"cell={cell!r} has functions of its own. Leave activation='tanh'."

@@ -31,7 +31,7 @@ class _Step(NamedTuple):
     before: Array
     after: Array
     recurrent: Array
-    shares: Array | None = None
+    shares: Array = np.empty(0)  # the layer fills it in
 
 
 class _Kind(NamedTuple):
