@@ -185,8 +185,9 @@ class NetworkParameters:
         "float or Control",
         """Weight of the penalties that hold the singular values of the Jacobians of a step near 1,
         so that gradients neither vanish nor explode (`GradientControl`, cells "rnn", "leaky" and
-        "scrn"); or another way to the same end: `reservoir.training.omega.Omega`, Pascanu's regulariser, or
-        `reservoir.training.temporal_gradients.SimplexDirection`, for solvers that take steps.""",
+        "scrn"); or another way to the same end: `reservoir.training.omega.Omega`, Pascanu's
+        regulariser, or `reservoir.training.temporal_gradients.SimplexDirection`, for solvers
+        that take steps.""",
     )
     target: str = parameter(
         "step",
