@@ -26,7 +26,7 @@ PARAMETERS = [
     ({"n_units": 10.5}, TypeError, "n_units must be an integer; got 10.5"),
     ({"n_units": True}, TypeError, "n_units must be an integer"),
     ({"cell": "rn"}, ValueError, "cell='rn' is not known"),
-    ({"cell": "elman"}, ValueError, "Known: 'gated_feedback', 'gru', 'leaky', 'lstm', 'rnn', 'scrn'"),
+    ({"cell": "elman"}, ValueError, "Known: 'gated_feedback', 'gru', 'leaky', 'lstm'"),
     ({"cell": LSTMCell(4)}, ValueError, "cell has n_units=4, the estimator n_units=5"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
     ({"cell": "gru", "activation": "relu"}, ValueError, "goes with cell='rnn', 'leaky', 'scrn'"),
