@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from test_gradients import Stack, check, draw, ragged
+from test_gradients import check, draw, ragged
 from toys.decaying_cell import Decay
 from toys.smoothstep import SMOOTHSTEP
 

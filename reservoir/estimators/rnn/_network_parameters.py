@@ -62,10 +62,12 @@ class NetworkParameters:
     _: KW_ONLY
     cell: Any = parameter(
         "rnn",
-        '{"rnn", "leaky", "lstm", "gru"} or Cell',
+        '{"rnn", "leaky", "lstm", "gru"}, recipe or Cell',
         """Elman's cell; the reservoir's, with a leak; gated cells; another name in
-        `reservoir.training.cells.CELLS`; or an object of that module or of a class derived from
-        its ``Cell``, such as ``LSTMCell(64, peephole=True)``.""",
+        `reservoir.training.cells.CELLS`; an object of that module or of a class derived from
+        its ``Cell``, such as ``LSTMCell(64, peephole=True)``; or a recipe for a cell made of
+        cells, such as ``stacked("lstm", "rnn")`` or ``bidirectional("lstm")``, where each cell
+        given by name has `n_units`.""",
     )
     activation: str = parameter(
         "tanh",
