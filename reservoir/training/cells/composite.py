@@ -27,8 +27,10 @@ class CompositeCell(Cell):
         return all(cell.causal for cell in self.cells)
 
     def _check_cells(self, n: int | None = None) -> None:
-        if not isinstance(self.cells, tuple) or not self.cells or len(self.cells) != (
-            n or len(self.cells)
+        if (
+            not isinstance(self.cells, tuple)
+            or not self.cells
+            or len(self.cells) != (n or len(self.cells))
         ):
             number = "one or more" if n is None else str(n)
             raise TypeError(f"cells={self.cells!r} must be a tuple of {number} cells.")
