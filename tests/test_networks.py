@@ -5,10 +5,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
+from test_gradients import draw, ragged
 
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import mackey_glass
-from reservoir.training.bptt import Network, loss_and_gradient, make_batch
+from reservoir.training._objective import Objective
+from reservoir.training.bptt import Network, loss_and_gradient, loss_value, make_batch
 from reservoir.training.cells import (
     BidirectionalCell,
     DeepTransitionCell,
@@ -20,6 +22,7 @@ from reservoir.training.cells import (
     bidirectional,
     stacked,
 )
+from reservoir.training.cells.dropout import dropout_mask, dropping_out
 from reservoir.training.least_squares import ls_fit
 from reservoir.training.online import OnlineLearner
 from reservoir.training.optimizers import adam
@@ -238,6 +241,69 @@ def test_rows_to_come_are_read_and_rows_gone_by_as_well():
     for seed in range(3):
         assert errors["gru", seed] > 0.4
         assert errors[bidirectional("gru"), seed] < 0.1
+
+
+# ---------------------------------------------------------------------------- dropout
+
+
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("shortcuts", [False, True])
+def test_the_gradient_under_dropout(same, shortcuts):
+    cell = StackedCell((LSTMCell(3), GRUCell(4)), shortcuts, shortcuts, 0.4, same)
+    network = Network(cell, 3, 2, include_input=True)
+    batch = ragged(network, 0, weights=True)
+    for seed in range(3):
+        params = draw(network, seed)
+
+        def value(now, seed=seed):
+            with dropping_out(np.random.default_rng(seed)):
+                return loss_value(network, now, batch)[0]
+
+        loss, grads, _ = Objective(network).loss_and_gradient(
+            params, batch, None, np.random.default_rng(seed)
+        )
+        assert loss == value(params) != value(params, seed + 1)
+        rng = np.random.default_rng(seed)
+        for name, array in params.items():
+            step = rng.standard_normal(array.shape)
+            ends = [value({**params, name: array + h * step}) for h in (1e-5, -1e-5)]
+            numeric = (ends[0] - ends[1]) / 2e-5
+            assert (grads[name] * step).sum() == pytest.approx(numeric, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("same", [False, True])
+def test_what_is_dropped(same):
+    """Means stay, shares are those asked for; one mask for all steps or one for each."""
+    with dropping_out(np.random.default_rng(0)):
+        mask = dropout_mask((400, 50, 20), 0.3, same, np.dtype(np.float32))
+    assert mask.dtype == np.float32
+    assert mask.shape == ((1 if same else 400), 50, 20)
+    np.testing.assert_allclose(np.unique(mask), [0, 1 / 0.7], rtol=1e-6)
+    assert mask.mean() == pytest.approx(1, abs=0.1 if same else 0.01)
+    np.testing.assert_array_equal(dropout_mask((4, 5, 2), 0.3, same, np.dtype(float)), [[[1.0]]])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_dropout_is_for_training_alone(dtype, tmp_path):
+    cell = stacked("gru", "rnn", dropout=0.2, same_mask=True)
+    rnn = RNNRegressor(cell=cell, dtype=dtype, **FAST).fit(X, Y)
+    assert rnn.best_loss_ < 0.8 * rnn.loss_curve_[0]
+    np.testing.assert_array_equal(rnn.predict(X), rnn.predict(X))
+    np.testing.assert_array_equal(clone(rnn).fit(X, Y).predict(X), rnn.predict(X))
+    plain = RNNRegressor(cell=stacked("gru", "rnn"), dtype=dtype, **FAST).fit(X, Y)
+    assert plain.loss_curve_[0] == rnn.loss_curve_[0]  # before training; then paths part
+    assert plain.loss_curve_[1] != rnn.loss_curve_[1]
+    assert {array.dtype for array in rnn.params_.values()} == {np.dtype(dtype)}
+    save(rnn, tmp_path / "rnn.npz")
+    again = load(tmp_path / "rnn.npz")
+    for made in (rnn, again):
+        made.partial_fit(X[:100], Y[:100], new_sequence=True)
+    np.testing.assert_array_equal(again.forecast(5), rnn.forecast(5))
+    for solver, message in (("lbfgs", "dropout draws another"), ("least_squares", "got Stacked")):
+        with pytest.raises(ValueError, match=message):
+            RNNRegressor(cell=cell, solver=solver, **FAST).fit(X, Y)
+    with pytest.raises(ValueError, match=r"dropout=1\.0"):
+        stacked("gru", dropout=1.0)
 
 
 # ---------------------------------------------------------------------------- torch

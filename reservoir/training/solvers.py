@@ -84,6 +84,11 @@ def train_lbfgs(
             f"solver='lbfgs' searches along lines, and needs the whole gradient, which {control} "
             "is not. Use a solver that takes steps, such as 'adam'."
         )
+    if network.cell.drops_out:
+        raise ValueError(
+            'solver="lbfgs" compares losses at several weights, and dropout draws another loss '
+            'each time. Use a solver of gradient steps, such as "adam", or dropout=0.'
+        )
     seed = np.random.default_rng(random_state).integers(2**63)
     objective = Objective(network, l1, l2, control=control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)

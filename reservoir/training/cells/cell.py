@@ -198,6 +198,14 @@ class Cell(ABC):
         """
         return True
 
+    @property
+    def drops_out(self) -> bool:
+        """Whether states are drawn at random while weights are trained; by default not.
+
+        Solvers that need the same loss twice refuse such a cell.
+        """
+        return False
+
     # ------------------------------------------------------------------ what every cell defines
 
     @abstractmethod

@@ -26,6 +26,11 @@ class CompositeCell(Cell):
         """Whether all parts are."""
         return all(cell.causal for cell in self.cells)
 
+    @property
+    def drops_out(self) -> bool:
+        """Whether one of the parts does."""
+        return any(cell.drops_out for cell in self.cells)
+
     def _check_cells(self, n: int | None = None) -> None:
         if (
             not isinstance(self.cells, tuple)

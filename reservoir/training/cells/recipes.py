@@ -90,7 +90,11 @@ class Recipe:
 
 
 def stacked(
-    *layers: str | Cell | Recipe, input_shortcuts: bool = False, readout_shortcuts: bool = False
+    *layers: str | Cell | Recipe,
+    input_shortcuts: bool = False,
+    readout_shortcuts: bool = False,
+    dropout: float = 0.0,
+    same_mask: bool = False,
 ) -> Recipe:
     """Stack cells: each reads the states of the one below.
 
@@ -104,6 +108,11 @@ def stacked(
         Whether every layer reads the input, too.
     readout_shortcuts : bool, default=False
         Whether the readout sees the states of all layers, the lowest first.
+    dropout : float in [0, 1), default=0.0
+        Share of what passes between inputs, layers and readout that is set to 0 while weights are
+        trained; see `StackedCell`. Not for solvers that take all data at once.
+    same_mask : bool, default=False
+        Whether a sequence has the same mask at all steps of an update, instead of one for each.
 
     Returns
     -------
@@ -112,8 +121,8 @@ def stacked(
 
     Raises
     ------
-    TypeError
-        If there is no layer, or one is none of these.
+    TypeError, ValueError
+        If there is no layer, one is none of these, or dropout is outside its range.
 
     Examples
     --------
@@ -125,7 +134,12 @@ def stacked(
     >>> sorted(rnn.fit(x[:-1], x[1:]).params_)[:4]
     ['0.W', '0.W_in', '0.bias', '0.bias_recurrent']
     """
-    options = {"input_shortcuts": input_shortcuts, "readout_shortcuts": readout_shortcuts}
+    options = {
+        "input_shortcuts": input_shortcuts,
+        "readout_shortcuts": readout_shortcuts,
+        "dropout": dropout,
+        "same_mask": same_mask,
+    }
     return Recipe("stacked", layers, tuple((k, v) for k, v in options.items() if v))
 
 
