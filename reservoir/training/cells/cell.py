@@ -176,8 +176,6 @@ class Cell(ABC):
     """
 
     n_units: int
-    #: Whether states follow from what came before alone. Others cannot be run in pieces.
-    causal = True
 
     @property
     def width(self) -> int:
