@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from test_gradients import Stack, check, draw, ragged
+from test_gradients import check, draw, ragged
 from toys.decaying_cell import Decay
 from toys.smoothstep import SMOOTHSTEP
 
@@ -18,7 +18,16 @@ from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, _kernels, load,
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.datasets import mackey_glass
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch
-from reservoir.training.cells import CELLS, GRUCell, LSTMCell, SimpleCell, curvature, saved, slope
+from reservoir.training.cells import (
+    CELLS,
+    GRUCell,
+    LSTMCell,
+    SimpleCell,
+    StackedCell,
+    curvature,
+    saved,
+    slope,
+)
 from reservoir.training.cells.lstm import lstm_forward
 from reservoir.training.least_squares import ls_fit
 from reservoir.training.loop_engines import TWINS, compiled_as, loop_for, using
@@ -43,10 +52,14 @@ def registered(table, name, value):
         del table[name]
 
 
+class Unmarked(StackedCell):
+    """Nobody has called it `saved`."""
+
+
 def cells():
     return {
-        "stack": Stack(GRUCell(3), LSTMCell(6)),
-        "other stack": Stack(LSTMCell(2), SimpleCell(6, leak_rate=0.5)),
+        "stack": StackedCell((GRUCell(3), LSTMCell(6))),
+        "unmarked stack": Unmarked((LSTMCell(2), SimpleCell(6, leak_rate=0.5))),
         "toy": Decay(6),
     }
 
@@ -165,7 +178,7 @@ def test_what_cells_of_ones_own_refuse(cell):
     joblib.dump(rnn, buffer)
     buffer.seek(0)
     np.testing.assert_array_equal(joblib.load(buffer).predict(X), rnn.predict(X))
-    if type(made) is Stack:  # nobody has called it `saved`
+    if type(made) is Unmarked:
         with pytest.raises(TypeError, match=f"cell=.*{name}.* cannot be written.*joblib"):
             save(rnn, "nowhere.npz")
     with pytest.raises(AttributeError, match=f"{name} is no reservoir"):
@@ -198,7 +211,7 @@ def test_a_start_that_knows_nothing_says_so():
 
 def test_labels_from_a_stack():
     labels = np.where(Y[:, 0] > np.median(Y), "high", "low")
-    clf = RNNClassifier(cell=Stack(SimpleCell(4), GRUCell(6)), **{**FAST, "max_iter": 30})
+    clf = RNNClassifier(cell=StackedCell((SimpleCell(4), GRUCell(6))), **{**FAST, "max_iter": 30})
     assert clf.fit(X, labels).score(X, labels) > 0.8
 
 

@@ -17,6 +17,12 @@ import pytest
 import reservoir
 import reservoir.training
 from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
+from reservoir.training.cells import (
+    DeepTransitionCell,
+    FeedforwardCell,
+    bidirectional,
+    stacked,
+)
 from reservoir.training.gradient_control import GradientControl
 
 pytestmark = pytest.mark.one_engine
@@ -161,6 +167,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     X, y = reservoir.datasets.narma(60, random_state=0)
     asked = set()
     forecaster = partial(reservoir.ESNForecaster, n_networks=1, random_state=0)
+    of_cells = stacked(bidirectional("gru"), FeedforwardCell(2), DeepTransitionCell(5, (2,)))
     trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
     for model in (
         reservoir.ESNRegressor(10).fit(X, y),
@@ -170,6 +177,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),
         reservoir.RNNRegressor(5, cell="scrn", max_iter=1).fit(X, y),
         reservoir.RNNRegressor(5, cell="gated_feedback", max_iter=1).fit(X, y),
+        reservoir.RNNRegressor(5, cell=of_cells, max_iter=1).fit([X, X], [y, y]),
         reservoir.ESNClassifier(10).fit(X, y > y.mean()),
         reservoir.ReservoirTransformer(10).fit(X),
         reservoir.NVARRegressor().fit(X, y),

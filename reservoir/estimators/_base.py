@@ -103,6 +103,9 @@ class SequenceEstimator(
     def _refuse_loop(self) -> None:
         """Refuse a network whose outputs cannot be its next inputs; most can."""
 
+    def _refuse_steps(self, what: str) -> None:
+        """Refuse what needs states row by row of a network that has them only afterwards."""
+
     def _outputs(
         self, sequences: Sequences, spec: Any, readout: Any = None
     ) -> tuple[list[Array], list[Array]]:
@@ -292,6 +295,7 @@ class SequenceEstimator(
             The estimator is not changed.
         """
         self._check_fitted()
+        self._refuse_steps("stream")
         return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)
 
     def __sklearn_tags__(self) -> Any:

@@ -141,7 +141,7 @@ def _play(
     total = weight = 0.0
     for index in data.by_length(batch_size):
         batch, state = data.batch(index)
-        for chunk in batch.chunks(_CHUNK_STEPS):
+        for chunk in batch.chunks(_CHUNK_STEPS if network.cell.causal else None):
             trace, features, scores = forward(network, params, chunk, state)
             state = trace.end
             if len(scores) == 0:

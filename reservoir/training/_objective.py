@@ -9,6 +9,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.training.bptt import Batch, Network, loss_and_gradient
+from reservoir.training.cells.dropout import dropping_out
 from reservoir.training.controls import Control
 from reservoir.training.optimizers import Optimizer, OptimizerState
 from reservoir.training.params import Params, global_norm, unflatten
@@ -45,11 +46,12 @@ class Objective:
     ) -> tuple[float, Params, Array]:
         """Return loss and penalties on a batch, the way to go down, and the end states.
 
-        The generator is for what the control draws.
+        The generator is for what the control draws, and for what is dropped out.
         """
-        if self.control is None or self.control.idle:
-            return loss_and_gradient(self.network, params, batch, state)
-        return self.control.loss_and_gradient(self.network, params, batch, state, generator)
+        with dropping_out(generator):
+            if self.control is None or self.control.idle:
+                return loss_and_gradient(self.network, params, batch, state)
+            return self.control.loss_and_gradient(self.network, params, batch, state, generator)
 
     def gradient(self, params: Params, grads: Params) -> Array:
         """Add the elastic net's gradient to that of the loss; return one vector, clipped."""

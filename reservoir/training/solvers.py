@@ -79,11 +79,7 @@ def train_lbfgs(
     >>> done.losses[-1] < 0.01 * done.losses[0]
     True
     """
-    if control is not None and not control.is_gradient:
-        raise ValueError(
-            f"solver='lbfgs' searches along lines, and needs the whole gradient, which {control} "
-            "is not. Use a solver that takes steps, such as 'adam'."
-        )
+    _check_searchable(network, control)
     seed = np.random.default_rng(random_state).integers(2**63)
     objective = Objective(network, l1, l2, control=control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
@@ -120,6 +116,20 @@ def train_lbfgs(
         x0 = start.astype(np.float64)
         minimize(value_and_gradient, x0, (), "L-BFGS-B", True, callback=after, options=options)
     return done
+
+
+def _check_searchable(network: Network, control: Control | None) -> None:
+    """Refuse what has no gradient, or another loss each time."""
+    if control is not None and not control.is_gradient:
+        raise ValueError(
+            f"solver='lbfgs' searches along lines, and needs the whole gradient, which {control} "
+            "is not. Use a solver that takes steps, such as 'adam'."
+        )
+    if network.cell.drops_out:
+        raise ValueError(
+            'solver="lbfgs" compares losses at several weights, and dropout draws another loss '
+            'each time. Use a solver of gradient steps, such as "adam", or dropout=0.'
+        )
 
 
 def train_least_squares(

@@ -65,7 +65,7 @@ def train(
         Sequences that are played side by side.
     truncation : int, optional
         Steps between two updates, and those that the gradient looks back; the state goes on. By
-        default whole sequences.
+        default whole sequences, which a cell that is not `causal` needs.
     clip_norm : float or None, default=1.0
         The longest gradient that is taken as it is; longer ones are scaled to that norm.
     l1, l2 : float, default=0
@@ -106,6 +106,11 @@ def train(
     >>> done.losses[-1] < 0.05 * done.losses[0]
     True
     """
+    if truncation is not None and not network.cell.causal:
+        raise ValueError(
+            f"truncation={truncation} cuts off rows to come, which {type(network.cell).__name__} "
+            "reads. Use truncation=None."
+        )
     generator = np.random.default_rng(random_state)
     objective = Objective(network, l1, l2, clip_norm, control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)

@@ -67,11 +67,13 @@ class NetworkParameters:
     _: KW_ONLY
     cell: Any = parameter(
         "rnn",
-        '{"rnn", "leaky", "lstm", "gru", "scrn", "gated_feedback"} or Cell',
+        '{"rnn", "leaky", "lstm", "gru", "scrn", "gated_feedback"}, recipe or Cell',
         """Elman's cell; the reservoir's, with a leak; gated cells; slow context units beside hidden
         ones (`SCRNCell`); two simple layers that feed each other (`GatedFeedbackCell`); another
-        name in `reservoir.training.cells.CELLS`; or an object of that module or of a class
-        derived from its ``Cell``, such as ``LSTMCell(64, peephole=True)``.""",
+        name in `reservoir.training.cells.CELLS`; an object of that module or of a class derived
+        from its ``Cell``, such as ``LSTMCell(64, peephole=True)``; or a recipe for a cell made of
+        cells, such as ``stacked("lstm", "rnn")`` or ``bidirectional("lstm")``, where each cell
+        given by name has `n_units`.""",
     )
     activation: str = parameter(
         "tanh",

@@ -19,7 +19,7 @@ from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators.rnn._coded_inputs import check_combined
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.bptt import Network
-from reservoir.training.cells import CELLS, Cell, SimpleCell
+from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell
 from reservoir.training.controls import Control
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
@@ -90,8 +90,10 @@ def make_cell(estimator: Any) -> Cell:
     """Return the cell that an estimator's parameters name."""
     cell = estimator.cell
     if isinstance(cell, Cell):
-        return _checked(cell, estimator)
-    check_choice("cell", cell, CELLS)
+        return _of_size(_checked(cell, cell), estimator)
+    names = cell.names if isinstance(cell, Recipe) else (cell,)
+    for name in names:
+        check_choice("cell", name, CELLS)
     rates = check_numbers("leak_rate", estimator.leak_rate)
     leak: Any = tuple(rates.tolist()) if rates.ndim == 1 else estimator.leak_rate
     SimpleCell(estimator.n_units, leak_rate=leak)  # a bad rate is refused, used or not
@@ -99,8 +101,9 @@ def make_cell(estimator: Any) -> Cell:
         "activation": registered_name(get_activation(estimator.activation)),
         "leak_rate": leak,
     }
-    takes = signature(CELLS[cell]).parameters
-    if "activation" not in takes and given["activation"] != "tanh":
+    takes = {name: signature(CELLS[name]).parameters for name in names}
+    read = any("activation" in parameters for parameters in takes.values())
+    if not read and given["activation"] != "tanh":
         with_one = [
             name for name, make in CELLS.items() if "activation" in signature(make).parameters
         ]
@@ -108,18 +111,28 @@ def make_cell(estimator: Any) -> Cell:
             f"activation={given['activation']!r} goes with cell={', '.join(map(repr, with_one))}; "
             f"cell={cell!r} has functions of its own. Leave activation='tanh'."
         )
-    options = {name: value for name, value in given.items() if name in takes}
-    return _checked(CELLS[cell](estimator.n_units, **options), estimator)
+
+    def named(name: str) -> Cell:
+        options = {key: value for key, value in given.items() if key in takes[name]}
+        return _checked(CELLS[name](estimator.n_units, **options), name)
+
+    made = cell.cell(named) if isinstance(cell, Recipe) else named(cell)
+    return _of_size(made, estimator)
 
 
-def _checked(cell: Any, estimator: Any) -> Cell:
-    """Refuse what is no cell of the right size, or would be taken for one that it is not."""
+def _checked(cell: Any, name: Any) -> Cell:
+    """Refuse what is no cell, or would be taken for one that it is not."""
     if not isinstance(cell, Cell):
         raise TypeError(
-            f"CELLS[{estimator.cell!r}] makes {cell!r}, which is no cell: derive it from "
+            f"CELLS[{name!r}] makes {cell!r}, which is no cell: derive it from "
             "reservoir.training.cells.Cell."
         )
     _check_declarations(type(cell))
+    return cell
+
+
+def _of_size(cell: Cell, estimator: Any) -> Cell:
+    """Refuse a cell that is not as large as the estimator says."""
     if cell.n_units != estimator.n_units:
         raise ValueError(
             f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "

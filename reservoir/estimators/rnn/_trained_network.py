@@ -53,6 +53,11 @@ from reservoir.estimators.rnn._training_run import (
     split,
     warn_of_trouble,
 )
+from reservoir.estimators.rnn._whole_recordings import (
+    check_recordings,
+    check_start,
+    require_causal,
+)
 from reservoir.training.bptt import Network, predict
 from reservoir.training.gated_loop import run_gated_loop, steady_state_of
 from reservoir.training.initializers import INITIALIZERS
@@ -215,6 +220,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         seen = None if self._targets.per_sequence else targets  # NaN included
         weights, targets = weights_of_known(weights, known), filled(targets, known)
         network = self._begin(sequences, targets)
+        check_recordings(self, network, sequences)
         goes_on = self.warm_start and hasattr(self, "params_")
         before = (self.network_, self.params_) if goes_on else None
         generator = as_generator(self.random_state)
@@ -303,6 +309,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         check_online(self, "partial_fit")
         if self._is_new:
             self._start_online(sequences, targets, data)
+        self._refuse_steps("partial_fit")
         self._refuse_other_outputs(targets)
         check_values(sequences.arrays, targets, self.network_)
         if self._online is None:
@@ -334,6 +341,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             if self._recent is not None:
                 online.look_back(*self._recent)
         return online.learn(rows, targets.astype(self._dtype), skip)
+
+    def _refuse_steps(self, what: str) -> None:
+        require_causal(self, f"{what} needs states that rows to come do not change")
 
     def _session_learner(self) -> NetworkLearner:
         return NetworkLearner.of(self)
@@ -401,6 +411,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
 
     def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
         spec = self.initial_state if spec is None else spec
+        if not self.network_.cell.causal:
+            check_start(self.cell, spec, self._last_state())
         return self._states_before(
             self._progress, self.network_, spec, sequences, self._last_state(), self.params_
         )
@@ -414,7 +426,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             batch, _ = data.batch(index)
             state = np.stack([starts[i] for i in index])
             parts = []
-            for chunk in batch.chunks(_BLOCK_STEPS):
+            for chunk in batch.chunks(_BLOCK_STEPS if self.network_.cell.causal else None):
                 with np.errstate(over="ignore", invalid="ignore"), using(kept(self._engine)):
                     rows, state = predict(
                         self.network_, self.params_, chunk.inputs, state, chunk.lengths

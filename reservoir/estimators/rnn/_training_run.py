@@ -137,7 +137,7 @@ def run_training(
             del options[name]
         return train_least_squares(network, params, data, **options)
     # schedules count epochs, optimizers updates
-    truncation = steps_of_update(estimator)
+    truncation = steps_of_update(estimator) if network.cell.causal else None
     n_updates = sum(
         -(-max(len(data.inputs[i]) for i in index) // (truncation or 10**9))
         for index in data.by_length(size)

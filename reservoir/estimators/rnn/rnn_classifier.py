@@ -153,6 +153,8 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
             As `ESNRegressor.predict`.
         """
         self._check_fitted()
+        if return_state:
+            self._refuse_steps("return_state=True")
         labels, states = self._predict(X, initial_state, self._targets.decode)
         return (labels, states) if return_state else labels
 

@@ -143,6 +143,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             As `ESNRegressor.predict`.
         """
         self._check_fitted()
+        if return_state:
+            self._refuse_steps("return_state=True")
         y, states = self._predict(X, initial_state, self._targets.decode)
         return (y, states) if return_state else y
 
@@ -199,6 +201,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         return (rows, state) if return_state else rows
 
     def _refuse_loop(self) -> None:
+        self._refuse_steps("forecast")
         if self._targets.per_sequence:
             raise ValueError(
                 'forecast needs an output at every step; this network has target="last".'

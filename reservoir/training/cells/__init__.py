@@ -18,29 +18,41 @@ from collections.abc import Callable
 from typing import Any
 
 from reservoir._saving import saved
+from reservoir.training.cells.bidirectional_cell import BidirectionalCell
 from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
+from reservoir.training.cells.deep_transition import DeepTransitionCell
+from reservoir.training.cells.feedforward import FeedforwardCell
 from reservoir.training.cells.gated_feedback import GatedFeedbackCell
 from reservoir.training.cells.gru import GRUCell
 from reservoir.training.cells.layer import Layer
 from reservoir.training.cells.lstm import LSTMCell
+from reservoir.training.cells.recipes import Recipe, bidirectional, stacked
 from reservoir.training.cells.scrn import SCRNCell
 from reservoir.training.cells.simple import SimpleCell, curvature, slope
+from reservoir.training.cells.stacked_cell import StackedCell
 
 __all__ = [
     "CELLS",
+    "BidirectionalCell",
     "Cell",
+    "DeepTransitionCell",
+    "FeedforwardCell",
     "GRUCell",
     "GatedFeedbackCell",
     "LSTMCell",
     "Layer",
     "SCRNCell",
+    "Recipe",
     "SimpleCell",
+    "StackedCell",
     "TorchLayer",
     "Trace",
     "Weight",
+    "bidirectional",
     "curvature",
     "saved",
     "slope",
+    "stacked",
 ]
 
 

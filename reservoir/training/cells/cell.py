@@ -160,7 +160,8 @@ class Cell(ABC):
     The other methods declare what else it can do, and say by default that it cannot: `layer` (what
     starts from data and least squares see of it), `as_simple` (the simple cell that it is),
     `step_jacobians` and `jacobian_gradient` (gradient control), `torch_layer`. Whoever needs one of
-    them asks the cell, and refuses it by name.
+    them asks the cell, and refuses it by name. A cell whose states depend on rows to come says
+    that it is not `causal`.
 
     A stack of cells is a cell, and so are two that run in opposite directions. The weights of its
     parts have names such as "0.W" and "1.W"; those that share what stands before the dot are
@@ -175,8 +176,6 @@ class Cell(ABC):
     """
 
     n_units: int
-    #: Whether states follow from what came before alone. Others cannot be run in pieces.
-    causal = True
 
     @property
     def width(self) -> int:
@@ -187,6 +186,23 @@ class Cell(ABC):
     def state_size(self) -> int:
         """Numbers that a sequence goes on from."""
         return self.n_units
+
+    @property
+    def causal(self) -> bool:
+        """Whether a state depends on the rows up to it alone, as it does by default.
+
+        Otherwise sequences must be there as a whole: no forecast, no session, no truncation, no
+        run that goes on where another has ended.
+        """
+        return True
+
+    @property
+    def drops_out(self) -> bool:
+        """Whether states are drawn at random while weights are trained; by default not.
+
+        Solvers that need the same loss twice refuse such a cell.
+        """
+        return False
 
     # ------------------------------------------------------------------ what every cell defines
 

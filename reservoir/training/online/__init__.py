@@ -108,6 +108,11 @@ class OnlineLearner:
         check_choice("method", method, LEARNERS)
         check_count("truncation", truncation)
         check_count("window", window)
+        if not network.cell.causal:
+            raise ValueError(
+                f"{type(network.cell).__name__} reads rows to come, which are not there yet where "
+                "rows are learned from as they come. Use a cell that is causal."
+            )
         self.network, self.method, self.running = network, method, False
         self.params = flatten(params, network.shapes())[1]
         objective = Objective(network, l1, l2, clip_norm, control)

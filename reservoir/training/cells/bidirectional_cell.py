@@ -1,0 +1,136 @@
+"""Two cells that read a sequence in opposite directions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.composite import CompositeCell
+from reservoir.training.params import Params
+
+
+@saved
+@dataclass(frozen=True)
+class BidirectionalCell(CompositeCell):
+    """Two cells that read each sequence in opposite directions, their states side by side.
+
+    At each step the readout sees what the first cell makes of the rows up to it, and what the
+    second makes of the rows from the end back to it; each sequence is reversed within its own
+    length. The weights of the two are named "0.W" and "1.W" and so on. The state is that of both;
+    where a run starts, that of the second holds behind the last row, where it ends, before the
+    first one.
+
+    At a sequence's last step the second cell has read one row: for one label per sequence
+    (``target="last"``) stack a cell on top, ``stacked(bidirectional("lstm"), "lstm")``.
+
+    Parameters
+    ----------
+    cells : tuple of two Cell
+        The one that reads forwards, and the one that reads backwards.
+
+    Attributes
+    ----------
+    n_units : int
+        Of the cell that reads forwards; the readout sees the states of both.
+
+    Raises
+    ------
+    TypeError
+        If there are not two cells.
+
+    References
+    ----------
+    M. Schuster and K. K. Paliwal, "Bidirectional recurrent neural networks", IEEE Transactions on
+    Signal Processing 45, 1997.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.cells import BidirectionalCell, SimpleCell
+    >>> cell = BidirectionalCell((SimpleCell(1, "identity"), SimpleCell(1, "identity")))
+    >>> cell.width, cell.causal
+    (2, False)
+    >>> weights = {name: np.ones(shape) for name, shape in cell.shapes(1).items()}
+    >>> for i in (0, 1):
+    ...     weights[f"{i}.bias"][:] = 0
+    >>> cell.forward(weights, np.ones((4, 1, 1))).states[1:, 0]  # rows so far, rows to come
+    array([[1., 4.],
+           [2., 3.],
+           [3., 2.],
+           [4., 1.]])
+    """
+
+    cells: tuple[Cell, ...]
+
+    def __post_init__(self) -> None:
+        self._check_cells(2)
+
+    @property
+    def n_units(self) -> int:  # type: ignore[override]
+        """Units of the cell that reads forwards."""
+        return self.cells[0].n_units
+
+    @property
+    def width(self) -> int:
+        """What both show."""
+        return sum(cell.width for cell in self.cells)
+
+    @property
+    def causal(self) -> bool:
+        """False: a state depends on rows to come."""
+        return False
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        return self._weights_of_parts([n_features, n_features])
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        ahead, back = self.cells
+        own, starts = self._params_of_parts(params), self._states_of_parts(state)
+        one = ahead.forward(own[0], X, starts[0], lengths)
+        turned = _turned(X, one.lengths)
+        other = back.forward(own[1], turned, starts[1], lengths)
+        states = np.concatenate([one.states, other.states], axis=2)
+        states[1:, :, ahead.width :] = _turned(other.states[1:], one.lengths)
+        end = np.hstack([one.end, other.end])
+        return Trace(X, states, end, one.lengths, kept={"traces": (one, other)})
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        self._check_no_pre(d_pre)
+        ahead, back = self.cells
+        one, other = trace.kept.pop("traces")
+        own, ends = self._params_of_parts(params), self._states_of_parts(d_end)
+        first = np.ascontiguousarray(dH[:, :, : ahead.width])
+        second = _turned(dH[:, :, ahead.width :], trace.lengths)
+        grads, d_start, d_X = ahead.backward(own[0], one, first, d_end=ends[0], inputs=inputs)
+        more, d_last, d_turned = back.backward(own[1], other, second, d_end=ends[1], inputs=inputs)
+        if d_X is not None and d_turned is not None:
+            d_X = d_X + _turned(d_turned, trace.lengths)
+        return self._named((grads, more)), np.hstack([d_start, d_last]), d_X
+
+
+def _turned(A: Array, lengths: Array) -> Array:
+    """Return sequences back to front, each within its length; padding stays where it is."""
+    steps = np.arange(len(A))[:, None]
+    places = np.where(steps < lengths, lengths - 1 - steps, steps)
+    return A[places, np.arange(A.shape[1])]

@@ -1,0 +1,152 @@
+"""A recurrent cell whose step from state to state is deep, and its loops over time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_count, check_switch
+from reservoir.activations import ACTIVATIONS
+from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell_parts import (
+    as_rows,
+    ends_of,
+    enter,
+    project,
+    states_at,
+    weight_gradients,
+)
+from reservoir.training.cells.simple import slope
+from reservoir.training.params import Params
+
+
+@saved
+@dataclass(frozen=True)
+class DeepTransitionCell(Cell):
+    """A deep function from state to state, with a shortcut around it if it is asked for.
+
+    ``a_0 = f(W h + W_in x + bias)``, ``a_k = f(W_k a_{k-1} + bias_k)``, and the new state is the
+    last of them, with the shortcut ``f(W_k a_{k-1} + bias_k + W_skip h)``.
+
+    Parameters
+    ----------
+    n_units : int
+        Of the state.
+    hidden : tuple of int
+        Units of the layers between one state and the next, a_0 first.
+    activation : str, default="tanh"
+        A name in `reservoir.activations.ACTIVATIONS`.
+    shortcut : bool, default=False
+        Whether the state reaches the next one past the layers between, too, so that a gradient
+        has a way back of one step a time.
+
+    References
+    ----------
+    R. Pascanu, C. Gulcehre, K. Cho and Y. Bengio, "How to construct deep recurrent neural
+    networks", ICLR 2014, section 3.2: DT-RNN, and with the shortcut DT(S)-RNN.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import DeepTransitionCell
+    >>> DeepTransitionCell(4, (3,)).shapes(n_features=2)
+    {'W_in': (3, 2), 'W': (3, 4), 'bias': (3,), 'W_1': (4, 3), 'bias_1': (4,)}
+    """
+
+    n_units: int
+    hidden: tuple[int, ...]
+    activation: str = "tanh"
+    shortcut: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+        if not isinstance(self.hidden, tuple) or not self.hidden:
+            raise TypeError(
+                f"hidden={self.hidden!r} must be a tuple of one or more numbers of units, such as "
+                "(32,). Without a layer between states use SimpleCell."
+            )
+        for n in self.hidden:
+            check_count("hidden", n)
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_switch("shortcut", self.shortcut)
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        n, sizes = self.n_units, (*self.hidden, self.n_units)
+        weights = {
+            "W_in": Weight((sizes[0], n_features), "input"),
+            "W": Weight((sizes[0], n), "recurrent"),
+            "bias": Weight((sizes[0],), "bias"),
+        }
+        for k in range(1, len(sizes)):
+            weights[f"W_{k}"] = Weight((sizes[k], sizes[k - 1]), "recurrent")
+            weights[f"bias_{k}"] = Weight((sizes[k],), "bias")
+        if self.shortcut:
+            weights["W_skip"] = Weight((n, n), "recurrent")
+        return weights
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        activation, above = ACTIVATIONS[self.activation], range(1, len(self.hidden) + 1)
+        layers = [project(X, params["W_in"], params["bias"])]
+        for k in above:
+            bias = params[f"bias_{k}"]
+            layers.append(np.tile(bias, (*X.shape[:2], 1)))
+        H = np.empty((len(X) + 1, *layers[-1].shape[1:]), layers[0].dtype)
+        H[0] = self._start(X, state)
+        values = [*map(np.empty_like, layers[:-1]), H[1:]]
+        for t in range(len(X)):
+            layers[0][t] += H[t] @ params["W"].T
+            activation.function(layers[0][t], out=values[0][t])
+            for k in above:
+                layers[k][t] += values[k - 1][t] @ params[f"W_{k}"].T
+                if self.shortcut and k == above[-1]:
+                    layers[k][t] += H[t] @ params["W_skip"].T
+                activation.function(layers[k][t], out=values[k][t])
+        ends = ends_of(X, lengths)
+        if activation.slope is None:  # values do not say how steep f is
+            steep = [activation.derivative(z).astype(z.dtype) for z in layers]
+        else:
+            steep = [slope(self.activation, value) for value in values]
+        kept = {"values": values, "steep": steep}
+        return Trace(X, H, states_at(H, ends), ends, kept=kept)
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        self._check_no_pre(d_pre)
+        values, D = trace.take("values", "steep")  # slopes become gradients, step by step
+        enter(dH, trace.lengths, d_end)
+        d_h = np.zeros_like(dH[0])
+        for t in range(len(dH) - 1, -1, -1):
+            d = d_h + dH[t]
+            for k in range(len(D) - 1, 0, -1):
+                D[k][t] *= d
+                d = D[k][t] @ params[f"W_{k}"]
+            D[0][t] *= d
+            d_h = D[0][t] @ params["W"]
+            if self.shortcut:
+                d_h += D[-1][t] @ params["W_skip"]
+        before = trace.states[:-1]
+        grads = weight_gradients(D[0], trace.inputs, before)
+        for k in range(1, len(D)):
+            grads[f"W_{k}"] = as_rows(D[k]).T @ as_rows(values[k - 1])
+            grads[f"bias_{k}"] = as_rows(D[k]).sum(axis=0)
+        if self.shortcut:
+            grads["W_skip"] = as_rows(D[-1]).T @ as_rows(before)
+        return grads, d_h, D[0] @ params["W_in"] if inputs else None

@@ -1,0 +1,99 @@
+"""A layer without a memory, for stacks: a deep input function, a deep output function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_choice, check_count
+from reservoir.activations import ACTIVATIONS
+from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.cell_parts import as_rows, ends_of, project, with_ones
+from reservoir.training.cells.simple import slope
+from reservoir.training.params import Params
+
+
+@saved
+@dataclass(frozen=True)
+class FeedforwardCell(Cell):
+    """``h = f(W_in x + bias)``: a layer of a multilayer perceptron, at every step the same.
+
+    It has no state. Under a recurrent cell in a stack it makes a deep input function, above one a
+    deep output function: ``stacked(FeedforwardCell(32), "rnn", FeedforwardCell(32))``.
+
+    Parameters
+    ----------
+    n_units : int
+    activation : str, default="tanh"
+        A name in `reservoir.activations.ACTIVATIONS`.
+
+    References
+    ----------
+    R. Pascanu, C. Gulcehre, K. Cho and Y. Bengio, "How to construct deep recurrent neural
+    networks", ICLR 2014, sections 3.1 and 3.3 (deep input-to-hidden and hidden-to-output
+    functions).
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import FeedforwardCell
+    >>> cell = FeedforwardCell(3, "relu")
+    >>> cell.shapes(n_features=2), cell.state_size
+    ({'W_in': (3, 2), 'bias': (3,)}, 0)
+    """
+
+    n_units: int
+    activation: str = "tanh"
+
+    def __post_init__(self) -> None:
+        check_count("n_units", self.n_units)
+        check_choice("activation", self.activation, ACTIVATIONS)
+
+    @property
+    def state_size(self) -> int:
+        """Nothing is carried on."""
+        return 0
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        n = self.n_units
+        return {"W_in": Weight((n, n_features), "input"), "bias": Weight((n,), "bias")}
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        Z = project(X, params["W_in"], params["bias"])
+        activation = ACTIVATIONS[self.activation]
+        H = np.zeros((len(X) + 1, *Z.shape[1:]), Z.dtype)
+        activation.function(Z, out=H[1:])
+        kept = {}
+        if activation.slope is None:  # the value does not say how steep f is
+            kept["slopes"] = activation.derivative(Z).astype(Z.dtype)
+        end = np.zeros((X.shape[1], 0), Z.dtype)
+        return Trace(X, H, end, ends_of(X, lengths), H[1:], kept)
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        self._check_no_pre(d_pre)
+        dH *= slope(self.activation, trace.states[1:]) if trace.slopes is None else trace.slopes
+        both = as_rows(dH).T @ with_ones(trace.inputs)
+        grads = {
+            "W_in": np.ascontiguousarray(both[:, :-1]),
+            "bias": np.ascontiguousarray(both[:, -1]),
+        }
+        return grads, np.zeros_like(trace.end), dH @ params["W_in"] if inputs else None

@@ -1,0 +1,172 @@
+"""How an estimator's cell is made of cells: recipes, with names where sizes are the estimator's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reservoir._saving import saved
+from reservoir._validation import check_choice
+from reservoir.training.cells.bidirectional_cell import BidirectionalCell
+from reservoir.training.cells.cell import Cell
+from reservoir.training.cells.simple import SimpleCell
+from reservoir.training.cells.stacked_cell import StackedCell
+
+_KINDS: dict[str, Callable[..., Cell]] = {
+    "stacked": StackedCell,
+    "bidirectional": BidirectionalCell,
+}
+
+
+@saved
+@dataclass(frozen=True, repr=False)
+class Recipe:
+    """What `stacked` and `bidirectional` return: how to make a cell of cells.
+
+    Parameters
+    ----------
+    kind : {"stacked", "bidirectional"}
+    parts : tuple of str, Cell or Recipe
+    options : tuple of (str, value)
+        Of the cell that is made of the parts.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import LSTMCell, SimpleCell, stacked
+    >>> recipe = stacked("lstm", SimpleCell(4))
+    >>> recipe
+    stacked('lstm', SimpleCell(n_units=4, activation='tanh', leak_rate=1.0))
+    >>> recipe.names
+    ('lstm',)
+    >>> recipe.cell({"lstm": LSTMCell(3)}.get).width
+    4
+    """
+
+    kind: str
+    parts: tuple[Any, ...]
+    options: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_choice("kind", self.kind, _KINDS)
+        for part in self.parts:
+            if not isinstance(part, (str, Cell, Recipe)):
+                raise TypeError(
+                    f"{self.kind}: {part!r} must be the name of a cell, a Cell, or another such "
+                    "recipe."
+                )
+        self.cell(lambda name: SimpleCell(1))  # what cannot be made is refused at once
+
+    def __repr__(self) -> str:
+        options = [f"{name}={value!r}" for name, value in self.options]
+        return f"{self.kind}({', '.join([*map(repr, self.parts), *options])})"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names among the parts, and among theirs."""
+        found: list[str] = []
+        for part in self.parts:
+            found += part.names if isinstance(part, Recipe) else [part] * isinstance(part, str)
+        return tuple(found)
+
+    def cell(self, make: Callable[[str], Any]) -> Cell:
+        """Return the cell.
+
+        Parameters
+        ----------
+        make : callable, ``make(name) -> Cell``
+            What a name stands for.
+
+        Returns
+        -------
+        Cell
+        """
+        cells = []
+        for part in self.parts:
+            if isinstance(part, Recipe):
+                part = part.cell(make)
+            cells.append(make(part) if isinstance(part, str) else part)
+        return _KINDS[self.kind](tuple(cells), **dict(self.options))
+
+
+def stacked(
+    *layers: str | Cell | Recipe,
+    input_shortcuts: bool = False,
+    readout_shortcuts: bool = False,
+    dropout: float = 0.0,
+    same_mask: bool = False,
+) -> Recipe:
+    """Stack cells: each reads the states of the one below.
+
+    Parameters
+    ----------
+    *layers : str, Cell or Recipe
+        From the lowest to the topmost. A name in `reservoir.training.cells.CELLS` has the
+        estimator's n_units (and its activation and leak rate, where it has these); a cell keeps
+        its own size; a recipe is made in the same way.
+    input_shortcuts : bool, default=False
+        Whether every layer reads the input, too.
+    readout_shortcuts : bool, default=False
+        Whether the readout sees the states of all layers, the lowest first.
+    dropout : float in [0, 1), default=0.0
+        Share of what passes between inputs, layers and readout that is set to 0 while weights are
+        trained; see `StackedCell`. Not for solvers that take all data at once.
+    same_mask : bool, default=False
+        Whether a sequence has the same mask at all steps of an update, instead of one for each.
+
+    Returns
+    -------
+    Recipe
+        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It makes a `StackedCell`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no layer, one is none of these, or dropout is outside its range.
+
+    Examples
+    --------
+    >>> from reservoir import RNNRegressor
+    >>> from reservoir.datasets import mackey_glass
+    >>> from reservoir.training.cells import stacked
+    >>> x = mackey_glass(300, random_state=0)
+    >>> rnn = RNNRegressor(8, cell=stacked("gru", "rnn"), max_iter=5, random_state=0)
+    >>> sorted(rnn.fit(x[:-1], x[1:]).params_)[:4]
+    ['0.W', '0.W_in', '0.bias', '0.bias_recurrent']
+    """
+    options = {
+        "input_shortcuts": input_shortcuts,
+        "readout_shortcuts": readout_shortcuts,
+        "dropout": dropout,
+        "same_mask": same_mask,
+    }
+    return Recipe("stacked", layers, tuple((k, v) for k, v in options.items() if v))
+
+
+def bidirectional(ahead: str | Cell | Recipe, back: str | Cell | Recipe | None = None) -> Recipe:
+    """Read sequences in both directions; the readout sees the states of both.
+
+    For recordings that are there as a whole: at each step the states depend on rows to come. So
+    there is no `forecast`, no `stream` and no `partial_fit`, and no run goes on from the state
+    in which another has ended.
+
+    Parameters
+    ----------
+    ahead : str, Cell or Recipe
+        Reads forwards. A name has the estimator's n_units, as in `stacked`.
+    back : str, Cell or Recipe, optional
+        Reads backwards. By default the same as `ahead`, with weights of its own.
+
+    Returns
+    -------
+    Recipe
+        For the parameter `cell` of `RNNRegressor` and `RNNClassifier`. It makes a
+        `BidirectionalCell`.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import bidirectional, stacked
+    >>> stacked(bidirectional("lstm"), "lstm")
+    stacked(bidirectional('lstm', 'lstm'), 'lstm')
+    """
+    return Recipe("bidirectional", (ahead, ahead if back is None else back))

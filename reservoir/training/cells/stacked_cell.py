@@ -1,0 +1,185 @@
+"""Cells one on top of the other: each reads the states of the one below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import check_number, check_switch
+from reservoir.training.cells.cell import Cell, Trace, Weight
+from reservoir.training.cells.composite import CompositeCell
+from reservoir.training.cells.dropout import dropout_mask
+from reservoir.training.params import Params
+
+
+@saved
+@dataclass(frozen=True)
+class StackedCell(CompositeCell):
+    """Cells one on top of the other, with shortcuts if they are asked for.
+
+    The weights of cell i, counted from below, are named "i.W_in", "i.W" and so on. The state is
+    that of the lowest cell, then that of the one above it, and so on.
+
+    Parameters
+    ----------
+    cells : tuple of Cell
+        From the lowest to the topmost.
+    input_shortcuts : bool, default=False
+        Whether every cell reads the input, behind the states of the cell below.
+    readout_shortcuts : bool, default=False
+        Whether the readout sees the states of all cells, the lowest first, and not those of the
+        topmost alone.
+    dropout : float in [0, 1), default=0.0
+        Share of the numbers that are set to 0 while weights are trained, the others being divided
+        by what is left: of the inputs, of what each cell reads from the one below, and of what
+        the readout sees. The states that go from step to step are left alone. Predictions, losses
+        that are reported, and solvers that start from data use all numbers.
+    same_mask : bool, default=False
+        Whether a sequence has the same mask at all steps of an update, instead of one for each.
+
+    Attributes
+    ----------
+    n_units : int
+        Of the topmost cell that has a state; layers that only transform what they read, such as
+        `FeedforwardCell`, have none.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If what is stacked is no cell, or dropout is outside its range.
+
+    References
+    ----------
+    J. Schmidhuber, "Learning complex, extended sequences using the principle of history
+    compression", Neural Computation 4, 1992; R. Pascanu, C. Gulcehre, K. Cho and Y. Bengio, "How
+    to construct deep recurrent neural networks", ICLR 2014; for the shortcuts A. Graves,
+    "Generating sequences with recurrent neural networks", arXiv:1308.0850, 2013; for dropout W.
+    Zaremba, I. Sutskever and O. Vinyals, "Recurrent neural network regularization",
+    arXiv:1409.2329, 2014; for one mask Y. Gal and Z. Ghahramani, "A theoretically grounded
+    application of dropout in recurrent neural networks", NeurIPS 2016, which drops connections
+    from state to state, too.
+
+    Examples
+    --------
+    >>> from reservoir.training.cells import GRUCell, SimpleCell, StackedCell
+    >>> cell = StackedCell((GRUCell(3), SimpleCell(4)), readout_shortcuts=True)
+    >>> cell.n_units, cell.width, cell.state_size
+    (4, 7, 7)
+    >>> cell.shapes(n_features=2)["1.W_in"]
+    (4, 3)
+    """
+
+    cells: tuple[Cell, ...]
+    input_shortcuts: bool = False
+    readout_shortcuts: bool = False
+    dropout: float = 0.0
+    same_mask: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_cells()
+        check_switch("input_shortcuts", self.input_shortcuts)
+        check_switch("readout_shortcuts", self.readout_shortcuts)
+        check_number("dropout", self.dropout, low=0.0, high=1.0, high_open=True)
+        check_switch("same_mask", self.same_mask)
+
+    @property
+    def n_units(self) -> int:  # type: ignore[override]
+        """Units of the topmost cell that has a state."""
+        sizes = [cell.n_units for cell in self.cells if cell.state_size]
+        return sizes[-1] if sizes else self.cells[-1].n_units
+
+    @property
+    def width(self) -> int:
+        """What the topmost cell shows, or all of them."""
+        if self.readout_shortcuts:
+            return sum(cell.width for cell in self.cells)
+        return self.cells[-1].width
+
+    @property
+    def drops_out(self) -> bool:
+        """Whether it, or one of its cells, does."""
+        return self.dropout > 0 or super().drops_out
+
+    def weights(self, n_features: int) -> dict[str, Weight]:
+        """Return what the weights are, by name, for inputs of n_features."""
+        more = n_features if self.input_shortcuts else 0
+        below = [cell.width + more for cell in self.cells[:-1]]
+        return self._weights_of_parts([n_features, *below])
+
+    def forward(
+        self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
+    ) -> Trace:
+        """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        traces: list[Trace] = []
+        masks: list[Array] = []
+        parts = zip(
+            self.cells, self._params_of_parts(params), self._states_of_parts(state), strict=True
+        )
+        for cell, own, start in parts:
+            read = X
+            if traces:
+                read = traces[-1].states[1:]
+                read = np.concatenate([read, X], axis=2) if self.input_shortcuts else read
+            masks.append(self._mask(read))
+            traces.append(
+                cell.forward(own, read * masks[-1] if self.dropout else read, start, lengths)
+            )
+        states = traces[-1].states
+        if self.readout_shortcuts:
+            states = np.concatenate([trace.states for trace in traces], axis=2)
+        masks.append(self._mask(states[1:]))
+        if self.dropout:
+            states = np.concatenate([states[:1], states[1:] * masks[-1]])
+        end = np.hstack([trace.end for trace in traces])
+        kept = {"traces": tuple(traces), "masks": masks}
+        return Trace(X, states, end, traces[-1].lengths, kept=kept)
+
+    def _mask(self, A: Array) -> Array:
+        return dropout_mask(A.shape, self.dropout, self.same_mask, A.dtype)
+
+    def backward(
+        self,
+        params: Params,
+        trace: Trace,
+        dH: Array,
+        *,
+        d_end: Array | None = None,
+        d_pre: Array | None = None,
+        inputs: bool = False,
+    ) -> tuple[Params, Array, Array | None]:
+        """Carry a gradient back through time.
+
+        `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
+        """
+        self._check_no_pre(d_pre)
+        traces: list[Trace] = trace.kept.pop("traces")
+        own, ends = self._params_of_parts(params), self._states_of_parts(d_end)
+        masks: list[Array] = trace.kept.pop("masks")
+        entering = self._at_outputs(dH * masks[-1] if self.dropout else dH)
+        grads: list[Params] = [{}] * len(self.cells)
+        d_starts = [np.empty(0)] * len(self.cells)
+        d_X = np.zeros_like(trace.inputs) if inputs else None
+        for i in range(len(self.cells) - 1, -1, -1):
+            grads[i], d_starts[i], d_read = self.cells[i].backward(
+                own[i], traces[i], entering[i], d_end=ends[i], inputs=inputs or i > 0
+            )
+            if d_read is None:
+                continue
+            d_read = d_read * masks[i] if self.dropout else d_read
+            below = self.cells[i - 1].width if i else 0
+            if i:
+                entering[i - 1] = entering[i - 1] + d_read[:, :, :below]
+            if d_X is not None and d_read.shape[2] > below:
+                d_X += d_read[:, :, below:]
+        return self._named(grads), np.hstack(d_starts), d_X
+
+    def _at_outputs(self, dH: Array) -> list[Array]:
+        """Return what enters at each cell's states from the readout."""
+        widths = [cell.width for cell in self.cells]
+        if self.readout_shortcuts:
+            parts = np.split(dH, np.cumsum(widths)[:-1], axis=2)
+            return [np.ascontiguousarray(part) for part in parts]
+        return [*(np.zeros((*dH.shape[:2], n), dH.dtype) for n in widths[:-1]), dH]
