@@ -49,6 +49,11 @@ def check_together(estimator: Any) -> None:
                     f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
                     "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
                 )
+    if estimator.solver == "hessian_free" and estimator.gradient_control:
+        raise ValueError(
+            f"gradient_control={estimator.gradient_control!r}: solver='hessian_free' does not know "
+            "its curvature. Use 0, or solver='lbfgs' or 'adam'."
+        )
     # a washout must leave targets to learn from
     if isinstance(estimator.washout, str):
         if estimator.washout == "measured":

@@ -15,6 +15,7 @@ from reservoir.estimators._reporting import say
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.estimators.rnn._starting_weights import rows_per_step
 from reservoir.training.bptt import Network
+from reservoir.training.hessian_free import train_hessian_free
 from reservoir.training.loop_engines import choose, numpy_seconds
 from reservoir.training.optimizers import get_optimizer
 from reservoir.training.params import Params
@@ -132,6 +133,9 @@ def run_training(
     # solvers that take all data at once have no steps to size
     if estimator.solver == "lbfgs":
         return train_lbfgs(network, params, data, **options)
+    if estimator.solver == "hessian_free":
+        del options["control"]
+        return train_hessian_free(network, params, data, **options)
     if estimator.solver == "least_squares":
         for name in ("l1", "l2", "control", "refit", "random_state"):
             del options[name]
