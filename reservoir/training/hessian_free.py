@@ -314,7 +314,8 @@ def train_hessian_free(
     Parameters
     ----------
     network : Network
-        A loss with a curvature ("mse", "bce", "cross_entropy") and a cell with a `tangent`.
+        A loss with a curvature, such as squared errors or a cross-entropy, and a cell with a
+        `tangent`.
     params : dict of arrays
     data : Data
     max_iter : int, default=200
