@@ -313,7 +313,7 @@ def test_stopping_and_reports():
 # -------------------------------------------------------------------------- in estimators
 
 
-def series(n=150):
+def series(n=50):
     X = np.random.default_rng(0).uniform(-1, 1, (n, 2))
     return X, 0.5 * X[:, 0] + np.append(0, X[:-1, 1])
 
@@ -321,7 +321,7 @@ def series(n=150):
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_in_the_regressor(cell):
     X, y = series()
-    options = {"cell": cell, "init": "glorot", "max_iter": 12, "random_state": 0}
+    options = {"cell": cell, "init": "glorot", "max_iter": 10, "random_state": 0}
     rnn = RNNRegressor(6, solver="hessian_free", **options).fit(X, y)
     best = rnn.best_loss_
     assert best < 0.2 * rnn.loss_curve_[0]
@@ -336,7 +336,7 @@ def test_in_the_classifier_with_one_label_per_sequence():
     rng = np.random.default_rng(0)
     X = [rng.uniform(-1, 1, (n, 1)) for n in rng.integers(5, 9, 40)]
     y = [int(x[0, 0] > 0) for x in X]
-    options = {"init": "orthogonal", "solver": "hessian_free", "max_iter": 30, "random_state": 0}
+    options = {"init": "orthogonal", "solver": "hessian_free", "max_iter": 12, "random_state": 0}
     rnn = RNNClassifier(8, target="last", **options).fit(X, y)
     assert rnn.score(X, y) == 1.0
 
