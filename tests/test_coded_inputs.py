@@ -8,7 +8,14 @@ import pytest
 
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch, predict
-from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
+from reservoir.training.cells import (
+    BidirectionalCell,
+    DeepTransitionCell,
+    GRUCell,
+    LSTMCell,
+    SimpleCell,
+    StackedCell,
+)
 from reservoir.training.initializers import initialize
 from reservoir.training.rtrl import rtrl_gradient
 
@@ -263,3 +270,29 @@ def test_refusals():
         RNNRegressor(4, n_symbols=2**25, dtype="float32").fit(codes[:, None], y)
     with pytest.raises(ValueError, match=r"n_symbols=5 these are symbols.*RNNClassifier"):
         coded.fit(codes[:, None], y).forecast(3)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        StackedCell((LSTMCell(4), SimpleCell(8))),
+        BidirectionalCell((GRUCell(4), GRUCell(4))),
+        DeepTransitionCell(8, (4,)),
+    ],
+    ids=lambda cell: type(cell).__name__,
+)
+def test_cells_made_of_cells_read_codes(cell):
+    codes = symbols()
+    settings = {"n_units": 8, "cell": cell, "max_iter": 3, "random_state": 0}
+    ones = RNNRegressor(**settings).fit(columns(codes), numbers(codes))
+    ours = RNNRegressor(n_symbols=N_SYMBOLS, **settings).fit(codes[:, None], numbers(codes))
+    np.testing.assert_allclose(
+        ours.predict(codes[:, None]), ones.predict(columns(codes)), rtol=1e-7, atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("cell", ["scrn", "gated_feedback"])
+def test_cells_that_read_no_codes_say_so(cell):
+    codes = np.arange(40)[:, None] % 3
+    with pytest.raises(ValueError, match="n_symbols=3: .*Cell does not read the numbers of"):
+        RNNRegressor(4, cell=cell, n_symbols=3).fit(codes, codes[:, 0])

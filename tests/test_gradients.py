@@ -16,16 +16,14 @@ from reservoir.training.bptt import (
     predict,
 )
 from reservoir.training.cells import (
-    Cell,
+    BidirectionalCell,
+    DeepTransitionCell,
+    FeedforwardCell,
     GatedFeedbackCell,
     GRUCell,
     LSTMCell,
     SCRNCell,
     SimpleCell,
-    Trace,
-    BidirectionalCell,
-    DeepTransitionCell,
-    FeedforwardCell,
     StackedCell,
     curvature,
     slope,
@@ -60,6 +58,7 @@ CELL_LIST = {
     "both directions": BidirectionalCell((LSTMCell(3), GRUCell(2))),
     "stack of both directions": StackedCell(
         (BidirectionalCell((SimpleCell(2), LSTMCell(2))), LSTMCell(N_UNITS))
+    ),
 }
 CAUSAL = {name: cell for name, cell in CELL_LIST.items() if cell.causal}
 PAIRS = [

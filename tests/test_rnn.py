@@ -165,6 +165,7 @@ VARIANTS = {
     "float32": {"dtype": "float32"},
     "input": {"include_input": True, "output": "tanh"},
     "lbfgs": {"solver": "lbfgs", "max_iter": 5},
+    "hessian_free": {"solver": "hessian_free", "max_iter": 3},
 }
 
 

@@ -140,7 +140,7 @@ def test_least_squares(cell, output):
         RNNClassifier(6, solver="least_squares").fit(X, X[:, 0] > 0)
 
 
-@pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares"])
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares", "hessian_free"])
 def test_no_epochs_leave_the_start(solver):
     X, y = series()
     rnn = make(solver=solver, max_iter=0, early_stopping=True).fit(X, y)
@@ -224,7 +224,7 @@ def test_the_loss_of_a_batch_is_that_of_its_sequences(cell, last, weighted):
     np.testing.assert_allclose(done.losses[1], by_hand(network, done.params, data), rtol=1e-12)
 
 
-@pytest.mark.parametrize("solver", ["adam", "lbfgs"])
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "hessian_free"])
 def test_penalties_are_part_of_the_loss(solver):
     X, y = series()
     options = {"max_iter": 20, "solver": solver, "learning_rate_init": 0.02, "washout": 0}
@@ -433,7 +433,7 @@ class TestEarlyStopping:
 # -------------------------------------------------------------------------- reports, determinism
 
 
-@pytest.mark.parametrize("solver", ["adam", "lbfgs"])
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "hessian_free"])
 def test_verbose_reports_a_line_per_epoch(solver, caplog):
     X, y = series()
     rnn = make(verbose=1, max_iter=4, solver=solver, early_stopping=True).fit(X, y)
@@ -446,7 +446,7 @@ def test_verbose_reports_a_line_per_epoch(solver, caplog):
     assert not caplog.records
 
 
-@pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares"])
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares", "hessian_free"])
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_the_same_seed_gives_the_same_bits(solver, cell):
     X, y = series()

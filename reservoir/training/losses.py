@@ -24,6 +24,7 @@ __all__ = [
     "Output",
     "apply_output",
     "check_targets",
+    "curvature_product",
     "invert_output",
     "loss_and_slope",
     "loss_of",
@@ -41,7 +42,8 @@ class Output(NamedTuple):
     inverse : callable, ``inverse(p)``
         Scores of predictions; those at the ends of the range are pulled inside first.
     backward : callable, ``backward(d, p)``
-        The gradient at the scores, given that at the predictions p.
+        The gradient at the scores, given that at the predictions p: a product with the Jacobian of
+        f, which is symmetric, so that the product serves forwards, too.
     loss : str
         The loss that goes with it by default.
     low, high : float
@@ -112,6 +114,9 @@ class Loss(NamedTuple):
         Whether a row's loss is the sum over its outputs, instead of their mean.
     targets : tuple of float or None
         The only numbers that may be targets; None: all that the output function can reach.
+    curvature : callable or None, ``curvature(p, y, v)``
+        The product of its second derivative with a direction v, both of the shape of p, for
+        Hessian-free training. None: it is not known, or 0 wherever it exists.
 
     Examples
     --------
@@ -127,6 +132,7 @@ class Loss(NamedTuple):
     of_scores: bool = False
     summed: bool = False
     targets: tuple[float, ...] | None = None
+    curvature: Callable[[Array, Array, Array], Array] | None = None
 
 
 def _cross_entropy(z: Array, y: Array) -> Array:
@@ -135,6 +141,16 @@ def _cross_entropy(z: Array, y: Array) -> Array:
 
 def _slope_of_cross_entropy(z: Array, y: Array) -> Array:
     return softmax(z, axis=-1) * y.sum(axis=-1, keepdims=True) - y
+
+
+def _curvature_of_cross_entropy(z: Array, y: Array, v: Array) -> Array:
+    p = softmax(z, axis=-1)
+    return (p * v - p * (p * v).sum(axis=-1, keepdims=True)) * y.sum(axis=-1, keepdims=True)
+
+
+def _curvature_of_bce(z: Array, _: Array, v: Array) -> Array:
+    p = expit(z)
+    return p * (1 - p) * v
 
 
 def _hinge(p: Array, y: Array) -> Array:
@@ -147,12 +163,27 @@ def _slope_of_hinge(p: Array, y: Array) -> Array:
 
 #: Losses by name, each a `Loss`.
 LOSSES: dict[str, Loss] = {
-    "mse": Loss(lambda p, y: np.square(p - y), lambda p, y: (p - y) * 2),
+    "mse": Loss(
+        lambda p, y: np.square(p - y),
+        lambda p, y: (p - y) * 2,
+        curvature=lambda p, y, v: v * 2,
+    ),
     "mae": Loss(lambda p, y: np.abs(p - y), lambda p, y: np.sign(p - y)),
     "bce": Loss(
-        lambda z, y: np.logaddexp(0, z) - y * z, lambda z, y: expit(z) - y, ("logistic",), True
+        lambda z, y: np.logaddexp(0, z) - y * z,
+        lambda z, y: expit(z) - y,
+        ("logistic",),
+        True,
+        curvature=_curvature_of_bce,
     ),
-    "cross_entropy": Loss(_cross_entropy, _slope_of_cross_entropy, ("softmax",), True, True),
+    "cross_entropy": Loss(
+        _cross_entropy,
+        _slope_of_cross_entropy,
+        ("softmax",),
+        True,
+        True,
+        curvature=_curvature_of_cross_entropy,
+    ),
     "hinge": Loss(_hinge, _slope_of_hinge, ("identity", "tanh"), targets=(-1, 1)),
 }
 
@@ -346,12 +377,61 @@ def loss_and_slope(
     """
     rule, kind = _rule(loss), OUTPUTS[output]
     at = z if rule.of_scores else kind.function(z)
-    share = _row_shares(len(z), weights, z.dtype)
-    if not rule.summed:
-        share = share / z.dtype.type(z.shape[-1])
-    slopes = rule.slope(at, y) * share
+    slopes = rule.slope(at, y) * _shares(rule, z, weights)
     value = _mean(rule, rule.value(at, y), weights)
     return value, slopes if rule.of_scores else kind.backward(slopes, at)
+
+
+def curvature_product(
+    z: Array, y: Array, output: str, loss: str, v: Array, weights: Array | None = None
+) -> Array:
+    """Return the product of the curvature of a loss at scores z with a direction v.
+
+    Of a loss in terms of the scores it is the second derivative; of one in terms of predictions
+    f(z), the generalised Gauss-Newton matrix J' L'' J with J the Jacobian of f. Either is symmetric
+    and positive semi-definite.
+
+    Parameters
+    ----------
+    z, y, v : arrays of shape (n_rows, n_outputs)
+    output, loss : str
+    weights : array of shape (n_rows,), optional
+        As in `loss_of`.
+
+    Returns
+    -------
+    array of the shape of z
+
+    Raises
+    ------
+    ValueError
+        If the loss has no curvature: "mae", "hinge".
+
+    References
+    ----------
+    N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent",
+    Neural Computation 14, 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.losses import curvature_product
+    >>> zeros, ones = np.zeros((1, 1)), np.ones((1, 1))
+    >>> curvature_product(zeros, ones, "logistic", "bce", ones)
+    array([[0.25]])
+    """
+    rule, kind = _rule(loss), OUTPUTS[output]
+    if rule.curvature is None:
+        known = [name for name, entry in LOSSES.items() if entry.curvature is not None]
+        raise ValueError(
+            f"loss={loss!r} has no curvature, which Hessian-free training needs. Use "
+            f"{' or '.join(map(repr, known))}, or solver='lbfgs' or 'adam'."
+        )
+    share = _shares(rule, z, weights)
+    if rule.of_scores:
+        return rule.curvature(z, y, v) * share
+    at = kind.function(z)
+    return kind.backward(rule.curvature(at, y, kind.backward(v, at)) * share, at)
 
 
 def _rule(loss: str) -> Loss:
@@ -364,6 +444,12 @@ def _mean(rule: Loss, values: Array, weights: Array | None) -> float:
     if weights is None:
         return float(per_row.mean(dtype=np.float64))
     return float(np.average(per_row.astype(np.float64), weights=weights))
+
+
+def _shares(rule: Loss, z: Array, weights: Array | None) -> Array:
+    """Return the share that each output of a row has in the loss, as a column."""
+    share = _row_shares(len(z), weights, z.dtype)
+    return share if rule.summed else share / z.dtype.type(z.shape[-1])
 
 
 def _row_shares(n_rows: int, weights: Array | None, dtype: np.dtype) -> Array:

@@ -83,6 +83,11 @@ class SimplexDirection(Control):
                 f"{type(cell).__name__} hears the future: its steps cannot be taken one by one. "
                 "Use a cell that goes forwards alone."
             )
+        if cell.drops_out:
+            raise ValueError(
+                f"{type(cell).__name__} drops states at random, and the steps of a run are taken "
+                "one by one. Use dropout=0."
+            )
 
     def loss_and_gradient(
         self,

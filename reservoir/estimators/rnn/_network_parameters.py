@@ -16,7 +16,7 @@ from reservoir.training.optimizers import OPTIMIZERS
 from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS
 
-WHOLE = ("lbfgs", "least_squares")
+WHOLE = ("lbfgs", "least_squares", "hessian_free")
 SOLVERS = (*OPTIMIZERS, *WHOLE)
 
 
@@ -124,7 +124,9 @@ class NetworkParameters:
         "adam",
         "str",
         """"sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" or "nadam"; or
-        one that takes all data and the whole gradient at once: "lbfgs", or "least_squares",
+        one that takes all data and the whole gradient at once: "lbfgs"; "hessian_free"
+        (conjugate gradients on the Gauss-Newton matrix with structural damping; not for the losses
+        "mae" and "hinge"; `reservoir.training.hessian_free`); or "least_squares",
         whose steps are preconditioned by second moments and followed by an exact readout
         (squared errors only, so not for labels; no penalties;
         `reservoir.training.least_squares.credit_fit`).""",
@@ -133,7 +135,7 @@ class NetworkParameters:
     learning_rate_init: float = parameter(
         0.001,
         "float",
-        """The first learning rate; unused by "lbfgs" and "least_squares".""",
+        """The first learning rate; unused by solvers that take all data at once.""",
         partial(check_number, low=0.0, low_open=True),
     )
     learning_rate: str = parameter(
@@ -166,7 +168,8 @@ class NetworkParameters:
     clip_norm: float | None = parameter(
         1.0,
         "float or None",
-        """Longer gradients are scaled to this norm; unused by "lbfgs" and "least_squares".""",
+        """Longer gradients are scaled to this norm; unused by solvers that take all data at
+        once.""",
         _check_clip_norm,
     )
     alpha: float = parameter(

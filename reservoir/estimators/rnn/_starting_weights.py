@@ -49,6 +49,11 @@ def check_together(estimator: Any) -> None:
                     f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
                     "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
                 )
+    if estimator.solver == "hessian_free" and estimator.gradient_control:
+        raise ValueError(
+            f"gradient_control={estimator.gradient_control!r}: solver='hessian_free' does not know "
+            "its curvature. Use 0, or solver='lbfgs' or 'adam'."
+        )
     # a washout must leave targets to learn from
     if isinstance(estimator.washout, str):
         if estimator.washout == "measured":
@@ -137,6 +142,11 @@ def _of_size(cell: Cell, estimator: Any) -> Cell:
         raise ValueError(
             f"cell has n_units={cell.n_units}, the estimator n_units={estimator.n_units}: "
             "make them equal."
+        )
+    if estimator.n_symbols is not None and not cell.reads_codes:
+        raise ValueError(
+            f"n_symbols={estimator.n_symbols}: {type(cell).__name__} does not read the numbers of "
+            "symbols. Give one-hot columns and n_symbols=None, or another cell, such as 'lstm'."
         )
     return cell
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from reservoir.estimators._reporting import say
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.estimators.rnn._starting_weights import rows_per_step
 from reservoir.training.bptt import Network
+from reservoir.training.hessian_free import train_hessian_free
 from reservoir.training.loop_engines import choose, numpy_seconds
 from reservoir.training.optimizers import get_optimizer
 from reservoir.training.params import Params
@@ -25,6 +27,12 @@ from reservoir.training.trainer import Data, Training, train
 BATCH_SIZE = 32
 TRUNCATION = 50  # steps of one update, where the targets come at every step
 _LOST = 10.0  # times the loss of a fitted start: steps have never become short enough
+# solvers that take all data at once, and what they have no use for
+_WHOLE: dict[str, tuple[Callable[..., Training], tuple[str, ...]]] = {
+    "lbfgs": (train_lbfgs, ()),
+    "least_squares": (train_least_squares, ("l1", "l2", "control", "refit", "random_state")),
+    "hessian_free": (train_hessian_free, ("control",)),
+}
 _STARTING_RUNS = 20  # of a least-squares start, about
 
 
@@ -130,12 +138,10 @@ def run_training(
         "report": partial(_show, total=estimator.max_iter) if estimator.verbose else None,
     }
     # solvers that take all data at once have no steps to size
-    if estimator.solver == "lbfgs":
-        return train_lbfgs(network, params, data, **options)
-    if estimator.solver == "least_squares":
-        for name in ("l1", "l2", "control", "refit", "random_state"):
-            del options[name]
-        return train_least_squares(network, params, data, **options)
+    if estimator.solver in _WHOLE:
+        solve, unused = _WHOLE[estimator.solver]
+        used = {name: value for name, value in options.items() if name not in unused}
+        return solve(network, params, data, **used)
     # schedules count epochs, optimizers updates
     truncation = steps_of_update(estimator) if network.cell.causal else None
     n_updates = sum(

@@ -185,6 +185,8 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         state : array of shape (state_size,), or one row per sequence
             Where the run ended; only if `return_state`.
         """
+        if return_state:
+            self._refuse_steps("return_state=True")
         rows, states = self._say(X, initial_state, _rows_that_sum_to_one)
         return (rows, states) if return_state else rows
 
@@ -261,6 +263,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         self._check_fitted()
         n = check_count("n", n)
         temperature = check_number("temperature", temperature, low=0.0)
+        self._refuse_steps("sample")
         check_alphabet(self)
         symbol, state = begin(self, context, initial_state)
         drawn, state = walk(

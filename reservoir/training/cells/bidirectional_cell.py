@@ -84,6 +84,11 @@ class BidirectionalCell(CompositeCell):
         """False: a state depends on rows to come."""
         return False
 
+    @property
+    def reads_codes(self) -> bool:
+        """Whether both cells do."""
+        return all(cell.reads_codes for cell in self.cells)
+
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return what the weights are, by name, for inputs of n_features."""
         return self._weights_of_parts([n_features, n_features])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -141,6 +141,10 @@ class Trace:
         """Return what is kept under these names, and keep it no longer: a trace serves once."""
         return tuple(self.kept.pop(name) for name in names)
 
+    def copy(self) -> Trace:
+        """Return a trace for one more backward pass: a copy of what such a pass overwrites."""
+        return replace(self, kept={name: array.copy() for name, array in self.kept.items()})
+
     def place_of_slopes(self, dH: Array) -> Array:
         """Return the array in which `Cell.backward`, given dH, leaves dL/dz.
 
@@ -159,9 +163,9 @@ class Cell(ABC):
 
     The other methods declare what else it can do, and say by default that it cannot: `layer` (what
     starts from data and least squares see of it), `as_simple` (the simple cell that it is),
-    `step_jacobians` and `jacobian_gradient` (gradient control), `torch_layer`. Whoever needs one of
-    them asks the cell, and refuses it by name. A cell whose states depend on rows to come says
-    that it is not `causal`.
+    `step_jacobians` and `jacobian_gradient` (gradient control), `tangent` (Hessian-free training),
+    `torch_layer`. Whoever needs one of them asks the cell, and refuses it by name. A cell whose
+    states depend on rows to come says that it is not `causal`.
 
     A stack of cells is a cell, and so are two that run in opposite directions. The weights of its
     parts have names such as "0.W" and "1.W"; those that share what stands before the dot are
@@ -195,6 +199,14 @@ class Cell(ABC):
         run that goes on where another has ended.
         """
         return True
+
+    @property
+    def reads_codes(self) -> bool:
+        """Whether inputs may be the numbers of symbols; by default not.
+
+        Those that may look their input weights up (`reservoir.training.codes`).
+        """
+        return False
 
     @property
     def drops_out(self) -> bool:
@@ -360,6 +372,35 @@ class Cell(ABC):
             By default.
         """
         self._refuse_control()
+
+    def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
+        """Return how the states move when the weights do: a forward-mode derivative.
+
+        It is linear in `d_params`, and `backward` is its transpose.
+
+        Parameters
+        ----------
+        params : dict of arrays
+        trace : Trace
+            Of `forward` with these weights. It is only read; the start and the inputs stand still.
+        d_params : dict of arrays
+            The direction, for each name in `weights`; other names are ignored.
+
+        Returns
+        -------
+        array of shape (n_steps, n_sequences, width)
+            The derivatives of ``trace.states[1:]``. Those of padding mean nothing.
+
+        Raises
+        ------
+        ValueError
+            By default: the cell does not know it.
+        """
+        raise ValueError(
+            "Hessian-free training needs the derivative of the states along a direction in the "
+            f"weights, `tangent`, which {type(self).__name__} does not define. Use "
+            "solver='lbfgs' or 'adam'."
+        )
 
     def torch_layer(self) -> TorchLayer:
         """Return how torch calls the cell.

@@ -50,6 +50,13 @@ def enter(dH: Array, ends: Array, d_end: Array | None) -> None:
         dH[ends[running] - 1, running] += d_end[running]
 
 
+def tangent_of_projection(d_params: Params, X: Array, before: Array) -> Array:
+    """Return how W h + W_in x + bias moves with the weights, the states before held fixed."""
+    moved = project(X, d_params["W_in"], d_params["bias"])
+    moved += before @ d_params["W"].T
+    return moved
+
+
 def input_gradients(D: Array, X: Array, n_features: int) -> tuple[Array, Array]:
     """Return the gradients of W_in and bias, given that at the pre-activations."""
     flat = as_rows(D)

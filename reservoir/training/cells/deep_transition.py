@@ -72,6 +72,11 @@ class DeepTransitionCell(Cell):
         check_choice("activation", self.activation, ACTIVATIONS)
         check_switch("shortcut", self.shortcut)
 
+    @property
+    def reads_codes(self) -> bool:
+        """Yes."""
+        return True
+
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return what the weights are, by name, for inputs of n_features."""
         n, sizes = self.n_units, (*self.hidden, self.n_units)
@@ -143,7 +148,7 @@ class DeepTransitionCell(Cell):
             if self.shortcut:
                 d_h += D[-1][t] @ params["W_skip"]
         before = trace.states[:-1]
-        grads = weight_gradients(D[0], trace.inputs, before)
+        grads = weight_gradients(D[0], trace.inputs, before, params["W_in"].shape[1])
         for k in range(1, len(D)):
             grads[f"W_{k}"] = as_rows(D[k]).T @ as_rows(values[k - 1])
             grads[f"bias_{k}"] = as_rows(D[k]).sum(axis=0)

@@ -55,6 +55,11 @@ class GRUCell(Cell):
     def __post_init__(self) -> None:
         check_count("n_units", self.n_units)
 
+    @property
+    def reads_codes(self) -> bool:
+        """Yes."""
+        return True
+
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return what the weights are, by name, for inputs of n_features."""
         n = self.n_units
@@ -131,6 +136,26 @@ class GRUCell(Cell):
     def random_states(self, uniform: Array, reach: float) -> Array:
         """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
         return uniform
+
+    def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
+        """Return how the states move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        n, H = self.n_units, trace.states
+        G, R = trace.kept["G"], trace.kept["R"]
+        Z = project(trace.inputs, d_params["W_in"], d_params["bias"])
+        recurrent = H[:-1] @ d_params["W"].T
+        recurrent[:, :, 2 * n :] += d_params["bias_recurrent"]
+        W_T = np.ascontiguousarray(params["W"].T)
+        D, d_h = np.empty_like(R), np.zeros_like(H[0])
+        for t in range(len(D)):
+            reset, update, candidate = np.split(G[t], 3, axis=1)
+            r_r, r_u, r_c = np.split(recurrent[t] + d_h @ W_T, 3, axis=1)
+            z_r, z_u, z_c = np.split(Z[t], 3, axis=1)
+            d_reset = reset * (1 - reset) * (z_r + r_r)
+            d_update = update * (1 - update) * (z_u + r_u)
+            d_candidate = (1 - candidate**2) * (z_c + d_reset * R[t] + reset * r_c)
+            d_h = update * d_h + d_update * (H[t] - candidate) + (1 - update) * d_candidate
+            D[t] = d_h
+        return D
 
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.GRU, whose second bias is ours for the candidate."""

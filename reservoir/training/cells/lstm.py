@@ -17,6 +17,7 @@ from reservoir.training.cells.cell_parts import (
     from_torch_arrays,
     project,
     states_at,
+    tangent_of_projection,
     torch_arrays,
     weight_gradients,
 )
@@ -64,6 +65,11 @@ class LSTMCell(Cell):
     def state_size(self) -> int:
         """Output and cell."""
         return 2 * self.n_units
+
+    @property
+    def reads_codes(self) -> bool:
+        """Yes."""
+        return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return what the weights are, by name, for inputs of n_features."""
@@ -146,6 +152,29 @@ class LSTMCell(Cell):
         """Return random states; `uniform` and `reach` as in `Cell.random_states`."""
         cells = uniform[:, self.n_units :]
         return np.hstack([np.tanh(cells), cells])
+
+    def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
+        """Return how the outputs move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        n, kept = self.n_units, trace.kept
+        C, TC, G = kept["C"], kept["TC"], kept["G"]
+        Z = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
+        peephole = np.zeros((3, n), Z.dtype)
+        if self.peephole:
+            peephole, d_peephole = params["peephole"], d_params["peephole"]
+            for k, cells in ((0, C[:-1]), (1, C[:-1]), (3, C[1:])):
+                Z[:, :, k * n : (k + 1) * n] += d_peephole[min(k, 2)] * cells
+        W_T = np.ascontiguousarray(params["W"].T)
+        D = np.empty_like(TC)
+        d_h, d_c = np.zeros_like(C[0]), np.zeros_like(C[0])
+        for t in range(len(D)):
+            i, f, g, o = np.split(G[t], 4, axis=1)
+            z_i, z_f, z_g, z_o = np.split(Z[t] + d_h @ W_T, 4, axis=1)
+            d_i = i * (1 - i) * (z_i + peephole[0] * d_c)
+            d_f = f * (1 - f) * (z_f + peephole[1] * d_c)
+            d_c = f * d_c + d_f * C[t] + d_i * g + i * (1 - g * g) * z_g
+            d_o = o * (1 - o) * (z_o + peephole[2] * d_c)
+            D[t] = d_h = d_o * TC[t] + o * (1 - TC[t] ** 2) * d_c
+        return D
 
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.LSTM, which has no peepholes."""

@@ -20,6 +20,7 @@ from reservoir.training.cells.cell_parts import (
     from_torch_arrays,
     project,
     states_at,
+    tangent_of_projection,
     torch_arrays,
     weight_gradients,
 )
@@ -71,6 +72,11 @@ class SimpleCell(Cell):
                 f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
                 "numbers, one per unit."
             )
+
+    @property
+    def reads_codes(self) -> bool:
+        """Yes."""
+        return True
 
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return what the weights are, by name, for inputs of n_features."""
@@ -234,6 +240,19 @@ class SimpleCell(Cell):
         d_pre = np.zeros_like(trace.values)
         d_pre[steps, sequences] = bends * np.einsum("sij,ij->si", G, params["W"])
         return direct, d_pre
+
+    def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
+        """Return how the states move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
+        D = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
+        slopes, leak = self.slopes(trace), self.leaks(D.dtype)
+        W_T = np.ascontiguousarray(params["W"].T)
+        D[:1] *= slopes[:1]
+        for t in range(1, len(D)):
+            D[t] += D[t - 1] @ W_T
+            D[t] *= slopes[t]
+            if leak is not None:
+                D[t] += (1 - leak) * D[t - 1]
+        return D
 
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.RNN; there is none with a leak, and none but for tanh and relu."""

@@ -99,6 +99,12 @@ class StackedCell(CompositeCell):
         return self.cells[-1].width
 
     @property
+    def reads_codes(self) -> bool:
+        """Whether the lowest cell does, and no other sees the inputs."""
+        alone = not self.input_shortcuts and not self.dropout
+        return alone and self.cells[0].reads_codes
+
+    @property
     def drops_out(self) -> bool:
         """Whether it, or one of its cells, does."""
         return self.dropout > 0 or super().drops_out

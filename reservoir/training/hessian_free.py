@@ -1,0 +1,451 @@
+"""Hessian-free training: conjugate gradients on the generalised Gauss-Newton matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from reservoir._typing import Array
+from reservoir._validation import check_count, check_number
+from reservoir.training._data import Data
+from reservoir.training._evaluation import Evaluator, Report, Training
+from reservoir.training._objective import Objective
+from reservoir.training.bptt import (
+    Batch,
+    Network,
+    forward,
+    loss_and_gradient,
+    loss_value,
+    through_readout,
+)
+from reservoir.training.cells import Trace
+from reservoir.training.losses import curvature_product
+from reservoir.training.params import Params, flatten, unflatten
+from reservoir.training.regularizers import penalty
+
+__all__ = ["GaussNewton", "train_hessian_free"]
+
+_DECAY = 0.95  # of the last direction, from which conjugate gradients start
+_PROGRESS = 5e-4  # per iteration, relative to the quadratic, below which they stop
+_LOOK_BACK = 10  # iterations, and a tenth of those done, over which progress is measured
+_KEPT = 1.3  # ratio of the iterations whose directions are kept for backtracking
+_EXPONENT = 0.75  # of the preconditioner
+_GROUPS = 16  # of sequences, whose gradients are squared for the preconditioner, at least
+_SHRINK, _TRIES, _ENOUGH = 0.8, 60, 0.01  # of the line search
+_LARGEST_DAMPING = 1e12  # beyond which no step is to be found
+
+Batches = list[tuple[Batch, Array | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A run over some sequences, at which products are taken."""
+
+    batch: Batch
+    trace: Trace
+    features: Array
+    scores: Array
+    share: float  # in the mean over all rows
+    per_row: Array  # 1 / n_rows at each step of each sequence, 0 at padding
+
+
+class GaussNewton:
+    """The generalised Gauss-Newton matrix of a network's mean loss, by its products.
+
+    ``G = J' H J``, J the Jacobian of the scores (all rows) with respect to the weights and H the
+    curvature of the loss; it is symmetric and positive semi-definite. A product is a run forwards
+    (`Cell.tangent`) and one back (`Cell.backward`): no matrix is ever formed.
+
+    Parameters
+    ----------
+    network : Network
+        Whose cell knows its tangent, and whose loss its curvature.
+    params : dict of arrays
+        Weights, of one dtype, in whose order vectors stand.
+    batches : list of (Batch, array or None)
+        Sequences, and the states before them.
+    l2 : float, default=0.0
+        Penalty on weights as in `reservoir.training.regularizers.penalty`; adds ``l2`` to the
+        diagonal, biases and intercepts left out.
+
+    Raises
+    ------
+    ValueError
+        In a product, if cell or loss do not know what it needs.
+
+    References
+    ----------
+    N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent",
+    Neural Computation 14, 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.hessian_free import GaussNewton
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> batch = make_batch([np.ones((3, 1))], [np.ones((3, 1))])
+    >>> G = GaussNewton(network, weights, [(batch, None)])
+    >>> G.product(np.ones(5))  # of five weights, the intercept alone moves the scores here
+    array([0., 0., 0., 0., 2.])
+    """
+
+    def __init__(self, network: Network, params: Params, batches: Batches, *, l2: float = 0.0):
+        self.network, self.params = network, params
+        weight = sum(batch.total_weight for batch, _ in batches)
+        self._pieces = []
+        for batch, state in batches:
+            trace, features, scores = forward(network, params, batch, state)
+            running = np.arange(len(batch.inputs))[:, None] < trace.lengths
+            per_row = (running / weight).astype(scores.dtype)[:, :, None]
+            share = batch.total_weight / weight
+            self._pieces.append(_Piece(batch, trace, features, scores, share, per_row))
+        ones = {name: np.ones_like(array) for name, array in params.items()}
+        self._ridge = _vector(penalty(ones, l2=l2)[1], params)
+
+    def product(self, v: Array, *, structural: float = 0.0) -> Array:
+        """Return the product with a vector.
+
+        Parameters
+        ----------
+        v : array of shape (n_weights,)
+        structural : float, default=0.0
+            Weight of structural damping: of the Gauss-Newton matrix of the sum, over steps and
+            units, of half the squared changes of what the readout sees of the cell, for each row of
+            targets. It is added.
+
+        Returns
+        -------
+        array of shape (n_weights,), float64
+        """
+        dtype = self.params["coef"].dtype
+        direction = unflatten(v.astype(dtype), self.params)
+        total = self._ridge * v
+        for piece in self._pieces:
+            total = total + _vector(self._of_piece(piece, direction, structural), self.params)
+        return total
+
+    def _of_piece(self, piece: _Piece, direction: Params, structural: float) -> Params:
+        network, params, batch = self.network, self.params, piece.batch
+        # forwards: how states and scores move
+        d_states = network.cell.tangent(params, piece.trace, direction)
+        width, dtype = network.cell.width, d_states.dtype
+        moved = d_states.reshape(-1, width)
+        moved = moved if batch.rows is None else moved[batch.rows]
+        d = piece.features @ direction["coef"].T + direction["intercept"]
+        d += moved @ params["coef"][:, :width].T
+        # through the loss, and back
+        if len(d):
+            d = curvature_product(
+                piece.scores, batch.targets, network.output, network.loss, d, batch.weights
+            )
+        d *= dtype.type(piece.share)
+        readout, dH = through_readout(network, params, batch, piece.features, d)
+        if structural:
+            dH += d_states * (piece.per_row * dtype.type(structural))
+        grads, _, _ = network.cell.backward(params, piece.trace.copy(), dH)
+        return {**grads, **readout}
+
+
+def _vector(grads: Params, like: Params) -> Array:
+    return np.concatenate([grads[name].ravel() for name in like]).astype(np.float64)
+
+
+class _Damped:
+    """The damped quadratic, ``g'd + d' B d / 2``; keeps the last product for its value's sake."""
+
+    def __init__(self, matrix: GaussNewton, gradient: Array, damping: float, structural: float):
+        self.matrix, self.gradient = matrix, gradient
+        self.damping, self.structural = damping, structural * damping
+        self.last = self.of_last = np.zeros_like(gradient)
+
+    def product(self, v: Array) -> Array:
+        v = v.ravel()
+        product = self.matrix.product(v, structural=self.structural) + self.damping * v
+        self.last, self.of_last = v.copy(), product
+        return product
+
+
+def _conjugate_gradients(
+    quadratic: _Damped, start: Array, scale: Array, max_iter: int
+) -> list[Array]:
+    """Return directions along the way down the quadratic, the last one at the end."""
+    gradient = quadratic.gradient
+    n = len(gradient)
+    at, product = start.copy(), np.zeros(n)
+    if start.any():
+        product = quadratic.product(start)
+    kept, values, following = [], [at @ (0.5 * product + gradient)], 1.0
+
+    def after(now: Array) -> None:
+        # the step is a multiple of the last vector that was multiplied: no further product
+        nonlocal at, product, following
+        last = quadratic.last
+        length = (now - at) @ last / (last @ last)
+        product, at = product + length * quadratic.of_last, now.copy()
+        values.append(at @ (0.5 * product + gradient))
+        i = len(values) - 1
+        if i >= following:
+            kept.append(at)
+            following = max(_KEPT * following, i + 1)
+        back = max(_LOOK_BACK, i // 10)
+        if (
+            i > back
+            and values[i] < 0
+            and (values[i] - values[i - back]) / values[i] < (back * _PROGRESS)
+        ):
+            raise StopIteration
+
+    B = LinearOperator((n, n), quadratic.product, dtype=np.float64)
+    M = LinearOperator((n, n), lambda v: v.ravel() / scale, dtype=np.float64)
+    with suppress(StopIteration):
+        cg(B, -gradient, start, rtol=1e-12, maxiter=max_iter, M=M, callback=after)
+    if not kept or kept[-1] is not at:
+        kept.append(at)
+    return kept
+
+
+@dataclass(eq=False)
+class _Loss:
+    """The loss and its gradient over some sequences."""
+
+    objective: Objective
+    params: Params
+    batches: Batches
+
+    def __post_init__(self) -> None:
+        weight = sum(batch.total_weight for batch, _ in self.batches)
+        self._shares = [batch.total_weight / weight for batch, _ in self.batches]
+
+    def value(self, vector: Array) -> float:
+        """Return the loss, infinite where it is not finite."""
+        params = self._weights(vector)
+        value = self.objective.penalty(params)
+        for share, (batch, state) in zip(self._shares, self.batches, strict=True):
+            value += share * loss_value(self.objective.network, params, batch, state)[0]
+        return value if np.isfinite(value) else np.inf
+
+    def gradients(self, vector: Array) -> tuple[float, Array, Array]:
+        """Return the loss, its gradient, and the sum of squared gradients of the batches."""
+        params = self._weights(vector)
+        value = self.objective.penalty(params)
+        none = {name: np.zeros_like(array) for name, array in params.items()}
+        total = self.objective.gradient(params, none).astype(np.float64)
+        squares = np.zeros_like(total)
+        for share, (batch, state) in zip(self._shares, self.batches, strict=True):
+            part, grads, _ = loss_and_gradient(self.objective.network, params, batch, state)
+            gradient = share * _vector(grads, params)
+            value, total = value + share * part, total + gradient
+            squares += gradient**2
+        return value, total, squares * len(self.batches)
+
+    def _weights(self, vector: Array) -> Params:
+        return unflatten(vector.astype(self.params["coef"].dtype), self.params)
+
+
+def _backtracked(
+    loss: Callable[[Array], float], at: Array, kept: list[Array]
+) -> tuple[Array, float]:
+    """Return the direction of least loss, going back along the way as long as that lowers it."""
+    best, least = kept[-1], loss(at + kept[-1])
+    for direction in reversed(kept[:-1]):
+        value = loss(at + direction)
+        if value > least:
+            break
+        best, least = direction, value
+    return best, least
+
+
+def _searched(
+    loss: Callable[[Array], float],
+    at: Array,
+    direction: Array,
+    reached: float,
+    before: float,
+    slope: float,
+) -> float:
+    """Return how far to go: the first length that lowers the loss enough; 0 if none does."""
+    length, value = 1.0, reached
+    for _ in range(_TRIES):
+        if value <= before + _ENOUGH * length * min(slope, 0.0) and value < before:
+            return length
+        length *= _SHRINK
+        value = loss(at + length * direction)
+    return 0.0
+
+
+def train_hessian_free(
+    network: Network,
+    params: Params,
+    data: Data,
+    *,
+    max_iter: int = 200,
+    batch_size: int = 32,
+    gradient_size: int | None = None,
+    curvature_size: int | None = None,
+    damping: float = 1.0,
+    structural_damping: float = 0.1,
+    max_cg: int = 150,
+    l1: float = 0.0,
+    l2: float = 0.0,
+    validation: Data | None = None,
+    refit: bool = False,
+    n_iter_no_change: int = 10,
+    tol: float = 1e-4,
+    random_state: Any = None,
+    report: Report | None = None,
+) -> Training:
+    """Train by Hessian-free optimization.
+
+    Each iteration lowers the quadratic that has the loss's gradient and the damped generalised
+    Gauss-Newton matrix by preconditioned conjugate gradients (scipy's), begun at the direction
+    before and ended when the quadratic falls by less than 5e-4 of itself per iteration. Among the
+    directions on the way the last is taken that no earlier one beats in the loss itself; a line
+    search follows. The damping rises by 3/2 where the loss fell by less than a quarter of what the
+    quadratic promised, and falls by 2/3 where it fell by more than three quarters.
+
+    Parameters
+    ----------
+    network : Network
+        A loss with a curvature, such as squared errors or a cross-entropy, and a cell with a
+        `tangent`.
+    params : dict of arrays
+    data : Data
+    max_iter : int, default=200
+        Iterations, of `max_cg` products or fewer.
+    batch_size : int, default=32
+        Sequences that are played side by side; a matter of memory, and of the preconditioner,
+        which is made of the squared gradients of such groups (or of smaller ones, so that there
+        are 16).
+    gradient_size : int, optional
+        Sequences drawn anew for the loss and the gradient of each iteration. By default all: only
+        then does every iteration lower the loss.
+    curvature_size : int, optional
+        Sequences drawn from those for the curvature. By default all of them.
+    damping : float, above 0, default=1.0
+        The first weight of ``|d|^2 / 2`` in the quadratic.
+    structural_damping : float, at least 0, default=0.1
+        Weight, relative to that, of half the squared changes of the states.
+    max_cg : int, default=150
+        Iterations of conjugate gradients, at most.
+    l1, l2, validation, refit, n_iter_no_change, tol, random_state, report
+        As in `reservoir.training.trainer.train`. The l1 penalty has a gradient, and no curvature.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a parameter is out of its range, the loss has no curvature or the cell no tangent.
+
+    References
+    ----------
+    J. Martens, "Deep learning via Hessian-free optimization", ICML 2010; J. Martens and I.
+    Sutskever, "Learning recurrent neural networks with Hessian-free optimization", ICML 2011
+    (structural damping).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.hessian_free import train_hessian_free
+    >>> from reservoir.training.initializers import initialize
+    >>> from reservoir.training.trainer import Data
+    >>> network = Network(SimpleCell(8), 1, 1)
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (300, 1))
+    >>> data = Data([X[1:]], [X[:-1]])
+    >>> params = initialize(network.shapes(), "orthogonal", random_state=0)
+    >>> done = train_hessian_free(network, params, data, max_iter=20)
+    >>> done.losses[-1] < 0.01 * done.losses[0]
+    True
+    """
+    solver = _Solver(
+        Objective(network, l1, l2),
+        data,
+        check_count("batch_size", batch_size),
+        gradient_size and check_count("gradient_size", gradient_size),
+        curvature_size and check_count("curvature_size", curvature_size),
+        check_number("structural_damping", structural_damping, low=0.0),
+        check_count("max_cg", max_cg),
+        np.random.default_rng(random_state),
+        check_number("damping", damping, low=0.0, low_open=True),
+    )
+    evaluator = Evaluator(solver.objective, data, validation, batch_size, tol, refit, report)
+    start, current = flatten(params)
+    done = evaluator.begin(current)
+    direction = np.zeros(start.size)
+    for _ in range(max_iter):
+        with np.errstate(over="ignore", invalid="ignore"):
+            moved, direction = solver.step(current, direction)
+        if not np.isfinite(solver.damping) or solver.damping > _LARGEST_DAMPING:
+            break
+        current = evaluator.end_epoch(done, moved)
+        if evaluator.unchanged >= n_iter_no_change:
+            break
+    return done
+
+
+@dataclass(eq=False)
+class _Solver:
+    """What the iterations share; parameters as in `train_hessian_free`."""
+
+    objective: Objective
+    data: Data
+    batch_size: int
+    gradient_size: int | None
+    curvature_size: int | None
+    structural: float
+    max_cg: int
+    generator: np.random.Generator
+    damping: float
+
+    def step(self, params: Params, last: Array) -> tuple[Params, Array]:
+        """Return weights after an iteration, and the direction from which the next one starts."""
+        drawn = self._drawn(np.arange(len(self.data)), self.gradient_size)
+        loss = _Loss(self.objective, params, self._batches(drawn))
+        some = self._drawn(drawn, self.curvature_size)
+        batches = loss.batches if some is drawn else self._batches(some)
+        at = flatten(params)[0].astype(np.float64)
+        value, gradient, squares = loss.gradients(at)
+        if not (np.isfinite(value) and np.isfinite(gradient).all()):
+            self.damping = np.inf
+            return params, last
+        matrix = GaussNewton(self.objective.network, params, batches, l2=self.objective.l2)
+        quadratic = _Damped(matrix, gradient, self.damping, self.structural)
+        scale = (squares + self.damping) ** _EXPONENT
+        kept = _conjugate_gradients(quadratic, _DECAY * last, scale, self.max_cg)
+        direction, reached = _backtracked(loss.value, at, kept)
+        self._adapt(matrix, gradient, direction, reached - value)
+        length = _searched(loss.value, at, direction, reached, value, float(gradient @ direction))
+        moved = at + length * direction
+        dtype = params["coef"].dtype
+        return unflatten(moved.astype(dtype), params), kept[-1] if length else np.zeros_like(at)
+
+    def _adapt(self, matrix: GaussNewton, gradient: Array, direction: Array, fell: float) -> None:
+        """Move the damping by what the loss fell, compared with what the quadratic promised."""
+        promised = gradient @ direction + 0.5 * direction @ matrix.product(direction)
+        ratio = fell / promised if promised < 0 else -np.inf
+        if ratio > 0.75:
+            self.damping *= 2 / 3
+        elif not ratio >= 0.25:
+            self.damping *= 3 / 2
+
+    def _drawn(self, index: Array, size: int | None) -> Array:
+        if size is None or size >= len(index):
+            return index
+        return np.sort(self.generator.choice(index, size, replace=False))
+
+    def _batches(self, index: Array) -> Batches:
+        size = min(self.batch_size, max(1, -(-len(index) // _GROUPS)))
+        order = index[np.argsort([len(self.data.inputs[i]) for i in index], kind="stable")]
+        return [self.data.batch(order[i : i + size]) for i in range(0, len(order), size)]
