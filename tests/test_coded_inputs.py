@@ -283,7 +283,7 @@ def test_refusals():
 )
 def test_cells_made_of_cells_read_codes(cell):
     codes = symbols()
-    settings = {"n_units": 8, "cell": cell, "max_iter": 3, "random_state": 0}
+    settings = {"n_units": cell.n_units, "cell": cell, "max_iter": 3, "random_state": 0}
     ones = RNNRegressor(**settings).fit(columns(codes), numbers(codes))
     ours = RNNRegressor(n_symbols=N_SYMBOLS, **settings).fit(codes[:, None], numbers(codes))
     np.testing.assert_allclose(
@@ -294,5 +294,5 @@ def test_cells_made_of_cells_read_codes(cell):
 @pytest.mark.parametrize("cell", ["scrn", "gated_feedback"])
 def test_cells_that_read_no_codes_say_so(cell):
     codes = np.arange(40)[:, None] % 3
-    with pytest.raises(ValueError, match="n_symbols=3: .*Cell does not read the numbers of"):
+    with pytest.raises(ValueError, match=r"n_symbols=3: .*Cell does not read the numbers of"):
         RNNRegressor(4, cell=cell, n_symbols=3).fit(codes, codes[:, 0])
