@@ -224,12 +224,14 @@ class Watch:
 watch = Watch()
 patient = ESNRegressor(**options, forgetting=0.999, random_state=0)
 patient.fit(X[:n_fit], y[:n_fit])
+compared = {"memory of 100": errors["row by row"][: 3000 - n_fit]}
 for name, callback in {"memory of 1000": None, "and a callback": watch}.items():
     session, guesses = patient.stream(callback=callback), []
     for t in range(n_fit, 3000):
         guesses.append(session.predict(X[t : t + 1])[0])
         session.learn(X[t : t + 1], y[t : t + 1])
-    error = np.array(guesses) - y[n_fit:3000]
+    compared[name] = np.array(guesses) - y[n_fit:3000]
+for name, error in compared.items():
     before, behind = (np.sqrt(np.mean(e**2)) for e in (error[:1500], error[1500:]))
     print(f"{name:15s} before the jump {before:.3f}, behind it {behind:.3f}")
 print("forgot at rows", watch.found_at)
