@@ -36,7 +36,7 @@ PARAMETERS = [
     ({"loss": "rmse"}, ValueError, "loss='rmse' is not known"),
     ({"init": "xavier"}, ValueError, "Known: 'auto', 'esn', 'glorot', 'he'"),
     ({"solver": "adma"}, ValueError, "Did you mean 'adam'"),
-    ({"solver": None}, ValueError, "Known: 'adadelta', 'adagrad', 'adam', 'lbfgs'"),
+    ({"solver": None}, ValueError, "Known: 'adadelta', 'adagrad', 'adam', 'hessian_free', 'lbfgs'"),
     ({"learning_rate_init": -1e-3}, ValueError, "learning_rate_init=-0.001 must be finite"),
     ({"learning_rate_init": 0.0}, ValueError, "learning_rate_init=0.0 must be finite and in (0"),
     ({"learning_rate_init": np.nan}, ValueError, "learning_rate_init=nan"),
