@@ -19,7 +19,7 @@ import numpy as np
 from reservoir import ESNRegressor
 from reservoir.datasets import narma
 
-X, y = narma(2500, random_state=0)
+X, y = narma(2500, random_state=1)
 y[1500:] *= 0.5  # the gain of the plant falls
 esn = ESNRegressor(100, forgetting=0.99, random_state=0).fit(X[:1000], y[:1000])
 session, errors = esn.stream(), []
@@ -28,11 +28,12 @@ for t in range(1000, 2500):
     session.learn(X[t : t + 1], y[t : t + 1])
 print(f"R^2 of the last rows: {session.score_:.2f}")
 plt.plot(range(1049, 2500), np.convolve(errors, np.ones(50) / 50, "valid"))
+plt.gca().set(xlabel="row (minutes)", ylabel="mean error of 50 rows", ylim=(0, None))
 plt.show()
 
 # %%
-# The error, here its mean over 50 rows, leaps when the gain falls, and comes down again
-# as older rows are forgotten. How fast that should be, step by step:
+# The error leaps when the gain falls, at row 1500, and comes down again as older rows
+# are forgotten. How fast that should be, step by step:
 from sklearn.base import clone
 
 # %%

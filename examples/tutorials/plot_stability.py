@@ -27,7 +27,7 @@ print(esn.certificate_.holds, esn.certificate_.steps_to(1e-3), "steps at most")
 cycle = find_limit_cycle(esn.reservoir_, wave)
 starts = np.random.default_rng(0).uniform(-1, 1, (8, 100))
 paths = [np.vstack([s, run(esn.reservoir_, X[:800], initial_state=s)]) for s in starts]
-plotting.phase_portrait(paths, cycle=cycle, units="pca", smooth=True)
+ax = plotting.phase_portrait(paths, cycle=cycle, units="pca", smooth=True)
 
 # %%
 # Eight runs begin at eight dots and end on one curve. *True* says that this is proved
