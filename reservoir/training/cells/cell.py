@@ -204,7 +204,7 @@ class Cell(ABC):
     def reads_codes(self) -> bool:
         """Whether inputs may be the numbers of symbols; by default not.
 
-        Those that may look their input weights up (`reservoir.training.codes`).
+        One column then stands for as many as there are symbols: input weights are looked up.
         """
         return False
 
