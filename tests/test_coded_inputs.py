@@ -3,7 +3,6 @@
 import tracemalloc
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from reservoir import RNNClassifier, RNNRegressor, load, save
@@ -174,19 +173,24 @@ def test_containers_states_and_files(tmp_path):
     np.testing.assert_allclose(one, two, atol=1e-4)
     ours, theirs = coded.states(codes[:, None]), dense.states(columns(codes))
     np.testing.assert_allclose(ours, theirs, atol=1e-4)
-    # a table with ids, and a frame with a name
+    # a table with ids
     table = np.column_stack([np.repeat([7, 8, 9], [40, 25, 25]), codes])
     by_id = pair(RNNClassifier, cell="gru", sequence_column=0)[0].fit(table, np.concatenate(y))
     assert by_id.network_.n_features == N_SYMBOLS
-    frame = pd.DataFrame({"symbol": codes})
-    named = pair(RNNClassifier)[0].fit(frame, np.roll(codes, -1))
-    assert np.isfinite(named.predict_proba(frame)).all()
     save(coded, tmp_path / "coded.npz")
     again = load(tmp_path / "coded.npz")
     np.testing.assert_array_equal(
         again.predict_proba(codes[:, None]), coded.predict_proba(codes[:, None])
     )
     np.testing.assert_array_equal(again.fit(codes[:, None], codes).n_symbols, N_SYMBOLS)
+
+
+def test_a_frame_with_a_name():
+    pd = pytest.importorskip("pandas")
+    codes = symbols(90)
+    frame = pd.DataFrame({"symbol": codes})
+    named = pair(RNNClassifier)[0].fit(frame, np.roll(codes, -1))
+    assert np.isfinite(named.predict_proba(frame)).all()
 
 
 def test_one_label_per_sequence():

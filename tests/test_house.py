@@ -189,6 +189,52 @@ def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
 
 
+# What is there wherever the tests run: the dependencies, and what the tests themselves need.
+ALWAYS_THERE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "pytest", "hypothesis"}
+ALWAYS_THERE |= {"reservoir", *sys.stdlib_module_names}
+ALWAYS_THERE |= {path.stem for path in TESTS.rglob("*") if path.is_dir() or path.suffix == ".py"}
+
+
+def unguarded(path):
+    """Yield the imports of a test module that fail where no extra is installed."""
+    skipped = set()
+    for node in tree_of(path).body:
+        for call in ast.walk(node) if not isinstance(node, ast.FunctionDef) else ():
+            if isinstance(call, ast.Call) and chain(call.func)[-1:] == ["importorskip"]:
+                skipped.add(call.args[0].value.partition(".")[0])
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module]
+        else:
+            continue
+        for name in {name.partition(".")[0] for name in names} - ALWAYS_THERE:
+            if name not in skipped:
+                yield f"line {node.lineno}: {name}"
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.name)
+def test_modules_of_tests_can_be_imported_without_any_extra(path):
+    """The core tests run on the wheel alone: what needs an extra skips, module or test."""
+    assert list(unguarded(path)) == []
+
+
+@pytest.mark.parametrize(
+    "source, n_found",
+    [
+        ("import pandas as pd", 1),
+        ("from matplotlib.colors import to_rgb", 1),
+        ("import pytest\ndef test_it():\n    pytest.importorskip('pandas')\nimport pandas", 1),
+        ("import pytest\npd = pytest.importorskip('pandas')\nfrom pandas import NA", 0),
+        ("import os.path\nimport numpy as np\nfrom conftest import PARTNERS", 0),
+        ("def test_it(torch):\n    import torch", 0),
+    ],
+)
+def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
+    monkeypatch.setitem(globals(), "tree_of", lambda _: ast.parse(source))
+    assert len(list(unguarded(None))) == n_found
+
+
 @pytest.mark.parametrize("path", sorted(TESTS.glob("test_*.py")), ids=lambda path: path.name)
 def test_partners_come_as_fixtures(path):
     """So each test that needs one is marked, and run by .ci/partners."""

@@ -1,7 +1,6 @@
 """Trained networks on targets with gaps: rows with NaN drive the network and count for nothing."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.metrics import r2_score
 from sklearn.utils import compute_sample_weight
@@ -170,14 +169,21 @@ def classifier(**params):
 
 
 WORDS = np.array(["low", "middle", "high"])
+
+
+def series(values, known, dtype):
+    pd = pytest.importorskip("pandas")
+    return pd.Series(values, dtype=dtype).where(known)
+
+
 GAPS = {
     "floats": lambda y, known: np.where(known, y, np.nan),
     "objects": lambda y, known: np.where(known, y, None),
     "words": lambda y, known: np.where(known, WORDS[y].astype(object), None),
     "nan among words": lambda y, known: np.where(known, WORDS[y].astype(object), np.nan),
-    "Int64": lambda y, known: pd.Series(y, dtype="Int64").where(known),
-    "string": lambda y, known: pd.Series(WORDS[y], dtype="string").where(known),
-    "switches": lambda y, known: pd.Series(y > 0, dtype="boolean").where(known).to_numpy(object),
+    "Int64": lambda y, known: series(y, known, "Int64"),
+    "string": lambda y, known: series(WORDS[y], known, "string"),
+    "switches": lambda y, known: series(y > 0, known, "boolean").to_numpy(object),
 }
 
 

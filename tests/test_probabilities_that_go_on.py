@@ -1,7 +1,6 @@
 """Probabilities with the state behind them, and in sessions."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 
@@ -69,6 +68,7 @@ def test_a_session_learns_what_it_gave_probabilities_for():
 
 
 def test_tables_come_out_with_the_classes_as_names():
+    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["u"])
     clf = ESNClassifier(20, random_state=0).set_output(predict="pandas")
     session = clf.fit(frame[:400], WORDS[:400]).stream()
