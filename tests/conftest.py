@@ -4,6 +4,7 @@ import functools
 import importlib.util
 import os
 import sys
+from collections import Counter
 
 # Processes that share the cores are best with one thread each. Read when numpy is first imported.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -17,6 +18,11 @@ settings.register_profile("default", deadline=None, print_blob=True)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+def pytest_addoption(parser):
+    """Offer to run a test that has many sets of parameters with some of them only."""
+    parser.addoption("--one-in", type=int, default=1, metavar="K", help="of each K parameter sets")
 
 
 def pytest_configure(config):
@@ -45,8 +51,8 @@ def pytest_xdist_auto_num_workers():
     return min(4, joblib.cpu_count())
 
 
-def pytest_collection_modifyitems(items):
-    """Skip doctests whose libraries are missing; mark the tests that ask for partners."""
+def pytest_collection_modifyitems(config, items):
+    """Skip doctests whose libraries are missing; mark the tests that ask for partners; thin out."""
     without_plots = importlib.util.find_spec("matplotlib") is None
     without_frames = importlib.util.find_spec("pandas") is None
     for item in items:
@@ -57,6 +63,14 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason="needs pandas"))
         for name in set(PARTNERS) & set(getattr(item, "fixturenames", ())):
             item.add_marker(name)
+    seen = Counter()
+    kept, left = [], []
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        (left if seen[function] % config.option.one_in else kept).append(item)
+        seen[function] += 1
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
 
 
 # --- partners ----------------------------------------------------------------------------------
@@ -159,8 +173,10 @@ class EngineMarks:
     def pytest_sessionfinish(self, session):
         """Fail the session if a whole file was run whose marks are idle."""
         options = self.config.option
-        in_part = options.keyword or any("::" in arg for arg in self.config.args)
-        in_part = in_part or options.markexpr not in ("", "not slow")
+        in_part = (
+            options.keyword or options.one_in > 1 or any("::" in arg for arg in self.config.args)
+        )
+        in_part = in_part or options.one_in > 1 or options.markexpr not in ("", "not slow")
         if in_part or hasattr(self.config, "workerinput"):
             self.marked.clear()
         self.idle = sorted(f for f, n in self.marked.items() if not n and f not in self.not_judged)
