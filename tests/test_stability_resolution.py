@@ -74,7 +74,7 @@ def test_the_fuzz_on_compiled_kernels():
 
 @pytest.mark.slow
 def test_a_long_fuzz_finds_no_difference_above_the_resolution():
-    for seed in range(5):
+    for seed in range(2):
         assert not certificate_fuzz.fuzz_rounding(1000, 100 + seed, engines=("numpy",))[0]
 
 

@@ -28,6 +28,7 @@ from reservoir.training.cells import (
     LSTMCell,
     SCRNCell,
     SimpleCell,
+    StackedCell,
 )
 
 N_TRAIN, N_TEST, N_SEQUENCES = 100_000, 10_000, 32
@@ -38,6 +39,9 @@ NETWORKS: dict[str, Callable[[int], Cell]] = {
     "scrn, learned decay": lambda n: SCRNCell(n, learn_decay=True),
     "lstm": LSTMCell,
     "gru": GRUCell,
+    "stacked, rnn": lambda n: StackedCell((SimpleCell(n), SimpleCell(n))),
+    "stacked, lstm": lambda n: StackedCell((LSTMCell(n), LSTMCell(n))),
+    "stacked, gru": lambda n: StackedCell((GRUCell(n), GRUCell(n))),
     "gated feedback, rnn": GatedFeedbackCell,
     "gated feedback, lstm": lambda n: GatedFeedbackCell(n, kind="lstm"),
     "gated feedback, gru": lambda n: GatedFeedbackCell(n, kind="gru"),
