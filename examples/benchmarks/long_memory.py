@@ -1,42 +1,103 @@
-"""Hessian-free training on tasks of long memory, with structural damping and without.
+"""Which network, and which way to train it, keeps what it read for long: success by length.
 
-A plain tanh network of 50 units, drawn orthogonal, is trained on 1000 sequences whose lengths are
-drawn from T to 1.1 T: the adding problem and the temporal order problem (Hochreiter and Schmidhuber
-1997). Solved is a task if at least 99 % of 10 000 new sequences are answered rightly: within .04
-(adding), by the right label (temporal order). 2000 others say, after each iteration, when to look
-at these.
+Usage: ``python examples/benchmarks/long_memory.py [--task NAME ...] [--method TEXT ...] [--length T
+...] [--seeds N] [--minutes M] [--jobs N] [--radius R ...] [--rates R ...] [--out FILE] [--figure
+FILE]``
 
-    python long_memory.py                          # both tasks, T = 50 and 100, three seeds
-    python long_memory.py --task adding --length 50 --seeds 10
+Tasks: the adding problem and the temporal order problem (Hochreiter and Schmidhuber 1997), lengths
+drawn from T to 1.1 T. All networks have 50 units, and 10,000 sequences to learn from. After each
+epoch (of Hessian-free: each iteration) 2000 others say whether to stop: when 99.2 % of them are
+answered rightly, within .04 (adding) or by the right label (temporal order). Solved is a task
+if 99 % of 10,000 sequences that were not looked at before are. A run ends unsolved after M minutes
+of processor time, whatever the method, tests aside; by default 3.
 
-One line for each run: the share of right answers, iterations, seconds.
+``--radius`` draws the plain network with that spectral radius, 15 connections per unit, instead of
+orthogonal (Pascanu et al. 2013, figure 1). ``--rates`` prints what each learning rate comes to, on
+seed 100, which is in no table; those of `METHODS` are usual ones, and were not searched for. ``--out`` keeps each
+run in a table of comma-separated values and does not run again what stands there. One line for each
+run, then the share of seeds that solved the task, and the updates that they took, medians.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from reservoir.datasets import adding, temporal_order
 from reservoir.training.bptt import Network, predict
-from reservoir.training.cells import SimpleCell
+from reservoir.training.cells import Cell, GRUCell, LSTMCell, SCRNCell, SimpleCell
+from reservoir.training.controls import Control
+from reservoir.training.gradient_control import GradientControl
 from reservoir.training.hessian_free import train_hessian_free
 from reservoir.training.initializers import initialize
-from reservoir.training.trainer import Data
+from reservoir.training.loop_engines import using
+from reservoir.training.omega import Omega
+from reservoir.training.optimizers import adam
+from reservoir.training.starts import start
+from reservoir.training.temporal_gradients import SimplexDirection
+from reservoir.training.trainer import Data, train
 
-N_UNITS, N_TRAINED, N_CURVATURE = 50, 1000, 250
-WITHIN, ENOUGH = 0.04, 0.99
+N_UNITS, N_TRAINED, N_LOOKED_AT, N_TESTED = 50, 10_000, 2000, 10_000
+BATCH, WITHIN, PROMISING, ENOUGH = 50, 0.04, 0.992, 0.99
 LABELS = ("XX", "XY", "YX", "YY")
+TASKS = ("adding", "temporal_order")
+
+
+@dataclass(frozen=True)
+class Method:
+    """A network and a way to train it."""
+
+    cell: Callable[[int], Cell] = SimpleCell
+    init: str = "orthogonal"
+    control: Control | None = None
+    rate: float = 0.003
+    structural: float | None = None  # the damping of Hessian-free
+    radius: float | None = None  # of a start drawn as in Pascanu et al.
+
+
+METHODS = {
+    "Adam, orthogonal": Method(),
+    "Adam, reservoir": Method(init="esn"),
+    "LSTM": Method(LSTMCell, rate=0.01),
+    "GRU": Method(GRUCell, rate=0.01),
+    "SCRN": Method(SCRNCell),
+    "Omega": Method(control=Omega(1.0)),
+    "gradient control": Method(control=GradientControl(0.1)),
+    "simplex direction": Method(control=SimplexDirection()),
+    "Hessian-free, structural": Method(structural=0.1),
+    "Hessian-free": Method(structural=0.0),
+}
+
+
+class Result(NamedTuple):
+    """What one run came to."""
+
+    task: str
+    length: int
+    method: str
+    radius: float
+    seed: int
+    solved: bool
+    right: float
+    n_updates: int
+    seconds: float
 
 
 class Ended(Exception):
     """Training may end: the task is solved, or its time is over."""
 
 
-def draw(task, n, length, seed):
+def draw(task: str, n: int, length: int, seed: int) -> Data:
     """Return sequences as data for training."""
     make = adding if task == "adding" else temporal_order
     X, y = make(n, length=(length, length + length // 10), random_state=seed)
@@ -44,7 +105,7 @@ def draw(task, n, length, seed):
     return Data(X, list(Y), last=True)
 
 
-def share_right(network, params, data):
+def share_right(network: Network, params: Any, data: Data) -> float:
     """Return the share of sequences that are answered rightly."""
     right = []
     for index in data.by_length(500):
@@ -59,63 +120,215 @@ def share_right(network, params, data):
     return float(np.concatenate(right).mean())
 
 
-def run(task, length, seed, structural, max_iter, minutes):
-    """Train once; return the share of right answers, iterations and seconds."""
-    data, others = draw(task, N_TRAINED, length, seed), draw(task, 2000, length, 1000 + seed)
-    test = draw(task, 10_000, length, 2000 + seed)
+def begin(method: Method, network: Network, data: Data, seed: int) -> Any:
+    """Return weights to start from."""
+    if method.init == "esn":
+        some = slice(2000)
+        return start(
+            network,
+            data.inputs[some],
+            data.targets[some],
+            scheme="esn",
+            target="last",
+            random_state=seed,
+        )
+    if method.radius is not None:
+        drawn: dict[str, Any] = {"scheme": "spectral", "spectral_radius": method.radius}
+        return initialize(network.weights(), **drawn, random_state=seed)
+    return initialize(network.weights(), method.init, random_state=seed)
+
+
+def run(task: str, length: int, name: str, method: Method, seed: int, minutes: float) -> Result:
+    """Train once, until the task is solved or the time is over."""
+    data, others = draw(task, N_TRAINED, length, seed), draw(task, N_LOOKED_AT, length, 1000 + seed)
     output, loss = ("identity", "mse") if task == "adding" else ("softmax", "cross_entropy")
     n_features, n_outputs = data.inputs[0].shape[1], len(data.targets[0])
-    network = Network(SimpleCell(N_UNITS), n_features, n_outputs, output, loss)
-    params = initialize(network.shapes(), "orthogonal", random_state=seed)
-    begun, seen = time.perf_counter(), []
+    network = Network(method.cell(N_UNITS), n_features, n_outputs, output, loss)
+    begun, looked = time.process_time(), 0.0
+    seen: list[Any] = []
 
-    def look(done):
-        seen[:] = [done.params, done.n_epochs]
-        promising = share_right(network, done.params, others) >= ENOUGH
-        if promising and share_right(network, done.params, test) >= ENOUGH:
-            raise Ended
-        if time.perf_counter() - begun > 60 * minutes:
+    def look(done: Any) -> None:
+        nonlocal looked
+        tick = time.process_time()
+        seen[:] = [done.params, done.n_epochs, tick - begun - looked]
+        promising = share_right(network, done.params, others) >= PROMISING
+        looked += time.process_time() - tick
+        if promising or seen[2] > 60 * minutes:
             raise Ended
 
-    with suppress(Ended):
-        train_hessian_free(
-            network,
-            params,
-            data,
-            max_iter=max_iter,
-            batch_size=250,
-            curvature_size=N_CURVATURE,
-            structural_damping=structural,
-            n_iter_no_change=max_iter,
-            random_state=seed,
-            report=look,
+    with suppress(Ended), threadpool_limits(1), using("auto"):
+        params = begin(method, network, data, seed)
+        options: dict[str, Any] = {"max_iter": 10**6, "n_iter_no_change": 10**6, "report": look}
+        if method.structural is None:
+            options |= {"batch_size": BATCH, "control": method.control, "random_state": seed}
+            train(network, params, data, adam(method.rate), **options)
+        else:
+            options |= {"batch_size": 250, "gradient_size": 1000, "curvature_size": 250}
+            options |= {"structural_damping": method.structural, "random_state": seed}
+            train_hessian_free(network, params, data, **options)
+    right = share_right(network, seen[0], draw(task, N_TESTED, length, 2000 + seed))
+    n_updates = seen[1] * (N_TRAINED // BATCH if method.structural is None else 1)
+    radius = np.nan if method.radius is None else method.radius
+    return Result(task, length, name, radius, seed, right >= ENOUGH, right, n_updates, seen[2])
+
+
+# --- many runs ----------------------------------------------------------------------------------
+
+
+def read(path: Path) -> list[Result]:
+    """Return the runs that a file holds."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        kinds: tuple[Callable[[str], Any], ...] = (
+            str,
+            int,
+            str,
+            float,
+            int,
+            lambda word: word == "True",
+            float,
+            int,
+            float,
         )
-    seconds = time.perf_counter() - begun
-    return share_right(network, seen[0], test), seen[1], seconds
+        rows = list(csv.reader(file))[1:]
+        return [
+            Result(*(kind(word) for kind, word in zip(kinds, row, strict=True))) for row in rows
+        ]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--task", nargs="+", default=["adding", "temporal_order"])
-    parser.add_argument("--length", type=int, nargs="+", default=[50, 100])
-    parser.add_argument("--structural", type=float, nargs="+", default=[0.1, 0.0])
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--max-iter", type=int, default=200)
-    parser.add_argument("--minutes", type=float, default=20.0, help="for one run, at most")
+def keep(path: Path, result: Result) -> None:
+    """Add a run to a file."""
+    new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerows([Result._fields] * new + [result])
+
+
+def key(result: Result) -> tuple[Any, ...]:
+    """Return what tells a run from the others."""
+    return (*result[:3], str(result.radius), result.seed)
+
+
+def all_runs(args: argparse.Namespace) -> Iterable[Result]:
+    """Yield the runs that were asked for, those of a file first."""
+    names = [n for n in METHODS if not args.method or any(text in n for text in args.method)]
+    radii = [None, *args.radius] if args.orthogonal or not args.radius else args.radius
+    wanted = [
+        (task, length, name, replace(METHODS[name], radius=radius), seed, args.minutes)
+        for seed in range(args.seeds)
+        for length in args.length
+        for task in args.task
+        for name in names
+        for radius in radii
+    ]
+    known = read(args.out) if args.out else []
+    yield from known
+    done = {key(result) for result in known}
+    left = [w for w in wanted if (*w[:3], str(w[3].radius or np.nan), w[4]) not in done]
+    found = Parallel(n_jobs=args.jobs, return_as="generator")(delayed(run)(*w) for w in left)
+    for result in found:
+        if args.out:
+            keep(args.out, result)
+        yield result
+
+
+def line(result: Result) -> str:
+    """Return a run in words."""
+    radius = "" if np.isnan(result.radius) else f", radius {result.radius:g}"
+    return (
+        f"{result.task}, T = {result.length}, {result.method}{radius}, seed {result.seed}: "
+        f"{'solved' if result.solved else 'not solved'}, {100 * result.right:.1f} % right, "
+        f"{result.n_updates} updates, {result.seconds:.0f} s"
+    )
+
+
+def table(results: list[Result]) -> None:
+    """Print the share of seeds that solved each task, and the updates that they took."""
+    for task in dict.fromkeys(r.task for r in results):
+        of_task = [r for r in results if r.task == task]
+        lengths = sorted({r.length for r in of_task})
+        print(f"\n{task}: runs that solved it / runs; median updates of those")
+        print(f"{'':38s}" + "".join(f"{f'T = {length}':>22s}" for length in lengths))
+        for name, radius in dict.fromkeys((r.method, str(r.radius)) for r in of_task):
+            label = name if radius == "nan" else f"{name}, radius {radius}"
+            cells = []
+            for length in lengths:
+                runs = [r for r in of_task if r[1:3] == (length, name) and str(r.radius) == radius]
+                won = [r.n_updates for r in runs if r.solved]
+                updates = f"{np.median(won):.0f}" if won else "-"
+                cells.append(
+                    f"{f'{len(won)}/{len(runs)}':>12s}{updates:>10s}" if runs else 22 * " "
+                )
+            print(f"{label:38s}{''.join(cells)}", flush=True)
+
+
+def choose(args: argparse.Namespace) -> None:
+    """Print what each learning rate comes to, on a seed of its own."""
+    for name, method in METHODS.items():
+        if method.structural is None and (not args.method or any(t in name for t in args.method)):
+            for rate in args.rates:
+                for task in args.task:
+                    made = replace(method, rate=rate)
+                    print(rate, line(run(task, args.length[0], name, made, 100, args.minutes)))
+
+
+def draw_figure(results: list[Result], path: Path) -> None:
+    """Draw success by length for each method, or by initial radius where it was varied."""
+    import matplotlib.pyplot as plt
+
+    tasks = list(dict.fromkeys(r.task for r in results))
+    by_radius = any(not np.isnan(r.radius) for r in results)
+    results = [r for r in results if by_radius != np.isnan(r.radius)]
+    fig, axes = plt.subplots(1, len(tasks), figsize=(4.6 * len(tasks), 4.0), sharey=True)
+    for ax, task in zip(np.atleast_1d(axes), tasks, strict=True):
+        names = list(dict.fromkeys(r.method for r in results))
+        columns = sorted({r.radius if by_radius else r.length for r in results})
+        shares = np.full((len(names), len(columns)), np.nan)
+        for i, name in enumerate(names):
+            for k, column in enumerate(columns):
+                of_both = [r for r in results if (r.task, r.method) == (task, name)]
+                runs = [r for r in of_both if (r.radius if by_radius else r.length) == column]
+                shares[i, k] = np.mean([r.solved for r in runs]) if runs else np.nan
+                if runs:
+                    ink = "white" if shares[i, k] > 0.5 else "black"
+                    words = f"{sum(r.solved for r in runs)}/{len(runs)}"
+                    ax.text(k, i, words, ha="center", va="center", color=ink, fontsize=9)
+        ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
+        ax.set_yticks(range(len(names)), names)
+        ax.set_xlabel("initial spectral radius" if by_radius else "length T of the sequences")
+        ax.set_title(task.replace("_", " "))
+    fig.suptitle("Seeds that solve the task", y=0.99)
+    fig.tight_layout()
+    fig.savefig(path, dpi=150)
+
+
+def main() -> None:
+    """Read the arguments; run, print and draw."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--task", nargs="+", default=list(TASKS), choices=TASKS)
+    parser.add_argument("--method", nargs="+", default=[], help="parts of names of methods")
+    parser.add_argument("--length", type=int, nargs="+", default=[50, 100, 150, 200])
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--minutes", type=float, default=3.0, help="of processor time for one run")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--radius", type=float, nargs="+", default=[])
+    parser.add_argument("--orthogonal", action="store_true", help="beside --radius")
+    parser.add_argument("--rates", type=float, nargs="+")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
-    for seed in range(args.seeds):
-        for length in args.length:
-            for task in args.task:
-                for structural in args.structural:
-                    share, n_iter, seconds = run(
-                        task, length, seed, structural, args.max_iter, args.minutes
-                    )
-                    print(
-                        f"{task:14s} T={length} seed={seed} structural={structural:g} "
-                        f"right={share:.4f} solved={share >= ENOUGH} iterations={n_iter} "
-                        f"seconds={seconds:.0f}",
-                        flush=True,
-                    )
+    if args.rates:
+        return choose(args)
+    results = []
+    for result in all_runs(args):
+        results.append(result)
+        print(line(result), flush=True)
+    table(results)
+    if args.figure:
+        draw_figure(results, args.figure)
+    return None
 
 
 if __name__ == "__main__":
