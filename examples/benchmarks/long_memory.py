@@ -15,7 +15,8 @@ of processor time, whatever the method, tests aside; by default 3.
 orthogonal (Pascanu et al. 2013, figure 1). ``--rates`` prints what each learning rate comes to, on
 seed 100, which is in no table; those of `METHODS` are usual ones, and were not searched for.
 ``--out`` keeps each run in a table of comma-separated values and does not run again what stands
-there. One line for each run, then the share of seeds that solved the task, and the updates that they took, medians.
+there. One line for each run, then the share of seeds that solved the task, and the updates that
+they took, medians.
 """
 
 from __future__ import annotations
