@@ -4,8 +4,9 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.frozen import FrozenEstimator
 
-from reservoir import RNNClassifier, RNNRegressor, load, save
+from reservoir import ESNClassifier, RNNClassifier, RNNRegressor, load, save
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch, predict
 from reservoir.training.cells import (
     BidirectionalCell,
@@ -16,7 +17,9 @@ from reservoir.training.cells import (
     StackedCell,
 )
 from reservoir.training.initializers import initialize
+from reservoir.training.omega import Omega
 from reservoir.training.rtrl import rtrl_gradient
+from reservoir.training.temporal_gradients import SimplexDirection
 
 pytestmark = pytest.mark.both_engines
 
@@ -131,6 +134,55 @@ def test_fits_are_those_of_columns(cls, way, cell):
     np.testing.assert_allclose(coded.loss_curve_, dense.loss_curve_, rtol=1e-6)
     assert coded.params_["W_in"].shape == dense.params_["W_in"].shape
     assert coded.n_features_in_ == 1
+
+
+WITH_TANGENTS = {
+    "omega": ("rnn", {"gradient_control": Omega(1.0)}),
+    "omega, exact": ("leaky", {"gradient_control": Omega(1.0, exact=True)}),
+    "simplex": ("rnn", {"gradient_control": SimplexDirection()}),
+    "simplex, gated": ("gru", {"gradient_control": SimplexDirection()}),
+    "hessian-free": ("rnn", {"solver": "hessian_free"}),
+    "hessian-free, gated": ("lstm", {"solver": "hessian_free"}),
+}
+
+
+@pytest.mark.parametrize("way", WITH_TANGENTS)
+def test_ways_that_go_over_the_sequence_again(way):
+    """They run through the inputs once more, forwards or step by step, past what the cell did."""
+    cell, params = WITH_TANGENTS[way]
+    codes = [symbols(n, seed=n) for n in (60, 35, 50)]
+    y = [np.roll(part, -1) for part in codes]
+    coded, dense = pair(RNNClassifier, cell=cell, init="orthogonal", **params)
+    coded.fit([part[:, None] for part in codes], y)
+    dense.fit([columns(part) for part in codes], y)
+    assert dense.loss_curve_[-1] < dense.loss_curve_[0] - 0.002
+    assert coded.network_.coded
+    for name, weights in dense.params_.items():
+        np.testing.assert_allclose(coded.params_[name], weights, rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(coded.loss_curve_, dense.loss_curve_, rtol=1e-9)
+
+
+def test_starts_from_another_network():
+    """Fitted on codes or on columns: the weights are the same, and so is what they start."""
+    codes = symbols()
+    y = np.roll(codes, -1)
+    first = pair(RNNClassifier, max_iter=2)
+    for model, X in zip(first, (codes[:, None], columns(codes)), strict=True):
+        model.fit(X, y)
+    esn = ESNClassifier(6, include_input=False, random_state=0).fit(columns(codes), y)
+    frozen = [FrozenEstimator(model) for model in (*first, esn)]
+    for one, other in ((frozen[0], frozen[1]), (frozen[1], frozen[0]), (frozen[2], frozen[2])):
+        coded = pair(RNNClassifier, init=one)[0].fit(codes[:, None], y)
+        dense = pair(RNNClassifier, init=other)[1].fit(columns(codes), y)
+        np.testing.assert_allclose(
+            coded.predict_proba(codes[:, None]), dense.predict_proba(columns(codes)), atol=1e-9
+        )
+    # not frozen, it is fitted first, to what the network is given
+    again = pair(RNNClassifier, init=first[0])[0].fit(codes[:, None], y)
+    by_hand = pair(RNNClassifier, init=frozen[0])[0].fit(codes[:, None], y)
+    np.testing.assert_allclose(again.loss_curve_, by_hand.loss_curve_, rtol=1e-12)
+    with pytest.raises(ValueError, match="n_features=1, this network 5"):
+        pair(RNNClassifier, init=first[1])[0].fit(codes[:, None], y)  # takes codes for numbers
 
 
 def test_least_squares_steps():
