@@ -1,13 +1,14 @@
 """What certificates cost, how tight they are, and what they buy.
 
 Usage: ``python examples/benchmarks/certificates.py [time] [tight] [memory] [degrees] [radii]
-[conditions] [rotations] [cycles] [forgetting]`` prints tables: seconds per certificate; the
+[conditions] [rotations] [cycles] [forgetting] [floor]`` prints tables: seconds per certificate; the
 smallest certified bias of each method against the simplest one, and against the smallest at which
 sampling finds a single response; memory capacity with no bias, with parts of the certified one and
 with designed ones; steps until the start is forgotten, by the margin of the design; the largest
 spectral radius that is certified without a bias, that which each condition on the weights proves,
 and that at which slopes chosen by an adversary break it; the same under one periodic input;
-orthogonal weights and rings, and seconds. Seeds are printed.
+orthogonal weights and rings, and seconds; how far apart rounding keeps random starts of a
+certified delay line, and what the certificate says of it. Seeds are printed.
 """
 
 from __future__ import annotations
@@ -440,12 +441,39 @@ def _steeper(
     return moved
 
 
+def floor(n_starts: int = 24, n_steps: int = 2000, n_seeds: int = 3) -> None:
+    """Print what rounding leaves of the differences in a delay line, and `resolution`."""
+    print(f"\n{n_starts} starts, {n_steps} steps, the largest difference over the second half")
+    print("units           " + "".join(f"{n:10d}" for n in (4, 8, 12, 16)))
+    for dtype in (np.float64, np.float32):
+        found, apart = [], []
+        for n in (4, 8, 12, 16):
+            bias = np.zeros(n)
+            bias[:2] = np.arctanh(0.3), -3.0
+            line = Reservoir(10.0 * np.eye(n, k=-1), np.ones((n, 1)), bias, leak_rate=0.3)
+            line = line.astype(dtype)
+            found.append(certify(line, -1e-20, 1e-20).resolution)
+            apart.append(max(_lasting(line, n_starts, n_steps, seed) for seed in range(n_seeds)))
+        name = np.dtype(dtype).name
+        print(f"{name}, apart  " + "".join(f"{value:10.2g}" for value in apart))
+        print(f"{name}, floor  " + "".join(f"{value:10.2g}" for value in found), flush=True)
+
+
+def _lasting(res: Reservoir, n_starts: int, n_steps: int, seed: int) -> float:
+    """Return by how much random starts differ in any unit over the second half of a run."""
+    rng = np.random.default_rng(seed)
+    X = 1e-20 * rng.choice([-1.0, 1.0], (n_steps, 1))
+    starts = rng.uniform(-1, 1, (n_starts, res.n_units))
+    runs = run_many(res, [X] * n_starts, initial_states=starts, engine="numpy")
+    return float(np.ptp([states[n_steps // 2 :] for states in runs], axis=0).max())
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     known = {"memory": memory, "degrees": degrees, "radii": radii, "rotations": rotations}
     known |= {"time": times, "conditions": conditions, "cycles": cycles}
-    known["forgetting"] = forgetting
+    known |= {"forgetting": forgetting, "floor": floor}
     parser.add_argument("parts", nargs="*", default=[*known, "tight"])
     parser.add_argument("--networks", type=int, default=200)
     options = parser.parse_args()
