@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reservoir.dynamics import run
+from reservoir.series_models import lag_source
 from reservoir.series_models.candidates import Candidate, candidates_for, whole_periods
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.direct_network import DirectNetwork
@@ -285,6 +286,20 @@ def test_a_source_of_lags_goes_on_from_its_state():
     stepped, after = source.advance(np.tile(state, (2, 1)), rows[[4, 4]])
     np.testing.assert_array_equal(stepped, rest[[0, 0]])
     np.testing.assert_array_equal(source.advance(after, rows[[5, 5]])[1], np.tile(end, (2, 1)))
+
+
+@pytest.mark.parametrize("n_lags", [1, 3, 7])
+def test_blocks_of_lags_are_those_of_all_rows_at_once(n_lags, monkeypatch):
+    """Also where a block is shorter than the lags."""
+    source = LagSource(n_lags, 2, 1)
+    rows = np.random.default_rng(0).normal(size=(23, 3))
+    ((_, whole, end),) = source.iter_features(rows, source.fresh_state(rows[0]))
+    monkeypatch.setattr(lag_source, "_BLOCK", 4)
+    blocks = list(source.iter_features(rows, source.fresh_state(rows[0])))
+    starts, parts, states = zip(*blocks, strict=True)
+    assert starts == tuple(range(0, 23, 4))
+    np.testing.assert_array_equal(np.vstack(parts), whole)
+    np.testing.assert_array_equal(states[-1], end)
 
 
 def test_sums_with_gaps_equal_a_ridge_for_each_target():

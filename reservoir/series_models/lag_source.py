@@ -13,6 +13,8 @@ from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Activity
 
+_BLOCK = 16_384  # rows whose features are held at once
+
 
 @saved
 @dataclass(frozen=True)
@@ -69,12 +71,14 @@ class LagSource(FeatureSource):
         activity: Activity | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Return the features of all rows in one block; there is nothing to be driven."""
-        fed = rows[:, : self.n_outputs]
-        every = np.concatenate([state.reshape(self.n_lags - 1, self.n_outputs)[::-1], fed])
-        lags = [every[self.n_lags - 1 - k :][: len(rows)] for k in range(self.n_lags)]
-        features = np.hstack([*lags, rows[:, self.n_outputs :]])
-        yield 0, features, every[len(rows) :][::-1].ravel()
+        """Yield the features of long blocks of rows; there is nothing to be driven."""
+        for start in range(0, len(rows), _BLOCK):
+            part = rows[start : start + _BLOCK]
+            before = state.reshape(self.n_lags - 1, self.n_outputs)[::-1]
+            every = np.concatenate([before, part[:, : self.n_outputs]])
+            lags = [every[self.n_lags - 1 - k :][: len(part)] for k in range(self.n_lags)]
+            state = every[len(part) :][::-1].ravel()
+            yield start, np.hstack([*lags, part[:, self.n_outputs :]]), state
 
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
