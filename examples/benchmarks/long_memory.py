@@ -13,10 +13,11 @@ of processor time, whatever the method, tests aside; by default 3.
 
 ``--radius`` draws the plain network with that spectral radius, 15 connections per unit, instead of
 orthogonal (Pascanu et al. 2013, figure 1). ``--rates`` prints what each learning rate comes to, on
-seed 100, which is in no table; those of `METHODS` are usual ones, and were not searched for.
-``--out`` keeps each run in a table of comma-separated values and does not run again what stands
-there. One line for each run, then the share of seeds that solved the task, and the updates that
-they took, medians.
+seed 100, which is in no table; those of `METHODS` are usual ones, and were not searched for. Adam
+clips the norm of the gradient at 1. ``--out`` keeps each run in a table of comma-separated values
+and does not run again what stands there with the same M. One line for each run, then the share of
+seeds that solved the task, and the updates that they took, medians; and how many updates the
+simplex direction takes beside the plain gradient, on the seeds that both solve.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -92,6 +94,11 @@ class Result(NamedTuple):
     right: float
     n_updates: int
     seconds: float
+    minutes: float
+
+
+# Galvan (2016): updates without and with the simplex direction
+PRINTED = {"adding": (1_807_466, 1_630_666), "temporal_order": (2_164_800, 1_010_000)}
 
 
 class Ended(Exception):
@@ -121,6 +128,13 @@ def share_right(network: Network, params: Any, data: Data) -> float:
     return float(np.concatenate(right).mean())
 
 
+def build(task: str, method: Method, data: Data) -> Network:
+    """Return the network of a method, as large as the data ask."""
+    output, loss = ("identity", "mse") if task == "adding" else ("softmax", "cross_entropy")
+    n_features, n_outputs = data.inputs[0].shape[1], len(data.targets[0])
+    return Network(method.cell(N_UNITS), n_features, n_outputs, output, loss)
+
+
 def begin(method: Method, network: Network, data: Data, seed: int) -> Any:
     """Return weights to start from."""
     if method.init == "esn":
@@ -142,9 +156,7 @@ def begin(method: Method, network: Network, data: Data, seed: int) -> Any:
 def run(task: str, length: int, name: str, method: Method, seed: int, minutes: float) -> Result:
     """Train once, until the task is solved or the time is over."""
     data, others = draw(task, N_TRAINED, length, seed), draw(task, N_LOOKED_AT, length, 1000 + seed)
-    output, loss = ("identity", "mse") if task == "adding" else ("softmax", "cross_entropy")
-    n_features, n_outputs = data.inputs[0].shape[1], len(data.targets[0])
-    network = Network(method.cell(N_UNITS), n_features, n_outputs, output, loss)
+    network = build(task, method, data)
     begun, looked = time.process_time(), 0.0
     seen: list[Any] = []
 
@@ -170,7 +182,8 @@ def run(task: str, length: int, name: str, method: Method, seed: int, minutes: f
     right = share_right(network, seen[0], draw(task, N_TESTED, length, 2000 + seed))
     n_updates = seen[1] * (N_TRAINED // BATCH if method.structural is None else 1)
     radius = np.nan if method.radius is None else method.radius
-    return Result(task, length, name, radius, seed, right >= ENOUGH, right, n_updates, seen[2])
+    solved = right >= ENOUGH
+    return Result(task, length, name, radius, seed, solved, right, n_updates, seen[2], minutes)
 
 
 # --- many runs ----------------------------------------------------------------------------------
@@ -191,6 +204,7 @@ def read(path: Path) -> list[Result]:
             float,
             int,
             float,
+            float,
         )
         rows = list(csv.reader(file))[1:]
         return [
@@ -208,7 +222,7 @@ def keep(path: Path, result: Result) -> None:
 
 def key(result: Result) -> tuple[Any, ...]:
     """Return what tells a run from the others."""
-    return (*result[:3], str(result.radius), result.seed)
+    return (*result[:3], str(result.radius), result.seed, result.minutes)
 
 
 def all_runs(args: argparse.Namespace) -> Iterable[Result]:
@@ -223,10 +237,10 @@ def all_runs(args: argparse.Namespace) -> Iterable[Result]:
         for name in names
         for radius in radii
     ]
-    known = read(args.out) if args.out else []
-    yield from known
-    done = {key(result) for result in known}
-    left = [w for w in wanted if (*w[:3], str(w[3].radius or np.nan), w[4]) not in done]
+    keys = [(*w[:3], str(w[3].radius or np.nan), *w[4:]) for w in wanted]
+    known = {key(result): result for result in (read(args.out) if args.out else [])}
+    yield from (known[k] for k in keys if k in known)
+    left = [w for w, k in zip(wanted, keys, strict=True) if k not in known]
     found = Parallel(n_jobs=args.jobs, return_as="generator")(delayed(run)(*w) for w in left)
     for result in found:
         if args.out:
@@ -249,8 +263,9 @@ def table(results: list[Result]) -> None:
     for task in dict.fromkeys(r.task for r in results):
         of_task = [r for r in results if r.task == task]
         lengths = sorted({r.length for r in of_task})
-        print(f"\n{task}: runs that solved it / runs; median updates of those")
-        print(f"{'':38s}" + "".join(f"{f'T = {length}':>22s}" for length in lengths))
+        minutes = f"{of_task[0].minutes:g} minutes of processor time"
+        print(f"\n{task}: runs that solved it within {minutes} / runs; median updates of those")
+        print(f"{'':38s}{'weights':>9s}" + "".join(f"{f'T = {length}':>22s}" for length in lengths))
         for name, radius in dict.fromkeys((r.method, str(r.radius)) for r in of_task):
             label = name if radius == "nan" else f"{name}, radius {radius}"
             cells = []
@@ -261,7 +276,24 @@ def table(results: list[Result]) -> None:
                 cells.append(
                     f"{f'{len(won)}/{len(runs)}':>12s}{updates:>10s}" if runs else 22 * " "
                 )
-            print(f"{label:38s}{''.join(cells)}", flush=True)
+            shapes = build(task, METHODS[name], draw(task, 1, 20, 0)).shapes().values()
+            n_weights = sum(prod(shape) for shape in shapes)
+            print(f"{label:38s}{n_weights:9d}{''.join(cells)}", flush=True)
+        compare(of_task)
+
+
+def compare(results: list[Result]) -> None:
+    """Print how many updates the simplex direction takes, where it and the gradient succeed."""
+    solved = [r for r in results if r.solved and np.isnan(r.radius)]
+    plain, simplex = (
+        {(r.length, r.seed): r.n_updates for r in solved if r.method == name}
+        for name in ("Adam, orthogonal", "simplex direction")
+    )
+    ratios = [simplex[both] / plain[both] for both in plain.keys() & simplex.keys()]
+    without, with_it = PRINTED[results[0].task]
+    said = f"{np.median(ratios):.2f}, of {len(ratios)} seeds" if ratios else "none solved by both"
+    print(f"updates with the simplex direction over those without: {said}")
+    print(f"  printed (Galvan 2016): {with_it} / {without} = {with_it / without:.2f}")
 
 
 def choose(args: argparse.Namespace) -> None:
