@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number
+from reservoir._validation import check_number, check_numbers
 from reservoir._validation.arrays import joined, together
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
@@ -26,6 +26,7 @@ def run(
     *,
     initial_state: ArrayLike | None = None,
     feedback: ArrayLike | None = None,
+    dt: ArrayLike | None = None,
     engine: str = "auto",
 ) -> Array:
     """Drive the reservoir with an input series and return every state.
@@ -41,6 +42,11 @@ def run(
         Row t is what step t receives as the previous output, y[t-1] (teacher forcing); row 0 is
         zero for a series that starts fresh. Required if and only if the reservoir has feedback
         weights.
+    dt : array of shape (n_samples,), optional
+        How long each step took, in units of the step that `leak_rate` is given for: step t moves
+        the state by ``1 - (1 - leak_rate) ** dt[t]`` of the way, in place of `leak_rate`. Row 0 is
+        the time since `initial_state`. Entries of 1 change no bit. Such runs are NumPy's: kernels
+        have one leak rate for all steps.
     engine : {"auto", "numpy", "numba"}, default="auto"
         What computes the steps. "numba" runs compiled kernels (extra ``fast``), "numpy" does not.
         "auto" takes kernels where numba is installed and the job would take NumPy longer than
@@ -59,7 +65,8 @@ def run(
         If shapes disagree, an input is NaN or infinite, or the states overflow (an unbounded
         activation); if inputs are so large that the sum which a unit receives has infinite terms of
         both signs, and is undefined. Where the terms overflow on one side of zero only, a bounded
-        activation saturates.
+        activation saturates. If an entry of `dt` is not positive and finite, if `dt` is given where
+        every leak rate is 1 (it would change nothing), or with ``engine="numba"``.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -71,11 +78,24 @@ def run(
     >>> run(res, [[1.0], [2.0]])
     array([[ 1., -1.],
            [ 2., -2.]])
+
+    A step that took twice as long forgets twice as much of what was before it:
+
+    >>> slow = Reservoir([[0.0]], [[1.0]], [0.0], leak_rate=0.5, activation="identity")
+    >>> run(slow, [[1.0], [0.0]], dt=[1.0, 2.0])
+    array([[0.5  ],
+           [0.125]])
     """
     X = as_series("X", X, reservoir.n_features, reservoir.dtype)
     states = np.empty((len(X), reservoir.n_units), dtype=reservoir.dtype)
     for _ in iter_states(
-        reservoir, X, initial_state=initial_state, feedback=feedback, out=states, engine=engine
+        reservoir,
+        X,
+        initial_state=initial_state,
+        feedback=feedback,
+        dt=dt,
+        out=states,
+        engine=engine,
     ):
         pass
     return states
@@ -87,6 +107,7 @@ def iter_states(
     *,
     initial_state: ArrayLike | None = None,
     feedback: ArrayLike | None = None,
+    dt: ArrayLike | None = None,
     noise: float = 0.0,
     generator: np.random.Generator | None = None,
     out: Array | None = None,
@@ -97,7 +118,7 @@ def iter_states(
 
     Parameters
     ----------
-    reservoir, X, initial_state, feedback
+    reservoir, X, initial_state, feedback, dt
         As in `run`.
     noise : float, default=0.0
         Standard deviation of the Gaussian noise that is added to the state after each step.
@@ -137,6 +158,7 @@ def iter_states(
     dtype = reservoir.dtype
     X = as_series("X", X, reservoir.n_features, dtype)
     feedback = as_feedback(reservoir, feedback, len(X))
+    gaps = None if dt is None else _as_gaps(reservoir, dt, len(X), engine)
     noise = check_number("noise", noise, low=0.0)
     if noise > 0 and generator is None:
         raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
@@ -149,7 +171,8 @@ def iter_states(
     # sums that may overflow depend on the order of their terms: they are left to the reference
     bounded = get_activation(reservoir.activation).bounded
     extreme = may_overflow(reservoir, X, feedback, state, noise)
-    compiled = uses_kernels(reservoir, len(X), engine) and not (bounded and extreme)
+    chosen = "numpy" if gaps is not None else engine
+    compiled = uses_kernels(reservoir, len(X), chosen) and not (bounded and extreme)
     engine_of = _compiled if compiled else reference
     if out is None and buffer is None:
         buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
@@ -165,11 +188,34 @@ def iter_states(
             kicks = kicks.astype(dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             received = None if feedback is None else feedback[start:stop]
-            engine_of.advance(reservoir, state, place, X[start:stop], received, kicks)
+            leaks = () if gaps is None else (reference.leaks_of(reservoir, gaps[start:stop]),)
+            engine_of.advance(reservoir, state, place, X[start:stop], received, kicks, *leaks)
             if extreme or not bounded:
                 check_states(reservoir, state, X[start:stop], received, block, start)
         state = block[-1].copy()
         yield start, block
+
+
+def _as_gaps(reservoir: Reservoir, dt: Any, n_samples: int, engine: str) -> Array:
+    """Return the lengths of the steps as an array of doubles, of shape (n_samples,), checked."""
+    gaps = check_numbers("dt", dt)
+    if gaps.shape != (n_samples,):
+        raise ValueError(f"dt must have shape (n_samples={n_samples},); got {gaps.shape}.")
+    good = (gaps > 0) & np.isfinite(gaps)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise ValueError(
+            f"dt must be positive and finite; got {gaps[row]:g} in row {row}. Merge rows of the "
+            "same time, and sort by time."
+        )
+    if np.all(np.equal(reservoir.leak_rate, 1.0)):
+        raise ValueError(
+            "dt changes nothing at leak_rate=1: each step replaces the whole state, however long "
+            "it took. Leave dt out, or take a leak rate below 1."
+        )
+    if engine == "numba":
+        raise ValueError('engine="numba" has no dt: take engine="auto" or "numpy".')
+    return gaps.astype(np.float64)
 
 
 def _check_memory(

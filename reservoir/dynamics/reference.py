@@ -25,6 +25,7 @@ def advance(
     X: Array,
     feedback: Array | None,
     kicks: Array | None,
+    leaks: tuple[Array, Array] | None = None,
 ) -> None:
     """Run a block of steps, and write the states into the first columns of `place`.
 
@@ -40,10 +41,27 @@ def advance(
         Row t is y[t-1], if the reservoir has feedback weights.
     kicks : array of shape (n_steps, n_units) or None
         Noise that is added to the state after each step.
+    leaks : two arrays whose first axis is n_steps, or None
+        What `leaks_of` returns, where steps differ in length.
     """
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
-    step_through(reservoir, state, block, kicks, recurrence(recurrent_matrix(reservoir)))
+    step_through(reservoir, state, block, kicks, recurrence(recurrent_matrix(reservoir)), leaks)
+
+
+def leaks_of(reservoir: Reservoir, dt: Array) -> tuple[Array, Array]:
+    """Return the share that each step takes of the new, 1 - (1 - a)^dt, and keeps of the old.
+
+    Two arrays of shape (n_steps, 1), or (n_steps, n_units) if each unit has a leak rate of its own.
+    Where dt is 1 they hold the bits that a run without dt uses.
+    """
+    leak = np.atleast_1d(np.asarray(reservoir.leak_rate))
+    gaps = dt[:, None]
+    with np.errstate(divide="ignore", under="ignore"):  # a leak rate of 1 keeps nothing
+        decay = gaps * np.log1p(-leak.astype(np.float64))
+        takes = np.where(gaps == 1, leak, -np.expm1(decay)).astype(reservoir.dtype)
+        keeps = np.where(gaps == 1, 1 - leak, np.exp(decay)).astype(reservoir.dtype)
+    return takes, keeps
 
 
 def step_many(reservoir: Reservoir, states: Array, inputs: Array, feedback: Array | None) -> Array:
@@ -121,13 +139,14 @@ def step_through(
     block: Array,
     kicks: Array | None,
     add_recurrence: Callable[[Array, Array], None],
+    leaks: tuple[Array, Array] | None = None,
 ) -> None:
     """Turn the drives in `block`, as `project` writes them, into states, row by row, in place.
 
     `add_recurrence` is a function as `recurrence` returns it; the others are as in `advance`.
     """
     activate = get_activation(reservoir.activation).function
-    leak = reservoir.leak_rate
+    leak: float | Array = reservoir.leak_rate
     leaky = np.any(np.not_equal(leak, 1.0))
     keep = np.asarray(1 - leak, dtype=block.dtype)
     kept = np.empty_like(state)
@@ -135,6 +154,8 @@ def step_through(
     for t, row in enumerate(block):
         add_recurrence(state, row)
         activate(row, out=row)
+        if leaks is not None:
+            leak, keep = leaks[0][t], leaks[1][t]
         if leaky:
             np.multiply(row, leak, out=row)
             np.multiply(state, keep, out=kept)
