@@ -234,6 +234,7 @@ def rows_per_step(cell: Cell) -> int:
 _SAID_BY = {
     "cell": "n_units, activation and leak_rate (cell='leaky')",
     "include_input": "include_input",
+    "n_features": "columns of X, and n_symbols if one has it",
 }
 
 
@@ -264,10 +265,10 @@ def _weights_of(model: Any, network: Network) -> Params:
         ours, theirs = getattr(network, name), getattr(given, name)
         same = _same_cell(ours, theirs) if name == "cell" else ours == theirs
         if not same:
+            to_rnn = "; esn.to_rnn() does it for a fitted one" if hasattr(model, "to_rnn") else ""
             raise ValueError(
                 f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Give "
-                f"both the same {_SAID_BY.get(name, 'data')}; esn.to_rnn() does it for a fitted "
-                "echo state network."
+                f"both the same {_SAID_BY.get(name, 'data')}{to_rnn}."
             )
     return params
 
