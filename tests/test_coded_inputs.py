@@ -182,7 +182,7 @@ def test_starts_from_another_network():
     by_hand = pair(RNNClassifier, init=frozen[0])[0].fit(codes[:, None], y)
     np.testing.assert_allclose(again.loss_curve_, by_hand.loss_curve_, rtol=1e-12)
     # takes codes for numbers
-    with pytest.raises(ValueError, match="n_features=1, this network 5.* n_symbols if one has it"):
+    with pytest.raises(ValueError, match=r"n_features=1, this network 5.* n_symbols if one has it"):
         pair(RNNClassifier, init=first[1])[0].fit(codes[:, None], y)
 
 
