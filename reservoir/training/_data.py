@@ -53,6 +53,17 @@ class Data:
         )
         return batch, None if self.starts is None else self.starts[index]
 
+    def picked(self, index: Array) -> Data:
+        """Return the sequences of an index as data of their own."""
+        of = [int(i) for i in index]
+        return Data(
+            [self.inputs[i] for i in of],
+            [self.targets[i] for i in of],
+            None if self.weights is None else [self.weights[i] for i in of],
+            None if self.starts is None else self.starts[index],
+            self.last,
+        )
+
     def by_length(self, size: int) -> list[Array]:
         """Return the indices in groups of `size` and of similar lengths: little is padded."""
         order = np.argsort([len(X) for X in self.inputs], kind="stable")

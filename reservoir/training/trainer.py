@@ -19,6 +19,7 @@ from reservoir.training._evaluation import Evaluator, Report, Training, data_los
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Batch, Network, loss_value
 from reservoir.training.controls import Control
+from reservoir.training.curricula import Curriculum
 from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params, flatten
 
@@ -43,6 +44,7 @@ def train(
     l1: float = 0.0,
     l2: float = 0.0,
     control: Control | None = None,
+    curriculum: Curriculum | None = None,
     validation: Data | None = None,
     refit: bool = False,
     n_iter_no_change: int = 10,
@@ -71,6 +73,8 @@ def train(
     l1, l2 : float, default=0
         Penalties on the weights, see `reservoir.training.regularizers.penalty`.
     control : Control, optional
+    curriculum : Curriculum, optional
+        What the first epochs play, see `reservoir.training.curricula`. Losses are of all the data.
     validation : Data, optional
         If given, its loss chooses the best iterate and when to stop.
     refit : bool, default=False
@@ -111,6 +115,11 @@ def train(
             f"truncation={truncation} cuts off rows to come, which {type(network.cell).__name__} "
             "reads. Use truncation=None."
         )
+    n_easy = 0 if curriculum is None else curriculum.n_epochs
+    if 0 < max_iter <= n_easy:
+        raise ValueError(
+            f"max_iter={max_iter} ends before {curriculum} plays all the data: give more epochs."
+        )
     generator = np.random.default_rng(random_state)
     objective = Objective(network, l1, l2, clip_norm, control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
@@ -121,14 +130,17 @@ def train(
     for epoch in range(1, max_iter + 1):
         with np.errstate(over="ignore", invalid="ignore"):
             # all sequences once, and a measurement of where that has led
-            batches = map(data.batch, data.groups(batch_size, generator))
+            played = data if curriculum is None else curriculum.of_epoch(data, epoch)
+            batches = map(played.batch, played.groups(batch_size, generator))
             moved = steps.play(now, batches, truncation, generator)
             if moved is None:
                 done.trouble = f"in epoch {epoch} the loss or its gradient overflowed"
                 return done
             done.optimizer_state = steps.state
             now = flatten(evaluator.end_epoch(done, moved))[1]
-        if steps.go_back(done, evaluator):
+        if epoch <= n_easy:  # the loss of what is not played yet is no sign that steps are bad
+            evaluator.unchanged = 0
+        elif steps.go_back(done, evaluator):
             now = flatten(done.params)[1]
         # a loss that runs away, or none that falls, ends the training
         if not done.losses[-1] <= limit:

@@ -59,7 +59,7 @@ def split(
         kept, out = _drawn_apart(len(inputs), share, generator)
         require_targets([rows[i] for i in kept])
         require_targets([rows[i] for i in out], "stop by")
-        return _picked(whole, kept), _picked(whole, out)
+        return whole.picked(kept), whole.picked(out)
     if last:
         raise ValueError(
             "early_stopping needs at least two sequences where target='last'; X holds one."
@@ -94,18 +94,6 @@ def _drawn_apart(n: int, share: float, generator: np.random.Generator) -> tuple[
             f"validation_fraction={share} leaves none of {n} sequences to learn from. Lower it."
         )
     return np.sort(order[n_held:]), np.sort(order[:n_held])
-
-
-def _picked(data: Data, index: Array) -> Data:
-    """Return some of the sequences."""
-    weights, starts = data.weights, data.starts
-    return Data(
-        [data.inputs[i] for i in index],
-        [data.targets[i] for i in index],
-        None if weights is None else [weights[i] for i in index],
-        None if starts is None else starts[index],
-        data.last,
-    )
 
 
 def require_targets(rows: list[Array], what: str = "fit") -> None:
