@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from reservoir.training import trainer
 from reservoir.training.bptt import Network
-from reservoir.training.cells import SimpleCell
+from reservoir.training.cells import SimpleCell, bidirectional
 from reservoir.training.curricula import Curriculum, EasyFirst, GrowingLength
 from reservoir.training.initializers import initialize
 from reservoir.training.optimizers import adam, sgd
@@ -99,6 +100,47 @@ def test_nothing_ends_for_want_of_improvement_before_it_is_over():
     assert train(network, params, whole, still, **options).n_epochs == 2
     plan = EasyFirst(n_epochs=8)
     assert train(network, params, whole, still, curriculum=plan, **options).n_epochs == 10
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_was_reached_before_its_end_is_no_place_to_go_back_to(seed, monkeypatch):
+    """Few short sequences and many long ones want opposite outputs: the parts mislead."""
+    rng = np.random.default_rng(3)
+    X = [rng.normal(size=(n, 2)) for n in (5,) * 6 + (30,) * 4]
+    whole = Data(X, [np.full((len(x), 1), 3.0 if len(x) == 5 else -0.3) for x in X])
+    went_back, go_back = [], trainer._Steps.go_back
+
+    def spy(self, done, evaluator):
+        went_back.append(go_back(self, done, evaluator))
+        return went_back[-1]
+
+    monkeypatch.setattr(trainer._Steps, "go_back", spy)
+    network, params = start(seed)
+    plan, options = EasyFirst(7, first=0.05), {"batch_size": 2, "random_state": seed}
+    done = train(network, params, whole, adam(0.05), max_iter=12, curriculum=plan, **options)
+    assert done.losses[8] > 2 * min(done.losses[:8])  # lost, in view of what misled
+    assert went_back == [False] * 5
+    assert done.losses[done.best_epoch] == min(done.losses)
+
+
+def test_what_cuts_rows_to_come_is_refused():
+    network = Network(bidirectional("rnn").cell(lambda name: SimpleCell(4)), 2, 1)
+    params = initialize(network.weights(), "orthogonal", random_state=0)
+    whole = Data(data().inputs, data().targets)
+    with pytest.raises(ValueError, match=r"cuts off rows to come, .* Use EasyFirst"):
+        train(network, params, whole, adam(0.01), max_iter=4, curriculum=GrowingLength(2, first=3))
+    assert train(network, params, whole, adam(0.01), max_iter=3, curriculum=EasyFirst(2)).losses
+
+
+@pytest.mark.parametrize("n", [7, 10, 30, 70, 140])
+def test_shares_are_not_moved_by_rounding(n):
+    X = [np.ones((1 + k, 1)) for k in range(n)]
+    for n_epochs in range(2, 11):
+        for first in (1, 2, 3, 5):  # tenths
+            for epoch in range(1, n_epochs + 1):
+                exact = -(-n * (first * n_epochs + (10 - first) * (epoch - 1)) // (10 * n_epochs))
+                plan = EasyFirst(n_epochs, first=first / 10)
+                assert len(plan.of_epoch(Data(X, X), epoch)) == exact
 
 
 @dataclass(frozen=True)

@@ -184,6 +184,10 @@ class Evaluator:
         Called with the `Training` so far, at the start and after each epoch.
     unchanged : int, default=0
         Epochs since the last improvement that counts.
+    since : int, default=0
+        The epoch from which on improvements are counted.
+    home : dict of arrays
+        The best weights from that epoch on.
     """
 
     objective: Objective
@@ -194,10 +198,13 @@ class Evaluator:
     refit: bool
     report: Report | None
     unchanged: int = 0
+    since: int = 0
+    home: Params = field(default_factory=dict)
 
     def begin(self, params: Params) -> Training:
         """Return a training that has not begun: the losses at the start."""
         done = self._record(params, self._loss(params))
+        self.home = done.params
         if self.report is not None:
             self.report(done)
         return done
@@ -220,16 +227,28 @@ class Evaluator:
             if other < loss:
                 params, loss = solved, other
         # the record, and whether this epoch counts as an improvement
-        best, now = done.criterion[done.best_epoch], self._record(params, loss)
+        best, least = done.criterion[done.best_epoch], self.least(done)
+        now = self._record(params, loss)
         done.losses += now.losses
         done.validation_losses += now.validation_losses
         value = done.criterion[-1]
         if value < best:
             done.params, done.best_epoch = now.params, done.n_epochs
-        self.unchanged = 0 if value < best - self.tol * abs(best) else self.unchanged + 1
+        if value < least:
+            self.home = now.params
+        self.unchanged = 0 if value < least - self.tol * abs(least) else self.unchanged + 1
         if self.report is not None:
             self.report(done)
         return params
+
+    def least(self, done: Training) -> float:
+        """Return the least loss of the epochs that count."""
+        return min(done.criterion[self.since :])
+
+    def count_from_here(self, done: Training, params: Params) -> None:
+        """Forget what was reached before, but for what training returns in the end."""
+        self.since, self.unchanged = done.n_epochs, 0
+        self.home = {name: array.copy() for name, array in params.items()}
 
     def loss_of_zero_scores(self, params: Params) -> float:
         """Return the loss, penalties aside, of the same network under a readout of zeros."""

@@ -18,8 +18,9 @@ __all__ = ["Curriculum", "EasyFirst", "GrowingLength"]
 class Curriculum(ABC):
     """What training plays before it plays everything; for `reservoir.training.trainer.train`.
 
-    Whatever a curriculum leaves out, losses are measured on all the data, the best weights are
-    chosen by these, and no training ends for want of improvement before the curriculum is over.
+    Whatever a curriculum leaves out, losses are measured on all the data, and the best weights are
+    chosen by these. Whether training is lost, or has stopped improving, is judged from the end of
+    the curriculum on.
 
     Examples
     --------
@@ -114,7 +115,8 @@ class EasyFirst(Curriculum):
         """Return the easiest sequences of an `epoch`, in the order that they have in `data`."""
         share = self.first + (1 - self.first) * (epoch - 1) / self.n_epochs
         order = np.argsort(self._difficulties(data.inputs, data.targets), kind="stable")
-        return data.picked(np.sort(order[: int(np.ceil(share * len(data)))]))
+        n_played = int(np.ceil(share * len(data) * (1 - 1e-12)))  # 6.000000000000001 are 6
+        return data.picked(np.sort(order[:n_played]))
 
     def _difficulties(self, inputs: Sequence[Array], targets: Sequence[Array]) -> Array:
         if self.difficulty is None:

@@ -19,7 +19,7 @@ from reservoir.training._evaluation import Evaluator, Report, Training, data_los
 from reservoir.training._objective import Objective
 from reservoir.training.bptt import Batch, Network, loss_value
 from reservoir.training.controls import Control
-from reservoir.training.curricula import Curriculum
+from reservoir.training.curricula import Curriculum, GrowingLength
 from reservoir.training.optimizers import Optimizer
 from reservoir.training.params import Params, flatten
 
@@ -110,10 +110,12 @@ def train(
     >>> done.losses[-1] < 0.05 * done.losses[0]
     True
     """
-    if truncation is not None and not network.cell.causal:
+    cuts = isinstance(curriculum, GrowingLength)
+    if (truncation is not None or cuts) and not network.cell.causal:
+        what = curriculum if cuts else f"truncation={truncation}"
         raise ValueError(
-            f"truncation={truncation} cuts off rows to come, which {type(network.cell).__name__} "
-            "reads. Use truncation=None."
+            f"{what} cuts off rows to come, which {type(network.cell).__name__} reads. "
+            f"Use {'EasyFirst' if cuts else 'truncation=None'}."
         )
     n_easy = 0 if curriculum is None else curriculum.n_epochs
     if 0 < max_iter <= n_easy:
@@ -139,9 +141,9 @@ def train(
             done.optimizer_state = steps.state
             now = flatten(evaluator.end_epoch(done, moved))[1]
         if epoch <= n_easy:  # the loss of what is not played yet is no sign that steps are bad
-            evaluator.unchanged = 0
+            evaluator.count_from_here(done, now)
         elif steps.go_back(done, evaluator):
-            now = flatten(done.params)[1]
+            now = flatten(evaluator.home)[1]
         # a loss that runs away, or none that falls, ends the training
         if not done.losses[-1] <= limit:
             done.trouble = f"in epoch {epoch} the loss rose to {done.losses[-1]:.3g}"
@@ -198,7 +200,7 @@ class _Steps:
         """Return whether the next epoch starts from the best weights, and scale its steps."""
         if evaluator.unchanged == 0:
             self.scale = min(1.0, self.scale * _LONGER)
-        lost = done.criterion[-1] > _LOST * done.criterion[done.best_epoch]
+        lost = done.criterion[-1] > _LOST * evaluator.least(done)
         if not lost and evaluator.unchanged != (self.patience + 1) // 2:
             return False
         self.scale *= _SHORTER
