@@ -1,8 +1,9 @@
 """Is it worth holding sequences out to stop by, where there are few to learn from?
 
 Usage: ``python examples/benchmarks/small_sets.py [sizes] [epochs] [--seeds N]`` (by default both,
-8 seeds) prints the area under the ROC curve on 2000 new sequences, with `early_stopping` (a tenth
-is held out) and without, and the difference: means over seeds from 0, and standard errors.
+8 seeds) prints the area under the receiver operating characteristic on 2000 new sequences, with
+`early_stopping` (a tenth is held out) and without, and the difference: means over seeds from 0,
+and standard errors.
 
 - sizes: by how many sequences there are to learn from; 100 epochs at a rate of .003, init="esn".
 - epochs: 140 sequences, by the start, the learning rate and the most epochs.
