@@ -1,6 +1,14 @@
 """The order of the gallery's sections and pages, and of the tutorials, which conf.py names."""
 
-SECTIONS = ("forecasting", "classification", "online", "training", "stability", "scaling")
+SECTIONS = (
+    "forecasting",
+    "classification",
+    "online",
+    "training",
+    "applications",
+    "stability",
+    "scaling",
+)
 TUTORIALS = (
     "plot_first_forecast.py",
     "plot_monthly_series.py",
