@@ -16,6 +16,7 @@ from reservoir.activations import get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
 from reservoir.dynamics.augment import augmented_width, split_augmented, write_augmented
 from reservoir.dynamics.engines import code_of, uses_kernels
+from reservoir.dynamics.fed_back import as_hold, as_limits
 from reservoir.dynamics.open_loop import as_series, block_rows
 from reservoir.dynamics.reference import recurrence
 from reservoir.dynamics.reservoir import Reservoir, as_vector
@@ -31,7 +32,7 @@ def run_closed_loop(
     exog: ArrayLike | None = None,
     include_input: bool = False,
     augment: Any = None,
-    clip: tuple[ArrayLike, ArrayLike] | None = None,
+    clip: tuple[ArrayLike, ArrayLike] | Callable[[Array], ArrayLike] | None = None,
     return_steps: bool = False,
     engine: str = "auto",
 ) -> Any:
@@ -63,14 +64,16 @@ def run_closed_loop(
         What the features hold in the place of the state x: "square" [x, x^2]; "even_square" x with
         the entries of even index squared; a function what it returns for states, (n_rows, n_units),
         with a row for each row.
-    clip : (low, high), optional
+    clip : (low, high) or callable, optional
         Bounds, numbers or arrays of shape (n_outputs,), to which outputs are clipped where they are
         fed back; the outputs that are returned are not clipped. The inputs of a reservoir whose
-        stability is certified for a range then stay in that range.
+        stability is certified for a range then stay in that range. Or a function of the outputs of
+        a step, (n_outputs,), that returns what is fed back in their place, of the same shape: a
+        threshold, say, or a projection.
     return_steps : bool, default=False
         Whether to also return `n_sound`, in place of the warning of a loop that diverged.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. With a readout or an `augment` that is a function "auto" takes NumPy.
+        As in `run`. With a readout, an `augment` or a `clip` that is a function "auto" takes NumPy.
 
     Returns
     -------
@@ -83,9 +86,10 @@ def run_closed_loop(
     Raises
     ------
     ValueError
-        If the shapes of readout, exog and reservoir disagree, or bounds of `clip` are crossed; if
-        the sum that a unit receives has infinite terms of both signs, as in `run`; if `augment` is
-        not known, or returns another shape than it must.
+        If the shapes of readout, exog and reservoir disagree, bounds of `clip` are crossed, or it
+        is a function that returns another shape or a value that is not finite; if the sum that a
+        unit receives has infinite terms of both signs, as in `run`; if `augment` is not known, or
+        returns another shape than it must.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -118,13 +122,13 @@ def run_closed_loop(
     if initial_output is not None:
         output = as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
-    limits = as_limits(clip, n_outputs, dtype)
+    limits = None if callable(clip) else as_limits(clip, n_outputs, dtype)
     # sums that overflow depend on the order of their terms; outputs may grow to the loop's limit
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
         loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
     )
     # kernels know linear readouts only, and leave sums that may overflow to NumPy
-    in_python = callable(readout) or callable(augment)
+    in_python = callable(readout) or callable(augment) or callable(clip)
     compiled = uses_kernels(reservoir, n_steps, "numpy" if in_python else engine)
     with np.errstate(over="ignore", invalid="ignore"):
         if compiled and not extreme and code_of(reservoir) is not None:
@@ -134,8 +138,9 @@ def run_closed_loop(
             )
         else:
             say = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
+            hold = as_hold(clip, n_outputs, dtype)
             outputs, state, n_sound = _loop(
-                reservoir, say, seen, output, exog, n_fed, limits, extreme
+                reservoir, say, seen, output, exog, n_fed, hold, extreme
             )
     if return_steps:
         return outputs, state, n_sound
@@ -217,23 +222,6 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
     if intercept.shape not in ((), (n_outputs,)):
         raise ValueError(f"intercept must have shape ({n_outputs},); got {intercept.shape}.")
     return coef, intercept
-
-
-def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | None:
-    """Return the bounds in `clip` as arrays (low, high), after checks; None if `clip` is None."""
-    if clip is None:
-        return None
-    try:
-        low, high = (np.array(end, dtype=dtype) for end in clip)
-    except (TypeError, ValueError):
-        raise ValueError(f"clip={clip!r} must be a pair (low, high) of numbers.") from None
-    fits = all(end.shape in ((), (n_outputs,)) for end in (low, high))
-    if not fits or not (low <= high).all():
-        raise ValueError(
-            f"clip={clip!r} must be (low, high), numbers or arrays of shape ({n_outputs},), with "
-            "low <= high."
-        )
-    return low, high
 
 
 def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[Array, Array]:
@@ -335,7 +323,7 @@ def _loop(
     output: Array,
     exog: Array,
     n_fed: int,
-    limits: tuple[Array, Array] | None,
+    hold: Callable[[Array], Array],
     extreme: bool,
 ) -> tuple[Array, Array, int]:
     """Run the closed loop step by step with NumPy.
@@ -351,8 +339,8 @@ def _loop(
     exog : array of shape (n_steps, n_exog)
     n_fed : int
         How many outputs are part of the input: none with feedback weights, else all.
-    limits : (low, high) or None
-        Bounds of outputs where they are fed back.
+    hold : callable, ``hold(outputs) -> (n_outputs,)``
+        What of the outputs is fed back.
     extreme : bool
         Whether sums may overflow, so that every step is checked for terms that cancel.
 
@@ -376,7 +364,7 @@ def _loop(
     z = np.empty(n_units, features.dtype)
     last_state = np.empty_like(z)
     for k, row in enumerate(exog):
-        fed = output if limits is None else np.clip(output, *limits)
+        fed = hold(output)
         if extreme and (np.abs(fed) < limit).all():  # beyond it the loop has diverged
             refuse_cancelling(reservoir, state, *_received(reservoir, fed, row), step=k)
         # the reservoir's step, in place

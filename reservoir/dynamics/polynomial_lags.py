@@ -12,8 +12,9 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.dynamics.closed_loop import as_limits, loop_limit
+from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.open_loop import block_rows
 from reservoir.dynamics.saturation import Activity
 
@@ -254,7 +255,7 @@ class LaggedPolynomials(FeatureSource):
         """Run on own outputs, which are the first columns of the input; the others are `exog`."""
         n, dtype, places = self.n_past, self.dtype, self._places
         output = np.array(initial_output, dtype)
-        limits, limit = as_limits(clip, output.size, dtype), loop_limit(dtype)
+        hold, limit = as_hold(clip, output.size, dtype), loop_limit(dtype)
         say = self._as_function(readout)
         # all rows: those of the state, then the input of each step
         known = np.empty((n + n_steps, self.n_features), dtype)
@@ -264,8 +265,7 @@ class LaggedPolynomials(FeatureSource):
         outputs = np.empty((n_steps, output.size), dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(n_steps):
-                fed = output if limits is None else np.clip(output, *limits)
-                known[n + k, : output.size] = fed
+                known[n + k, : output.size] = hold(output)
                 seen = known[places + k]
                 new = np.asarray(say(seen[0], self._terms(seen)), dtype)
                 if new.shape != output.shape:

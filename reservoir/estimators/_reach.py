@@ -64,7 +64,7 @@ def warn_of_leaving(
     sequence : int, optional
         Which one it was.
     clipped : bool, default=False
-        Whether what was fed back was held in bounds.
+        Whether what was fed back went through `clip`.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def warn_of_leaving(
         "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
         "radius often help"
         + (
-            "; what was fed back was held in the bounds of clip, and that was not enough."
+            "; what was fed back went through clip, and that was not enough."
             if clipped
             else "; forecast(..., clip=True) holds what is fed back near those targets."
         )

@@ -21,7 +21,7 @@ def run_one_by_one(
     initial_states: Array,
     initial_outputs: Array,
     exog: Array | None = None,
-    clip: tuple[Array, Array] | None = None,
+    clip: Any = None,
 ) -> Array:
     """Run a loop from each start under each readout.
 
@@ -37,8 +37,8 @@ def run_one_by_one(
         What the first step receives of the outputs.
     exog : array of shape (n_starts, n_steps, n_exog), optional
         Exogenous inputs of each step.
-    clip : (low, high), optional
-        Bounds of what is fed back.
+    clip : (low, high) or callable, optional
+        Bounds of what is fed back, or a function that makes it of the outputs of a step.
 
     Returns
     -------

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.fed_back import changed
 
 _HUGE = 1e30  # what is lost stays finite, in float32 too
 
@@ -21,7 +23,7 @@ def run_path_loops(
     n_steps: int,
     *,
     exog: Callable[[int], Array] | None = None,
-    clip: tuple[Array, Array] | None = None,
+    clip: Any = None,
     increments: bool = False,
 ) -> Array:
     """Run a loop from each start under each readout.
@@ -39,8 +41,8 @@ def run_path_loops(
     n_steps : int
     exog : callable, optional
         ``exog(k)``, of shape (n_starts, n_exog), are the exogenous columns of step k, from 1 on.
-    clip : (low, high), optional
-        Bounds of what is fed back.
+    clip : (low, high) or callable, optional
+        Bounds of what is fed back, or a function that makes it of the outputs of a step.
     increments : bool, default=False
         Whether outputs are what is to be added to the input.
 
@@ -52,7 +54,7 @@ def run_path_loops(
     n_readouts, n_outputs, width = coefs.shape
     n_starts = len(states)
     turned = np.ascontiguousarray(coefs.transpose(0, 2, 1))
-    low, high = clip if clip is not None else (-_HUGE, _HUGE)
+    hold = _hold(clip)
     state = np.tile(states, (n_readouts, 1))
     given = np.tile(np.asarray(inputs, source.dtype), (n_readouts, 1))
     rows = np.empty((n_steps, n_readouts, n_starts, n_outputs))
@@ -64,11 +66,18 @@ def run_path_loops(
             if increments:
                 out += given[:, :n_outputs].reshape(out.shape)
             rows[k] = out
-            fed = np.clip(np.nan_to_num(out), low, high)
-            given[:, :n_outputs] = fed.reshape(-1, n_outputs)
+            given[:, :n_outputs] = hold(np.nan_to_num(out).reshape(-1, n_outputs))
             if exog is not None and k + 1 < n_steps:
                 given[:, n_outputs:] = np.tile(exog(k + 1), (n_readouts, 1))
     return rows
+
+
+def _hold(clip: Any) -> Callable[[Array], Array]:
+    """Return what makes of finite outputs, (n_rows, n_outputs), the ones that are fed back."""
+    if callable(clip):
+        return lambda rows: np.array([changed(clip, row) for row in rows])
+    low, high = clip if clip is not None else (-_HUGE, _HUGE)
+    return lambda rows: np.clip(rows, low, high)
 
 
 def run_source_loops(
@@ -79,7 +88,7 @@ def run_source_loops(
     initial_states: Array,
     initial_outputs: Array,
     exog: Array | None = None,
-    clip: tuple[Array, Array] | None = None,
+    clip: Any = None,
 ) -> Array:
     """Run loops side by side; parameters and result as of `loop_by_loop.run_one_by_one`.
 

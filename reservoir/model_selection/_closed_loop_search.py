@@ -81,7 +81,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         How many candidates are drawn; None tries all combinations.
     refit : bool, default=True
         Whether the best candidate is fitted again on all rows.
-    clip : bool or (low, high), default=False
+    clip : bool, (low, high) or callable, default=False
         As in `reservoir.forecast`, for the loops and for `forecast`.
     washout : int or "auto", rows, default="auto"
         No loop begins so early in a sequence. "auto" is a tenth of it, and at most 100.
@@ -349,7 +349,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         ----------
         n_steps, context, exog
             As in `reservoir.forecast`.
-        clip : bool or (low, high), optional
+        clip : bool, (low, high) or callable, optional
             By default the one that the search was made with.
 
         Returns

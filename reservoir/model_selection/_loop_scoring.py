@@ -140,7 +140,7 @@ def forecast_scorer(
     scoring : str, callable or None, default=None
         As in `ClosedLoopSearchCV`; errors are measured by the standard deviation of the targets in
         the test set.
-    clip : bool or (low, high), default=False
+    clip : bool, (low, high) or callable, default=False
         As in `reservoir.forecast`.
     washout : int or "auto", rows, default="auto"
         No loop begins so early in a test sequence; at least the `context` of `ContextSplit`, where

@@ -10,7 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.dynamics.closed_loop import as_limits, loop_limit
+from reservoir.dynamics.closed_loop import loop_limit
+from reservoir.dynamics.fed_back import as_hold
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
 from reservoir.training.params import Params
@@ -39,13 +40,13 @@ def run_gated_loop(
 
     else:
         say = readout
-    # what is fed back is held in its bounds, what is returned is not
+    # what is fed back goes through clip, what is returned does not
     limit, width = loop_limit(dtype), network.cell.width
     output, state = np.asarray(initial_output, dtype=dtype), np.asarray(initial_state, dtype=dtype)
     outputs = np.empty((n_steps, output.size), dtype)
-    limits = as_limits(clip, output.size, dtype)
+    hold = as_hold(clip, output.size, dtype)
     for k in range(n_steps):
-        fed = output if limits is None else np.clip(output, *limits)
+        fed = hold(output)
         x = fed if exog is None else np.concatenate([fed, exog[k]]).astype(dtype)
         trace = network.cell.forward(params, x[None, None], state[None])
         features = trace.states[1, 0]

@@ -145,13 +145,15 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         initial_state : str or array, optional
             As in `predict`; without context, by default, the state at the end of training.
         return_state : bool, default=False
-        clip : bool or (low, high), default=False
+        clip : bool, (low, high) or callable, default=False
             True holds what is fed back in the range of the training targets, widened by its own
             width on both sides. Of an echo state network with ``bias="stable"`` it is the range
             that `certificate_` covers: the proof then covers the reservoir in the loop, too, since
             its state follows from what it was fed. A pair, numbers or arrays of shape
-            (n_outputs,), is a range in y's units. The rows returned are not clipped, and the loop
-            as a whole may oscillate all the same, as a generator must.
+            (n_outputs,), is a range in y's units. A function of the outputs of a step,
+            (n_outputs,), in y's units returns what is fed back in their place, of the same shape:
+            a threshold, say, or a projection. The rows returned are what the network said, and the
+            loop as a whole may oscillate all the same, as a generator must.
 
         Returns
         -------
@@ -163,7 +165,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
         ------
         ValueError
             If it was not trained so, shapes or names of columns do not fit, n_steps < 1,
-            or `clip` is no range. Inside a pipeline with a scaler use
+            or `clip` is no range, or makes of outputs another shape or numbers that are not
+            finite. Inside a pipeline with a scaler use
             ``reservoir.forecast(pipeline, n_steps)``, which walks it.
 
         Warns

@@ -1,53 +1,71 @@
-"""How a loop is closed: bounds of what is fed back, and the ways from outputs to next inputs."""
+"""How a loop is closed: what is fed back, and the ways from outputs to next inputs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir.dynamics.closed_loop import as_limits
+from reservoir.dynamics.fed_back import as_limits, changed
 from reservoir.estimators._reach import widened
 from reservoir.estimators.forecasting._chain import Affine
 from reservoir.estimators.forecasting._column_layout import Layout
 from reservoir.estimators.forecasting.forecaster import Forecaster
 
+Rows = Callable[[Array], Array]
+
 
 class Bounds(NamedTuple):
-    """What is fed back stays between these ends.
+    """What is fed back stays between two ends, or is what a function makes of it.
 
-    They are given in terms of the network's `inputs`, of its `targets`, or of the `units` of the
-    outermost y.
+    Ends, of shape (2, n_outputs), are given in terms of the network's `inputs`, of its `targets`,
+    or of the `units` of the outermost y; a function always takes and returns these units.
     """
 
     of: str
-    ends: Array
+    ends: Array | Callable[[Array], Any]
 
     def hold(self, of: str, rows: Array) -> Array:
-        """Return rows inside the ends, if it is these that they are for."""
-        return np.clip(rows, *self.ends) if of == self.of else rows
+        """Return what of rows is fed back, if it is these that the ends are for."""
+        if of != self.of:
+            return rows
+        if callable(self.ends):
+            return np.array([changed(self.ends, row) for row in rows])
+        return np.clip(rows, *self.ends)
 
-    def of_inputs(self, layout: Layout) -> tuple[Array, Array]:
-        """Return the bounds of what is fed back as the network's inputs, through affine maps."""
+    def of_inputs(self, layout: Layout) -> Any:
+        """Return `clip` in terms of what is fed back as the network's inputs, by affine maps."""
         fed, of_units, q = layout.fed_back(), layout.inputs_map, layout.n_outputs
         assert fed is not None
         assert of_units is not None
         to_inputs = {"targets": fed, "units": of_units.columns(layout.columns[:q])}.get(self.of)
+        if callable(self.ends):
+            assert to_inputs is not None
+            return self._between(to_inputs.inverse().__call__, to_inputs.__call__)
         ends = self.ends[:, :q] if to_inputs is None else to_inputs(self.ends)
         low, high = np.sort(ends, axis=0)  # a scale may be negative
         return low, high
 
-    def of_targets(self, layout: Layout) -> tuple[Array, Array]:
-        """Return the bounds of what comes back through feedback weights."""
+    def of_targets(self, layout: Layout) -> Any:
+        """Return `clip` in terms of what comes back through feedback weights."""
+        if callable(self.ends):
+            return self._between(layout.to_units, layout.to_targets)
         low, high = layout.ends_of_targets(self.ends) if self.of == "units" else self.ends
         return low, high
 
+    def _between(self, to_units: Rows, back: Rows) -> Callable[[Array], Array]:
+        """Return the function of one row, with a way to its units before it and back behind it."""
+        return lambda row: back(self.hold(self.of, to_units(row[None])))[0]
+
 
 def bounds_of(network: Forecaster, clip: Any) -> Bounds | None:
-    """Return the bounds that `clip` asks for."""
+    """Return what `clip` asks for."""
     if clip is None or (isinstance(clip, (bool, np.bool_)) and not clip):
         return None
+    if callable(clip):
+        return Bounds("units", clip)
     if isinstance(clip, (bool, np.bool_)):
         certificate = network.certificate
         if certificate is not None and certificate.holds:
@@ -127,7 +145,7 @@ def row_by_row(
         len(exog),
         initial_state=state,
         initial_output=following() if first_input is None else first_input,
-        clip=tuple(bounds.ends) if bounds is not None and bounds.of == "inputs" else None,
+        clip=bounds.ends if bounds is not None and bounds.of == "inputs" else None,
     )
     rows = np.array(outputs[1 : 1 + n_sound]).reshape(n_sound, output.size)
     last = np.repeat(np.array(outputs[n_sound])[None], len(exog) - n_sound, axis=0)

@@ -137,17 +137,24 @@ class Layout:
             rows = np.reshape(step.inverse_transform(rows), (len(rows), -1))
         return rows
 
+    def to_targets(self, rows: Array) -> Array:
+        """Return rows in the units of the outermost y as the network's own targets."""
+        if self.units_map is not None:
+            return self.units_map.inverse()(rows)
+        for step in reversed(self.chain.outputs):
+            rows = np.reshape(step.transform(rows), (len(rows), -1))
+        return rows
+
     def ends_of_targets(self, ends: Array) -> Array:
         """Return a range in the units of the outermost y as one of the network's own targets."""
         if self.units_map is not None:
-            return np.sort(self.units_map.inverse()(ends), axis=0)  # a scale may be negative
+            return np.sort(self.to_targets(ends), axis=0)  # a scale may be negative
         # a step need not take infinity, nor numbers that it has no inverse for: its own range will
         reach = self.reach()
         open_ended = np.isinf(ends)
         rows = np.concatenate([np.where(open_ended, reach, ends), reach])
         with np.errstate(divide="ignore"):  # of a logarithm zero is the end
-            for step in reversed(self.chain.outputs):
-                rows = np.reshape(step.transform(rows), (len(rows), -1))
+            rows = self.to_targets(rows)
         turned = rows[2] > rows[3]
         low, high = np.where(open_ended, np.where(turned, -1, 1) * ends, rows[:2])
         return np.where(turned, [high, low], [low, high])

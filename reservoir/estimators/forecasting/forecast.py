@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ def forecast(
     *,
     context: ArrayLike | None = None,
     exog: ArrayLike | None = None,
-    clip: bool | tuple[ArrayLike, ArrayLike] = False,
+    clip: bool | tuple[ArrayLike, ArrayLike] | Callable[[Array], ArrayLike] = False,
 ) -> Array:
     """Forecast in closed loop with a network, alone or inside scikit-learn's wrappers.
 
@@ -45,11 +46,13 @@ def forecast(
         the model was fitted on names.
     exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         Exogenous inputs, the last columns of X, in the same units.
-    clip : bool or (low, high), default=False
+    clip : bool, (low, high) or callable, default=False
         True holds what is fed back in the range of the training targets, widened by its own width
         on both sides, or in the range that the network's ``certificate_`` covers
         (``bias="stable"``). A pair, numbers or arrays of shape (n_outputs,), is a range in the
-        units of the model's own y. The rows returned are not clipped.
+        units of the model's own y. A function of the outputs of a step, (n_outputs,), in these
+        units returns what is fed back in their place, of the same shape: a threshold, say, or a
+        projection. The rows returned are what the network said.
 
     Returns
     -------

@@ -42,7 +42,7 @@ def run_trials(
         Which sequence of X, and which row of it: the loop's first input is that row, and its first
         output is compared with y there. Row 0 is not allowed.
     n_steps : int
-    clip : bool or (low, high), default=False
+    clip : bool, (low, high) or callable, default=False
         As in `forecast`.
     anew : bool, default=True
         Whether the run that leads to the places begins as in training, or as in `predict`.

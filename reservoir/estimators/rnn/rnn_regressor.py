@@ -171,9 +171,11 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         exog : array of shape (n_steps, n_exog), with context (n_steps - 1, n_exog), optional
         initial_state : str or array, optional
         return_state : bool, default=False
-        clip : bool or (low, high), default=False
+        clip : bool, (low, high) or callable, default=False
             True holds what is fed back in the range of the training targets, widened by its own
-            width on both sides; a pair is a range in y's units. The rows returned are not clipped.
+            width on both sides; a pair is a range in y's units; a function of the outputs of a
+            step, (n_outputs,), in these units returns what is fed back in their place, of the same
+            shape: a threshold, say. The rows returned are what the network said.
 
         Returns
         -------
@@ -186,7 +188,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         ValueError
             If the network was not trained to predict its own next input, its outputs are the
             probabilities of ``output="softmax"``, shapes do not fit, n_steps < 1, or `clip` is no
-            range.
+            range, or makes of outputs another shape or numbers that are not finite.
 
         Warns
         -----

@@ -11,7 +11,7 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
-from reservoir.dynamics.closed_loop import as_limits
+from reservoir.dynamics.fed_back import as_limits
 from reservoir.stability._arguments import as_double, as_pair, as_real, as_reservoir
 from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
 from reservoir.stability.proofs._certificate import Certificate
