@@ -133,8 +133,8 @@ def mackey_glass_ahead(seed: int, **changes: Any) -> float:
 
 
 def error(value: float) -> float:
-    """Return the loss of an error: itself, at least 1e-12."""
-    return max(value, 1e-12)
+    """Return the loss of an error: itself, between 1e-12 and, for loops that diverge, 10."""
+    return min(max(value, 1e-12), 10.0)
 
 
 def of_capacity(value: float) -> float:

@@ -11,21 +11,18 @@ what, what to leave empty, and what that costs.
 # %%
 # In short
 # --------
-# Forecast into each gap from what was before it; a gap is a run of missing values:
+# Fill each gap, a run of missing values, from both of its sides:
 import matplotlib.pyplot as plt
 
-from reservoir import ESNForecaster
+from reservoir import RNNRegressor, fill_gaps
 from reservoir.datasets import load_el_nino
 
 truth = load_el_nino(as_frame=True)["temperature"]["1980":]
 y = truth.mask((truth.index >= "2000-01") & (truth.index < "2000-07"))  # half a year
-filled, missing = y.copy(), y.isna()
-for _, gap in y[missing].groupby((~missing).cumsum()[missing]):
-    before = y[y.index < gap.index[0]]
-    filled[gap.index] = ESNForecaster(random_state=0).fit(before).forecast(len(gap))
+filled = fill_gaps(y, RNNRegressor(random_state=0))
 print(filled["2000-01":"2000-06"].round(1).tolist())
 ax = truth["1998":"2002"].plot(color="0.6", linewidth=3, figsize=(7, 2.8), ylabel="°C")
-filled[gap.index].plot(ax=ax, color="firebrick", xlabel="")
+filled[y.isna()].plot(ax=ax, color="firebrick", xlabel="")
 plt.show()
 
 # %%
@@ -36,7 +33,7 @@ import copy
 import numpy as np
 import pandas as pd
 
-from reservoir import ESNRegressor
+from reservoir import ESNForecaster, ESNRegressor
 
 # %%
 # A building
@@ -73,7 +70,9 @@ print(len(truth), "hours")
 # hours. The rivals are pandas' ``ffill`` and ``interpolate``, and the mean course of
 # the day with a straight line over what remains. The forecaster is fitted once and then
 # walks along the record: `update` takes the rows up to the next gap, earlier gaps among
-# them, as NaN.
+# them, as NaN. It knows what was before a gap; `fill_gaps` knows both sides of it, and
+# runs one network from each. The forecaster finds the day by itself and gets the
+# temperature as `exog`; `fill_gaps` gets hour and workday as well.
 #
 # The last column is another kind of model. Where inputs are known *throughout* the gap,
 # the load need not be forecast from its own past: `ESNRegressor` reads it off
@@ -134,6 +133,7 @@ for n in (2, 12, 48):
         "line": y_gaps.interpolate(),
         "day + line": (y_gaps - daily).interpolate() + daily,
         "forecast": walk(fitted, y_gaps, starts, n),
+        "both sides": fill_gaps(y_gaps, RNNRegressor(random_state=0), exog=inputs),
         "known inputs": pd.Series(esn.predict(inputs, initial_state="zeros"), hours),
     }
     rows[f"{n} hours"] = {name: rmse(values, hole) for name, values in fillings.items()}
@@ -143,7 +143,8 @@ print(table.round(2).to_string())
 
 fig, ax = plt.subplots(figsize=(6.4, 3.2), layout="constrained")
 styles = [("black", ":"), ("tab:blue", "--"), ("tab:orange", "-."), ("firebrick", "-")]
-for name, (color, style) in zip(table, [*styles, ("tab:green", "-")], strict=True):
+styles += [("tab:purple", "--"), ("tab:green", "-")]
+for name, (color, style) in zip(table, styles, strict=True):
     ax.plot(range(3), table[name], style, color=color, marker="o", label=name)
 ax.set(xticks=range(3), xticklabels=table.index, yscale="log", ylabel="error, kW")
 ax.set_yticks([1, 2, 5, 10, 20], ["1", "2", "5", "10", "20"])
@@ -160,8 +161,10 @@ ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
 #   the gap, where the forecast knows only what was before. The forecast finds the daily
 #   course by itself, and is ahead in the longest gaps. On slow series with a season,
 #   try *day + line* (month + line, for months) before any network.
-# - Nothing comes near the model with known inputs. If something else was measured in
-#   the gap, use it.
+# - Nothing comes near the two that are told what is known in the gap: the loops from
+#   both sides, and the model that reads the load off, without any loop. If something
+#   else was measured in the gap, use it. Without it, both sides are no better than *day
+#   + line* here; :doc:`/results/series` has a table.
 #
 # What may be missing in a series to be forecast
 # ----------------------------------------------
@@ -285,8 +288,9 @@ plt.show()
 # missing                              do
 # ===================================  ================================================
 # a few values of a series             a line
-# long gaps, other inputs known there  ``ESNRegressor(missing_targets="skip")``
-# long gaps, nothing else known        day + line or forecast; judge on your own gaps
+# long gaps, other inputs known there  ``ESNRegressor(missing_targets="skip")``, or
+#                                      ``fill_gaps(y, RNNRegressor(), exog=...)``
+# long gaps, nothing else known        day + line or ``fill_gaps``; judge by gaps of yours
 # values of a series to be forecast    leave NaN, `ESNForecaster` takes it
 # targets                              leave NaN, ``missing_targets="skip"``
 # inputs                               line; an indicator if held-out rows like it

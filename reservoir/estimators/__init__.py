@@ -15,7 +15,7 @@ from reservoir.estimators.esn import (
     ReservoirTransformer,
     force_train,
 )
-from reservoir.estimators.forecasting import forecast
+from reservoir.estimators.forecasting import fill_gap, fill_gaps, forecast
 from reservoir.estimators.persistence import load, save
 from reservoir.estimators.rnn import RNNClassifier, RNNRegressor
 from reservoir.estimators.sequences import (
@@ -41,6 +41,8 @@ __all__ = [
     "ReservoirFeatures",
     "ReservoirTransformer",
     "Stream",
+    "fill_gap",
+    "fill_gaps",
     "force_train",
     "forecast",
     "load",
