@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from reservoir import _kernels
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Pooling, Reservoir, join_reservoirs, pool_many, run, run_many
-from reservoir.dynamics.pooling import POOLS, pool_into, state_quantiles
+from reservoir.dynamics.pooling import POOLS, pool_into
+from reservoir.dynamics.state_quantiles import state_quantiles
 
 ENGINES = [
     "numpy",

@@ -34,6 +34,8 @@ class Sequences:
         The number of each sequence in X, where these are some of X; None for all, in their order.
     times : Times
         The indexes of X and y, for pandas tables that have one.
+    gaps : tuple of arrays, each of shape (n_samples_i - 1,), or None
+        The time between rows, where a column of X says when they were measured.
     """
 
     arrays: tuple[Array, ...]
@@ -41,6 +43,7 @@ class Sequences:
     ids: tuple[Any, ...] | None = None
     times: Times = UNTOLD
     numbers: tuple[int, ...] | None = None
+    gaps: tuple[Array, ...] | None = None
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -66,7 +69,8 @@ class Sequences:
         arrays = tuple(self.arrays[i] for i in which)
         ids = None if self.ids is None else tuple(self.ids[i] for i in which)
         numbers = tuple(i if self.numbers is None else self.numbers[i] for i in which)
-        return replace(self, arrays=arrays, ids=ids, numbers=numbers)
+        gaps = None if self.gaps is None else tuple(self.gaps[i] for i in which)
+        return replace(self, arrays=arrays, ids=ids, numbers=numbers, gaps=gaps)
 
     def split(self, rows: Array) -> list[Array]:
         """Split an array with a row per row of all sequences into one array per sequence."""

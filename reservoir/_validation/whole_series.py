@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
+from reservoir._validation.time_stamps import take_time_stamps
 
 _FLOATS = (np.float64, np.float32)
 _ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
@@ -22,6 +23,7 @@ def read_whole_series(
     X: Any,
     *,
     sequence_column: Any = None,
+    time_column: Any = None,
     allow_nan: bool = False,
     fitted: tuple[str, int] | None = None,
 ) -> Sequences:
@@ -38,11 +40,28 @@ def read_whole_series(
         series per row, unless an id column or a MultiIndex tells sequences apart.
     sequence_column : int, str or None
         The column of a table that holds the ids of the sequences.
+    time_column : int, str or None
+        The column that says when each row was measured; it is no channel.
     allow_nan : bool, default=False
         Whether NaN may stand for what is missing; infinity may never.
     fitted : (container, n_channels), optional
         Of the sequences that the estimator was fitted on; None in fit.
     """
+    sequences = _read(estimator, X, sequence_column, allow_nan, fitted)
+    if time_column is None:
+        return sequences
+    names = getattr(estimator, "feature_names_in_", None)
+    return take_time_stamps(sequences, time_column, names, sequence_column)
+
+
+def _read(
+    estimator: Any,
+    X: Any,
+    sequence_column: Any,
+    allow_nan: bool,
+    fitted: tuple[str, int] | None,
+) -> Sequences:
+    """Return the sequences of X with all of their columns; parameters as above."""
     reset = fitted is None
     _refuse_other_collections(X)
     _refuse_masks("X", X)

@@ -15,7 +15,7 @@ from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import StatesError, check_states, exceeds_room, largest_of
 from reservoir.dynamics.engines import code_of, uses_kernels
-from reservoir.dynamics.open_loop import as_feedback, as_many_series, iter_states
+from reservoir.dynamics.open_loop import as_feedback, as_gaps, as_many_series, iter_states
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
@@ -32,6 +32,7 @@ def run_many(
     *,
     initial_states: ArrayLike | None = None,
     feedback: Sequence[Any] | None = None,
+    dt: Sequence[Any] | None = None,
     engine: str = "auto",
 ) -> list[Array]:
     """Drive the reservoir with several series, each from a state of its own.
@@ -48,6 +49,8 @@ def run_many(
         The states before the first steps; zero by default.
     feedback : sequence of arrays of shape (n_samples, n_outputs), optional
         As in `run`, one per series.
+    dt : sequence of arrays of shape (n_samples,), optional
+        How long each step took, as in `run`, one array per series.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`.
 
@@ -58,7 +61,7 @@ def run_many(
     Raises
     ------
     ValueError
-        As `run`; and if there is not one initial state, or feedback, per series.
+        As `run`; and if there is not one initial state, feedback, or `dt`, per series.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -71,7 +74,7 @@ def run_many(
     >>> short.shape, np.allclose(long, run(res, np.ones((3, 1))))
     ((2, 1), True)
     """
-    plan = make_plan(reservoir, series, initial_states, feedback, engine)
+    plan = make_plan(reservoir, series, initial_states, feedback, engine, dt=dt)
     states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
     for group in plan.groups:
         longest = max((len(plan.inputs[i]) for i in group), default=0)
@@ -92,13 +95,14 @@ def iter_many(
     *,
     initial_states: ArrayLike | None = None,
     feedback: Sequence[Any] | None = None,
+    dt: Sequence[Any] | None = None,
     engine: str = "auto",
 ) -> Iterator[tuple[int, int, Array]]:
     """Drive the reservoir with several series, block by block.
 
     Parameters
     ----------
-    reservoir, series, initial_states, feedback, engine
+    reservoir, series, initial_states, feedback, dt, engine
         As in `run_many`.
 
     Yields
@@ -124,7 +128,7 @@ def iter_many(
     >>> [(i, start, len(block)) for i, start, block in iter_many(res, [np.ones((2, 1))])]
     [(0, 0, 2)]
     """
-    plan = make_plan(reservoir, series, initial_states, feedback, engine)
+    plan = make_plan(reservoir, series, initial_states, feedback, engine, dt=dt)
     for group in plan.groups:
         yield from lockstep(plan, group)
 
@@ -137,6 +141,8 @@ class Plan(NamedTuple):
     reservoir : Reservoir
     inputs : list of arrays of shape (n_samples_i, n_features)
     feedback : list of arrays of shape (n_samples_i, n_outputs), or of None
+    gaps : list of arrays of shape (n_samples_i,), or None
+        How long each step took, where that differs.
     starts : array of shape (n_series, n_units)
         The states before the first steps.
     engine : {"numba", "numpy"}
@@ -156,6 +162,7 @@ class Plan(NamedTuple):
     reservoir: Reservoir
     inputs: list[Array]
     feedback: list[Array | None]
+    gaps: list[Array] | None
     starts: Array
     engine: str
     lanes: bool
@@ -172,12 +179,14 @@ def make_plan(
     feedback: Any,
     engine: str,
     name_of: Callable[[int], str] | None = None,
+    dt: Sequence[Any] | None = None,
 ) -> Plan:
     """Check the arguments of `run_many`, and choose the engine and the groups."""
     n_units, dtype = reservoir.n_units, reservoir.dtype
     called = by_number if name_of is None else name_of
     inputs, largest = as_many_series(called, series, reservoir.n_features, dtype)
     received = _each_feedback(reservoir, feedback, inputs)
+    gaps = None if dt is None else _each_gaps(reservoir, dt, inputs, engine, called)
     starts = np.zeros((len(inputs), n_units), dtype)
     if initial_states is not None:
         given = np.asarray(initial_states)
@@ -190,7 +199,8 @@ def make_plan(
     others = [starts, *(F for F in received if F is not None)]
     extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
     n_steps = sum(len(X) for X in inputs)
-    kernels = uses_kernels(reservoir, n_steps, engine) and not (bounded and extreme)
+    wanted = "numpy" if gaps is not None else engine
+    kernels = uses_kernels(reservoir, n_steps, wanted) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
     # series of similar length share a group, so that few lanes run empty
     order = sorted((i for i, X in enumerate(inputs) if len(X)), key=lambda i: -len(inputs[i]))
@@ -198,7 +208,9 @@ def make_plan(
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
     chosen = "numba" if kernels else "numpy"  # by the total length, also for series run alone
     check = extreme or not bounded
-    return Plan(reservoir, inputs, received, starts, chosen, lanes, size, check, groups, name_of)
+    return Plan(
+        reservoir, inputs, received, gaps, starts, chosen, lanes, size, check, groups, name_of
+    )
 
 
 def by_number(i: int) -> str:
@@ -213,6 +225,23 @@ def _each_feedback(
         raise ValueError(f"feedback has {len(feedback)} items; there are {len(inputs)} series.")
     given = [None] * len(inputs) if feedback is None else feedback
     return [as_feedback(reservoir, F, len(X)) for F, X in zip(given, inputs, strict=True)]
+
+
+def _each_gaps(
+    reservoir: Reservoir, dt: Any, inputs: list[Array], engine: str, called: Callable[[int], str]
+) -> list[Array]:
+    if len(dt) != len(inputs):
+        raise ValueError(f"dt has {len(dt)} items; there are {len(inputs)} series.")
+    pairs = enumerate(zip(dt, inputs, strict=True))
+    return [as_gaps(f"dt of {called(i)}", reservoir, d, len(X), engine) for i, (d, X) in pairs]
+
+
+def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ...]:
+    """Return what `reference.advance_many` takes of leaks for some steps of a group."""
+    if plan.gaps is None:
+        return ()
+    each = [reference.leaks_of(plan.reservoir, plan.gaps[i][start:stop]) for i in group]
+    return (tuple(np.stack(leaks, axis=-1) for leaks in zip(*each, strict=True)),)
 
 
 def lockstep(
@@ -237,7 +266,7 @@ def lockstep(
         place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]
         here = [np.hstack([inputs[i][now:stop], *_part(feedback[i], now, stop)]) for i in group]
         with np.errstate(over="ignore", invalid="ignore"):
-            advance(reservoir, states, np.stack(here), place)
+            advance(reservoir, states, np.stack(here), place, *_leaks(plan, group, now, stop))
         # the series that end here leave the group
         remaining = [k for k, i in enumerate(group) if len(inputs[i]) > stop]
         before, states = states, place[remaining, -1]  # a copy, before anyone may change the block
@@ -252,10 +281,16 @@ def lockstep(
     for k, (i, state) in enumerate(zip(group, states, strict=True)):
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
         out = None if whole is None else whole[k, now : len(inputs[i])]
-        X = inputs[i][now:]
+        X, gaps = inputs[i][now:], None if plan.gaps is None else plan.gaps[i][now:]
         with _naming(plan, i, now):
             for start, block in iter_states(
-                reservoir, X, initial_state=state, feedback=rest, out=out, engine=plan.engine
+                reservoir,
+                X,
+                initial_state=state,
+                feedback=rest,
+                dt=gaps,
+                out=out,
+                engine=plan.engine,
             ):
                 yield i, now + start, block
 

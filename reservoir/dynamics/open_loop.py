@@ -158,7 +158,7 @@ def iter_states(
     dtype = reservoir.dtype
     X = as_series("X", X, reservoir.n_features, dtype)
     feedback = as_feedback(reservoir, feedback, len(X))
-    gaps = None if dt is None else _as_gaps(reservoir, dt, len(X), engine)
+    gaps = None if dt is None else as_gaps("dt", reservoir, dt, len(X), engine)
     noise = check_number("noise", noise, low=0.0)
     if noise > 0 and generator is None:
         raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
@@ -196,17 +196,20 @@ def iter_states(
         yield start, block
 
 
-def _as_gaps(reservoir: Reservoir, dt: Any, n_samples: int, engine: str) -> Array:
-    """Return the lengths of the steps as an array of doubles, of shape (n_samples,), checked."""
-    gaps = check_numbers("dt", dt)
+def as_gaps(name: str, reservoir: Reservoir, dt: Any, n_samples: int, engine: str) -> Array:
+    """Return the lengths of the steps as an array of doubles, of shape (n_samples,), checked.
+
+    `name` is what messages call `dt`.
+    """
+    gaps = check_numbers(name, dt)
     if gaps.shape != (n_samples,):
-        raise ValueError(f"dt must have shape (n_samples={n_samples},); got {gaps.shape}.")
+        raise ValueError(f"{name} must have shape (n_samples={n_samples},); got {gaps.shape}.")
     good = (gaps > 0) & np.isfinite(gaps)
     if not good.all():
         row = int(np.argmin(good))
         raise ValueError(
-            f"dt must be positive and finite; got {gaps[row]:g} in row {row}. Merge rows of the "
-            "same time, and sort by time."
+            f"{name} must be positive and finite; got {gaps[row]:g} in row {row}. Merge rows of "
+            "the same time, and sort by time."
         )
     if np.all(np.equal(reservoir.leak_rate, 1.0)):
         raise ValueError(

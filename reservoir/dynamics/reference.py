@@ -165,7 +165,13 @@ def step_through(
         state = row
 
 
-def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Array) -> None:
+def advance_many(
+    reservoir: Reservoir,
+    states: Array,
+    inputs: Array,
+    place: Array,
+    leaks: tuple[Array, Array] | None = None,
+) -> None:
     """Run several sequences of equal length side by side.
 
     Parameters
@@ -177,6 +183,8 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Arra
         The features, then the outputs that are fed back, if any.
     place : array of shape (at least n_sequences, n_steps, n_units)
         Written: the states.
+    leaks : two arrays of shape (n_steps, 1 or n_units, n_sequences), or None
+        What `leaks_of` returns for each, where steps differ in length.
     """
     n_sequences, n_steps, _ = inputs.shape
     W, k = recurrent_matrix(reservoir), reservoir.n_features
@@ -196,6 +204,8 @@ def advance_many(reservoir: Reservoir, states: Array, inputs: Array, place: Arra
         else:
             z += W @ x
         activate(z, out=z)
+        if leaks is not None:
+            leak, keep = leaks[0][t], leaks[1][t]
         if leaky:
             z *= leak
             x *= keep

@@ -53,7 +53,8 @@ def channel_importance(
     the others are there.
 
     Where lengths differ, a channel is cut off, or goes on as its own mirror image until it is long
-    enough: so its speed stays what it was.
+    enough: so its speed stays what it was. Times (the estimator's `time_column`) are not exchanged:
+    nothing is lost there.
 
     Parameters
     ----------
@@ -112,10 +113,13 @@ def channel_importance(
             f"X holds {n_sequences} sequence(s): a channel is exchanged between sequences, and at "
             "least 2 are needed."
         )
-    lost = np.empty((len(channels.columns), n_repeats))
+    times = channels.number_of(_parameter(estimator, "time_column"))
+    lost = np.zeros((len(channels.columns), n_repeats))
     for k in range(n_repeats):
         order = generator.permutation(n_sequences)
         for c, columns in enumerate(channels.columns):
+            if c == times:
+                continue
             others = [_fitted(columns[j], len(columns[i])) for i, j in enumerate(order)]
             lost[c, k] = whole - scorer(estimator, channels.replaced(c, others), y)
     return ChannelImportance(lost.mean(axis=1), lost.std(axis=1), lost, channels.names)
@@ -146,10 +150,24 @@ class _Channels(ABC):
     columns : list of lists of arrays of shape (n_steps_i,)
         By channel, then by sequence.
     names : list of str, or None
+    places : list of int
+        Which column of X each channel is.
+    n_columns : int
+        Of X, that of ids among them.
     """
 
     columns: list[list[Array]]
     names: list[str] | None = None
+    places: list[int]
+    n_columns: int
+
+    def number_of(self, column: Any) -> int | None:
+        """Return which of the channels a column of X is, given by name or number, if any."""
+        if column is None:
+            return None
+        if isinstance(column, str):
+            return None if self.names is None else self.names.index(column)
+        return self.places.index(int(column) % self.n_columns)
 
     @abstractmethod
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
@@ -163,7 +181,9 @@ class _OfArray(_Channels):
         self.X = X
         values = np.asarray(X)
         values = values[:, :, None] if values.ndim == 2 else values
-        self.columns = [list(values[:, :, c]) for c in range(values.shape[2])]
+        self.n_columns = values.shape[2]
+        self.places = list(range(self.n_columns))
+        self.columns = [list(values[:, :, c]) for c in self.places]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         if hasattr(self.X, "columns"):  # a table of one series per row
@@ -181,8 +201,9 @@ class _OfItems(_Channels):
         self.names = list(X[0].columns) if hasattr(X[0], "columns") else None
         tables = [np.asarray(item) for item in X]
         tables = [table[:, None] if table.ndim == 1 else table for table in tables]
-        n_channels = tables[0].shape[1]
-        self.columns = [[table[:, c] for table in tables] for c in range(n_channels)]
+        self.n_columns = tables[0].shape[1]
+        self.places = list(range(self.n_columns))
+        self.columns = [[table[:, c] for table in tables] for c in self.places]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         items = [_with_column(item, channel, new) for item, new in zip(self.X, values, strict=True)]
@@ -206,6 +227,7 @@ class _OfTable(_Channels):
             by_name = isinstance(sequence_column, str) and names is not None
             of_ids = names.index(sequence_column) if by_name else int(sequence_column) % n_columns  # type: ignore[union-attr]
             ids = X.iloc[:, of_ids].to_numpy() if names is not None else np.asarray(X)[:, of_ids]
+        self.n_columns = n_columns
         self.places = [c for c in range(n_columns) if c != of_ids]
         self.names = None if names is None else [names[c] for c in self.places]
         cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1

@@ -176,8 +176,9 @@ class Cases(NamedTuple):
     def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> Cases:
         """Return the cases among sequences; refuse fewer than two."""
         each = np.ones(len(sequences)) if weights is None else weights
-        pairs = zip(sequences.arrays, each, strict=True)
-        keys = [_content(rows) if w > 0 else b"" for rows, w in pairs]
+        gaps = [None] * len(sequences) if sequences.gaps is None else sequences.gaps
+        cases = zip(sequences.arrays, gaps, each, strict=True)
+        keys = [_content(rows, between) if w > 0 else b"" for rows, between, w in cases]
         found = {key: i for i, key in enumerate(keys) if key}
         order = sorted(found)
         if len(order) < 2:
@@ -195,9 +196,10 @@ class Cases(NamedTuple):
         return cls(ones, sums / total[:, None], total, place)
 
 
-def _content(rows: Array) -> bytes:
-    """Return what is equal for equal arrays alone, and never empty."""
-    digest = hashlib.blake2b(np.ascontiguousarray(rows).tobytes(), digest_size=16).digest()
+def _content(rows: Array, gaps: Array | None) -> bytes:
+    """Return what is equal for equal arrays, and times between rows, alone, and never empty."""
+    content = np.ascontiguousarray(rows).tobytes() + (b"" if gaps is None else gaps.tobytes())
+    digest = hashlib.blake2b(content, digest_size=16).digest()
     return digest + str(rows.shape).encode()
 
 
@@ -206,6 +208,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
 
     _targets: TargetCoding
     _sequence_column: Any
+    _time_column: Any = None
     features_: ReservoirFeatures
 
     @abstractmethod
@@ -370,11 +373,12 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             self,
             X,
             sequence_column=self.sequence_column if fitted is None else self._sequence_column,
+            time_column=self.time_column if fitted is None else self._time_column,
             allow_nan=missing != "raise",
             fitted=fitted,
         )
         if fitted is None:
-            self._sequence_column = self.sequence_column
+            self._sequence_column, self._time_column = self.sequence_column, self.time_column
         _refuse_other_index(X, y)
         return sequences
 

@@ -25,7 +25,8 @@ from reservoir._validation import (
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
-from reservoir.dynamics.pooling import POOLS, check_pools, pool_into, state_quantiles
+from reservoir.dynamics.pooling import POOLS, check_pools, pool_into
+from reservoir.dynamics.state_quantiles import state_quantiles
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import check_parameters, documented
@@ -67,6 +68,8 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
     thresholds_ : array of shape (2, n_quantiles, n_units), or None
         Those of "quantiles", forwards and backwards; with ``bidirectional=False`` of shape
         (n_quantiles, n_units).
+    time_step_ : float or None
+        The gap for which `leak_rate` is given; None without a `time_column`.
     n_channels_ : int
     n_features_in_ : int
         Channels; for a 2-D X, one series per row, the number of steps; an id column counts.
@@ -198,6 +201,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         check_parameters(self)
         arrays = sequences.arrays
         self._refuse_single_steps(sequences)
+        self.time_step_ = self._step_of(sequences)
         self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
         n_rates = max(np.size(self.leak_rate), 1)
         n_units = check_count("n_units", self.n_units)
@@ -244,11 +248,19 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         def fill(batch: Array) -> None:
             some = sequences.some(batch.tolist())
             inputs = self._inputs(some.arrays, self.reservoir_.dtype, some.place)
+            dt = self._lengths_of_steps(some.gaps)
             for way, place, pooling in zip((1, -1), places, self._poolings, strict=False):
                 ordered = [rows[::way] for rows in inputs]
                 name_of = some.name if way == 1 else _backwards(some.name)
                 pool_into(
-                    place, batch, self.reservoir_, ordered, pooling, engine=engine, name_of=name_of
+                    place,
+                    batch,
+                    self.reservoir_,
+                    ordered,
+                    pooling,
+                    dt=dt[way],
+                    engine=engine,
+                    name_of=name_of,
                 )
 
         Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
@@ -268,6 +280,8 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         return self._engine_for(max(sum(sequences.lengths), self._n_trained))
 
     def _engine_for(self, n_steps: int) -> str:
+        if self.time_step_ is not None:
+            return "numpy"  # kernels have one leak rate for all steps
         return "numba" if engine_for(self.reservoir_, n_steps) == "numba" else "numpy"
 
     def _labelled(self, sequences: Sequences) -> Any:
@@ -287,6 +301,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
             self,
             X,
             sequence_column=self.sequence_column,
+            time_column=self.time_column,
             allow_nan=missing != "raise",
             fitted=fitted,
         )
@@ -302,10 +317,34 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
             "(n_sequences, n_steps, n_channels)."
         )
 
+    def _step_of(self, sequences: Sequences) -> float | None:
+        """Return the gap for which `leak_rate` is given."""
+        if sequences.gaps is None:
+            return None
+        if np.all(np.equal(self.leak_rate, 1.0)):
+            raise ValueError(
+                f"time_column={self.time_column!r} changes nothing at leak_rate=1: each step "
+                "replaces the whole state, however long it took. Take a leak rate below 1."
+            )
+        if not isinstance(self.time_step, str):
+            return float(self.time_step)
+        return float(np.median(np.concatenate(sequences.gaps)))
+
+    def _lengths_of_steps(self, gaps: Sequence[Array] | None) -> dict[int, list[Array] | None]:
+        """Return the lengths of the steps of series, forwards (1) and backwards (-1).
+
+        A first step has no gap before it, and takes one `time_step_`.
+        """
+        if gaps is None:
+            return {1: None, -1: None}
+        assert self.time_step_ is not None
+        each = [between / self.time_step_ for between in gaps]
+        return {way: [np.append(1.0, between[::way]) for between in each] for way in (1, -1)}
+
     def _sample(
         self, sequences: Sequences, generator: np.random.Generator
-    ) -> tuple[list[Array], Callable[[int], str]]:
-        """Return the inputs of some of the series, and what messages call these.
+    ) -> tuple[list[Array], dict[int, list[Array] | None], Callable[[int], str]]:
+        """Return the inputs of some of the series, their steps, and what messages call these.
 
         Of long series at some steps from any place.
         """
@@ -322,7 +361,11 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         inputs = self._inputs(
             parts, read_dtype(self.dtype), lambda i, step: some.place(i, begins[i] + step)
         )
-        return inputs, name_of
+        gaps = None
+        if some.gaps is not None:
+            cut = zip(some.gaps, parts, begins, strict=True)
+            gaps = [between[begin : begin + len(rows) - 1] for between, rows, begin in cut]
+        return inputs, self._lengths_of_steps(gaps), name_of
 
     def _build(self, generator: np.random.Generator) -> Reservoir:
         """Return the reservoir that the parameters describe."""
@@ -343,7 +386,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
 
     def _pools(self, sequences: Sequences, generator: np.random.Generator) -> list[Pooling]:
         """Return what is pooled forwards and, perhaps, backwards; thresholds from a sample."""
-        sample, called = self._sample(sequences, generator)
+        sample, dt, called = self._sample(sequences, generator)
         names = check_pools("pool", self.pool)
         ways = [1, -1] if self.bidirectional else [1]
         if not any(POOLS[name].needs_thresholds for name in names):
@@ -356,6 +399,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
                 [rows[::way] for rows in sample],
                 levels,
                 generator=generator,
+                dt=dt[way],
                 engine=self._engine_for(self._n_trained),
                 name_of=called if way == 1 else _backwards(called),
             )

@@ -1,0 +1,63 @@
+"""Quantiles of the states of a reservoir while series drive it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.dynamics._many import by_number, lockstep, make_plan
+from reservoir.dynamics.reservoir import Reservoir
+
+
+def state_quantiles(
+    reservoir: Reservoir,
+    series: Sequence[Any],
+    levels: Array,
+    *,
+    max_rows: int = 2000,
+    generator: np.random.Generator,
+    dt: Sequence[Any] | None = None,
+    engine: str = "auto",
+    name_of: Callable[[int], str] = by_number,
+) -> Array:
+    """Return quantiles of each unit's states while series drive it, from a sample of the steps.
+
+    Parameters
+    ----------
+    reservoir : Reservoir
+    series : sequence of arrays of shape (n_steps, n_features)
+        All of them are run over.
+    levels : array of shape (n_levels,)
+        Each in [0, 1].
+    max_rows : int, default=2000
+        Steps that are drawn, at most.
+    generator : numpy.random.Generator
+    dt : sequence of arrays of shape (n_steps,), optional
+        How long each step took, as in `run_many`.
+    engine : {"auto", "numpy", "numba"}, default="auto"
+    name_of : function of int
+        What messages call a series of that number.
+
+    Returns
+    -------
+    array of shape (n_levels, n_units), of the reservoir's dtype
+    """
+    plan = make_plan(reservoir, series, None, None, engine, name_of, dt)
+    begins = np.cumsum([0, *map(len, plan.inputs)])
+    size = min(max_rows, begins[-1])
+    drawn = np.sort(generator.choice(begins[-1], size, replace=False))
+    sample = np.empty((size, reservoir.n_units), reservoir.dtype)
+    for group in plan.groups:
+        for i, start, states in lockstep(plan, group):
+            first = begins[i] + start
+            low, high = np.searchsorted(drawn, (first, first + len(states)))
+            sample[low:high] = states[drawn[low:high] - first]
+    # sorted unit by unit, which takes a tenth of the time of np.quantile; the same interpolation
+    ordered = np.sort(np.ascontiguousarray(sample.T), axis=1).T
+    places = levels * (size - 1)
+    low = places.astype(int)
+    rest = (places - low)[:, None].astype(reservoir.dtype)
+    return ordered[low] + rest * (ordered[np.minimum(low + 1, size - 1)] - ordered[low])
