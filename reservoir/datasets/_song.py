@@ -90,7 +90,7 @@ def song(
     Returns
     -------
     x : ndarray of shape (n_samples, 1)
-        Sound; its largest absolute value is 1.
+        Sound; its largest absolute value is 1, or 0 in a few samples that are silent.
 
     Raises
     ------
@@ -112,7 +112,6 @@ def song(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from scipy.signal import stft
     >>> from reservoir.datasets import song
     >>> x = song(44_100, random_state=0)
