@@ -8,9 +8,9 @@ target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplica
 
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
-`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`), None draws new data at each
-call. Where the system is deterministic, None starts at the published point, which gives the same
-series each time, and a seed displaces the start at random.
+`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `song`), None draws new data
+at each call. Where the system is deterministic, None starts at the published point, which gives the
+same series each time, and a seed displaces the start at random.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from reservoir.datasets._signals import (
     sine_square,
     subsequence_detection,
 )
+from reservoir.datasets._song import song
 from reservoir.datasets._spike_patterns import spike_patterns
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "random_phase_sines",
     "roessler",
     "sine_square",
+    "song",
     "spike_patterns",
     "subsequence_detection",
     "temporal_order",
