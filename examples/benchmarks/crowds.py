@@ -6,7 +6,7 @@ from what was until the hour before. Maps are described by 50 components of scik
 `IncrementalPCA`, fitted to the first 60 days. Printed are the signal-to-noise ratio of the
 forecasts in dB, 10 log10 of the sum of squares of the maps over that of the errors (mean over
 seeds, standard deviation), and the mean absolute error at three pixels, in people: the fullest on
-the whole, and those with a half and a quarter of its mean. Four minutes.
+the whole, and those with a half and a quarter of its mean. Five minutes.
 
 Settings were chosen on the seeds 101 to 103. Whatever learns on does so once a day:
 
