@@ -8,9 +8,9 @@ target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplica
 
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
-`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `song`), None draws new data
-at each call. Where the system is deterministic, None starts at the published point, which gives the
-same series each time, and a seed displaces the start at random.
+`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`, `song`),
+None draws new data at each call. Where the system is deterministic, None starts at the published
+point, which gives the same series each time, and a seed displaces the start at random.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from math import log
 
 from reservoir.datasets._bouncing_balls import bouncing_balls
 from reservoir.datasets._chaotic_maps import henon, logistic_map
+from reservoir.datasets._crowd_density import crowd_density
 from reservoir.datasets._flows import lorenz, lorenz96, roessler
 from reservoir.datasets._gestures import gestures
 from reservoir.datasets._long_memory import adding, multiplication, temporal_order
@@ -39,6 +40,7 @@ __all__ = [
     "LYAPUNOV_TIME",
     "adding",
     "bouncing_balls",
+    "crowd_density",
     "gestures",
     "henon",
     "load_co2",
