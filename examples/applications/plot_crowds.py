@@ -60,10 +60,11 @@ for name, seen in forecasts.items():
     print(f"{name}: {ratio:.1f} dB, mean error {mean:.2f} people per pixel")
 
 # %%
-# The ratio of signal to noise: ten decibels more are a tenth of the squared error. What
-# counts is to look back two or three hours, and at the clock; then learning on, because
-# the town changes. Whether a network or a ridge does so matters little: a ridge that is
-# fitted anew each day comes within a tenth of a decibel.
+# The ratio of signal to noise: ten decibels more are a tenth of the squared error. The
+# clock and the hours before the last gain four together. Learning on gains a little
+# more, because the town changes, and because there is more to learn from. Whether a
+# network or a ridge does so matters little: a ridge that is fitted anew each day comes
+# within a tenth of a decibel.
 #
 # Of the last 60 days, the hour with the largest error:
 errors = np.abs(truth - learned)
