@@ -2,15 +2,16 @@
 
 Series have shape (n_samples, n_features), also for a single variable; rows are time steps. Tasks
 return (X, y) as in `sklearn.datasets`: X has two dimensions, y has shape (n_samples,) for one
-target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplication` and
-`temporal_order` return whole sequences in a list, and one label or number for each;
-`bouncing_balls` and `spike_patterns` return arrays of three dimensions.
+target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplication`,
+`temporal_order` and `patient_visits` return whole sequences in a list, and one label or number for
+each; `bouncing_balls` and `spike_patterns` return arrays of three dimensions.
 
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
-`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`, `song`),
-None draws new data at each call. Where the system is deterministic, None starts at the published
-point, which gives the same series each time, and a seed displaces the start at random.
+`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`,
+`patient_visits`, `song`), None draws new data at each call. Where the system is deterministic, None
+starts at the published point, which gives the same series each time, and a seed displaces the start
+at random.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from reservoir.datasets._gestures import gestures
 from reservoir.datasets._long_memory import adding, multiplication, temporal_order
 from reservoir.datasets._mackey_glass import mackey_glass
 from reservoir.datasets._narma import narma
+from reservoir.datasets._patient_visits import patient_visits
 from reservoir.datasets._real import load_co2, load_el_nino, load_sunspots
 from reservoir.datasets._signals import (
     memory_capacity_input,
@@ -54,6 +56,7 @@ __all__ = [
     "multiple_superposed_oscillators",
     "multiplication",
     "narma",
+    "patient_visits",
     "random_phase_sines",
     "roessler",
     "sine_square",
