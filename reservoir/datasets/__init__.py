@@ -2,16 +2,17 @@
 
 Series have shape (n_samples, n_features), also for a single variable; rows are time steps. Tasks
 return (X, y) as in `sklearn.datasets`: X has two dimensions, y has shape (n_samples,) for one
-target and (n_samples, n_outputs) for several. `gestures`, `adding`, `multiplication`,
-`temporal_order` and `patient_visits` return whole sequences in a list, and one label or number for
-each; `bouncing_balls` and `spike_patterns` return arrays of three dimensions.
+target and (n_samples, n_outputs) for several; `weather_and_load` adds the dates. `gestures`,
+`adding`, `multiplication`, `temporal_order` and `patient_visits` return whole sequences in a list,
+and one label or number for each; `bouncing_balls` and `spike_patterns` return arrays of three
+dimensions.
 
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
-`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`,
-`patient_visits`, `song`), None draws new data at each call. Where the system is deterministic, None
-starts at the published point, which gives the same series each time, and a seed displaces the start
-at random.
+`multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`, `song`,
+`patient_visits`, `weather_and_load`), None draws new data at each call. Where the system is
+deterministic, None starts at the published point, which gives the same series each time, and a seed
+displaces the start at random.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from reservoir.datasets._signals import (
 )
 from reservoir.datasets._song import song
 from reservoir.datasets._spike_patterns import spike_patterns
+from reservoir.datasets._weather import weather_and_load
 
 __all__ = [
     "LYAPUNOV_TIME",
@@ -64,6 +66,7 @@ __all__ = [
     "spike_patterns",
     "subsequence_detection",
     "temporal_order",
+    "weather_and_load",
 ]
 
 #: Reciprocal of the largest Lyapunov exponent of each chaotic system at its default parameters, in
