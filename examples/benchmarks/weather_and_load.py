@@ -60,7 +60,7 @@ def data(seed):
     """Return load, temperature, and what is known beforehand of each day."""
     X, y, dates = weather_and_load(random_state=seed)
     days = pd.DatetimeIndex(dates.astype("datetime64[ns]"), freq="D")
-    known = pd.DataFrame(np.eye(7)[days.dayofweek], days, [f"day {i}" for i in range(7)])
+    known = pd.DataFrame(np.eye(7)[days.day_of_week], days, [f"day {i}" for i in range(7)])
     known["holiday"] = np.isin(100 * days.month + days.day, HOLIDAYS).astype(float)
     known["temperature"] = X[:, AIR]
     return pd.Series(y, days, name="load"), known
@@ -90,7 +90,7 @@ def scores(seed):
     air = known["temperature"]
     yield "load, a week before", errors(Naive(7), load, refit=True)
     yield "air, the day before", errors(Naive(1), air, refit=True)
-    waves = 2 * np.pi * load.index.dayofyear.to_numpy()[:, None] / 365.25 * [1, 2]
+    waves = 2 * np.pi * load.index.day_of_year.to_numpy()[:, None] / 365.25 * [1, 2]
     seasons = np.hstack([np.cos(waves), np.sin(waves)])
     model = ESNForecaster(random_state=seed)
     for name, rival, settings in [*rivals(seed), ("ESNForecaster", model, {})]:
