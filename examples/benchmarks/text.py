@@ -5,8 +5,8 @@ Usage: ``python examples/benchmarks/text.py [n_seeds] [n_epochs]`` (5 and 24 by 
 versions of Python differ a little) and prints bits per character of the 10,000 that follow: for
 letters counted after the last 0 to 5 (Witten and Bell 1991), and for the network, by its learning
 rate, mean and standard deviation over the seeds; then what the first network writes at three
-temperatures. Bay (2017, section 6.1) prints samples alone, of plays. The script `characters`
-compares networks of equal size. Ten minutes on one core.
+temperatures, to the error stream. Bay (2017, section 6.1) prints samples alone, of plays. The
+script `characters` compares networks of equal size. Ten minutes on one core.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def main() -> None:
         drawn = writer.sample(
             300, context=codes[N_TRAIN - 200 : N_TRAIN], temperature=temperature, random_state=0
         )
-        print(f"--- temperature {temperature}", "".join(letters[drawn]), sep="\n")
+        written = f"--- temperature {temperature}", "".join(letters[drawn])
+        print(*written, sep="\n", file=sys.stderr)
 
 
 if __name__ == "__main__":
