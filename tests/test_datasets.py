@@ -20,6 +20,7 @@ SEQUENCES = (
     "adding",
     "bouncing_balls",
     "gestures",
+    "patient_visits",
     "multiplication",
     "spike_patterns",
     "temporal_order",
