@@ -23,6 +23,7 @@ SEQUENCES = (
     "patient_visits",
     "multiplication",
     "spike_patterns",
+    "street_walks",
     "temporal_order",
 )
 OTHERS = (*SEQUENCES, "load_co2", "load_el_nino", "load_sunspots")

@@ -10,9 +10,9 @@ dimensions.
 `random_state` has two meanings. Where the data are random (`narma`, `random_phase_sines`,
 `sine_square`, `subsequence_detection`, `memory_capacity_input`, `gestures`, `adding`,
 `multiplication`, `temporal_order`, `bouncing_balls`, `spike_patterns`, `crowd_density`, `song`,
-`patient_visits`, `weather_and_load`), None draws new data at each call. Where the system is
-deterministic, None starts at the published point, which gives the same series each time, and a seed
-displaces the start at random.
+`patient_visits`, `street_walks`, `weather_and_load`), None draws new data at each call. Where the
+system is deterministic, None starts at the published point, which gives the same series each time,
+and a seed displaces the start at random.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from reservoir.datasets._signals import (
 )
 from reservoir.datasets._song import song
 from reservoir.datasets._spike_patterns import spike_patterns
+from reservoir.datasets._street_walks import street_walks
 from reservoir.datasets._weather import weather_and_load
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "sine_square",
     "song",
     "spike_patterns",
+    "street_walks",
     "subsequence_detection",
     "temporal_order",
     "weather_and_load",
