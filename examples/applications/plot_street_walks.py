@@ -43,13 +43,14 @@ network.fit([codes(w[:-1])[:, None] for w in train], [codes(w[1:]) for w in trai
 
 
 # %%
-# The rival counts what followed the last three crossings (or fewer, where these never came).
-# Both continue a walk of which the first crossings are known, and say each time what is likeliest.
-# The network may be held to the streets: ``allowed`` is the matrix of what joins what.
-def counted(walk, known):
+# The rivals count what followed the last three crossings, or all of the walk so far (or fewer,
+# where these never came). All continue a walk of which the first crossings are known, and say each
+# time what is likeliest. The network may be held to the streets: ``allowed`` is the matrix of what
+# joins what.
+def counted(walk, known, order):
     said = list(walk[: known + 1])
     while len(said) < len(walk):
-        keys = [tuple(said[-n:]) for n in (3, 2, 1)]
+        keys = [tuple(said[-n:]) for n in range(min(order, len(said)), 0, -1)]
         found = next((counts[key] for key in keys if key in counts), Counter([END]))
         said.append(found.most_common(1)[0][0])
     return np.array(said)
@@ -58,7 +59,7 @@ def counted(walk, known):
 counts = defaultdict(Counter)
 for walk in train:
     for t in range(1, len(walk)):
-        for n in range(1, min(3, t) + 1):
+        for n in range(1, t + 1):
             counts[tuple(walk[t - n : t])][walk[t]] += 1
 joined = np.ones((len(symbols), len(symbols)), dtype=bool)
 joined[:-1, :-1] = streets[symbols[:-1]][:, symbols[:-1]].toarray() > 0
@@ -82,7 +83,8 @@ known = [1, 2, 3, 4, 5, 6]
 shares = {
     "network": [right(continued, k) for k in known],
     "network, held to streets": [right(continued, k, allowed=joined) for k in known],
-    "counts after three": [right(counted, k) for k in known],
+    "counts, all crossings": [right(counted, k, order=99) for k in known],
+    "counts, last three": [right(counted, k, order=3) for k in known],
 }
 for name, values in shares.items():
     print(f"{name}: {', '.join(f'{100 * v:.0f} %' for v in values)} right")
@@ -99,13 +101,17 @@ for walk, colour in zip(test[:4], ["C0", "C1", "C2", "C4"], strict=True):
     left.plot(*said.T, color=colour, lw=1.5)
     left.plot(*true[0], "o", color=colour)
 left.set(aspect="equal", xticks=[], yticks=[], title="walked (wide), said (thin)")
-for (name, values), style in zip(shares.items(), ["o-", "s:", "^--"], strict=True):
+for (name, values), style in zip(
+    shares.items(), ["o-", "s:", "d-.", "^--"], strict=True
+):
     ax.plot(known, 100 * np.array(values), style, label=name)
 ax.set(xlabel="crossings known", ylabel="% of the rest right", ylim=(0, 100))
 ax.legend(frameon=False, loc="lower right", fontsize="small")
 plt.show()
 
 # %%
-# A habit is told by where it begins, so more crossings add little; the mask changes little, too,
-# for the network knows the streets. Where nobody has habits memory pays nothing:
-# ``examples/benchmarks/street_walks.py``.
+# Three crossings are not enough to tell habits apart that share a street; to remember the whole
+# walk is. The network does, and so does a table of all that was walked, which takes no training:
+# where walks come again it is level. A habit is mostly told by where it begins, so more crossings
+# add little; the mask changes little, too, for the network knows the streets. Where nobody has
+# habits memory pays nothing: ``examples/benchmarks/street_walks.py``.

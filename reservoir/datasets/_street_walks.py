@@ -43,7 +43,7 @@ def street_walks(
         by chance.
     detours : float in [0, 1], default=0.1
         Share of the walks that at one crossing turn off into a street that is not on the way, and
-        go on by the shortest way from there.
+        go on by the shortest way from there, which may lead back.
     random_state : None, int, Generator or RandomState, default=None
         Seeds the town and the walks; None draws new ones at each call.
 
