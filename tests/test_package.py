@@ -12,6 +12,7 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import reservoir
@@ -166,6 +167,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
     listed = re.findall(r'^ +"([\w.]+)",$', (ROOT / "docs" / "saving.md").read_text(), re.MULTILINE)
     X, y = reservoir.datasets.narma(60, random_state=0)
     asked = set()
+    dated = np.column_stack([np.arange(60), X])
     forecaster = partial(reservoir.ESNForecaster, n_networks=1, random_state=0)
     of_cells = stacked(bidirectional("gru"), FeedforwardCell(2), DeepTransitionCell(5, (2,)))
     trained = reservoir.RNNRegressor(5, max_iter=1, gradient_control=GradientControl(0.1))
@@ -180,6 +182,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.RNNRegressor(5, cell=of_cells, max_iter=1).fit([X, X], [y, y]),
         reservoir.ESNClassifier(10).fit(X, y > y.mean()),
         reservoir.ReservoirTransformer(10).fit(X),
+        reservoir.ReservoirTransformer(10, leak_rate=0.3, time_column=0).fit(dated),
         reservoir.NVARRegressor().fit(X, y),
         reservoir.ESNRegressor(10, readout=RecursiveLeastSquares()).fit(X, y),
         LMS().fit(X, y),

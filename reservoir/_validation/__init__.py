@@ -38,11 +38,13 @@ from reservoir._validation.targets import (
     read_weights,
     with_targets,
 )
+from reservoir._validation.time_stamps import Clock, median_gap, refuse_full_leak, with_gaps
 from reservoir._validation.times import Times
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
 
 __all__ = [
+    "Clock",
     "Ending",
     "Sequences",
     "Stamps",
@@ -63,6 +65,7 @@ __all__ = [
     "ending_of",
     "index_of",
     "is_per_row",
+    "median_gap",
     "plain_rows",
     "plain_table",
     "read_labels",
@@ -75,8 +78,10 @@ __all__ = [
     "read_weights",
     "read_whole_series",
     "refuse_dates",
+    "refuse_full_leak",
     "refuse_one_row",
     "resolve_washout",
     "steps_between",
+    "with_gaps",
     "with_targets",
 ]

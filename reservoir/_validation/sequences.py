@@ -90,7 +90,14 @@ class Sequences:
 
 
 def read_series(
-    estimator: Any, X: Any, y: Any = None, *, reset: bool, dtype: Any, sequence_column: Any = None
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    reset: bool,
+    dtype: Any,
+    sequence_column: Any = None,
+    has_times: bool = False,
 ) -> Sequences:
     """Return the sequences of X, checked.
 
@@ -108,6 +115,9 @@ def read_series(
         Of the arrays returned.
     sequence_column : int, str or None
         The column of a table that holds the ids of the sequences.
+    has_times : bool, default=False
+        Whether a column says when rows were measured. The indexes are checked then, and tell
+        nothing more.
     """
     if not reset and sequence_column is None and (y is None or type(y) is np.ndarray):
         plain = plain_table(estimator, X)
@@ -119,9 +129,9 @@ def read_series(
         y,
         is_table=sequences.container == "table",
         lengths=sequences.lengths,
-        check_frequency=reset,
+        check_frequency=reset and not has_times,
     )
-    return replace(sequences, times=times)
+    return sequences if has_times else replace(sequences, times=times)
 
 
 def plain_table(estimator: Any, X: Any) -> Array | None:

@@ -3,19 +3,100 @@
 from __future__ import annotations
 
 import numbers
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation.sequences import Sequences
+from reservoir._validation.sequences import Sequences, as_finite
+
+
+@saved
+@dataclass(frozen=True)
+class Clock:
+    """What turns the column of times into steps, and back for messages.
+
+    Parameters
+    ----------
+    place : int
+        Where the column stands in X, the id column not counted.
+    origin : float
+        The time of step 0: the first in fit.
+    step : float
+        The time that one step takes.
+    """
+
+    place: int
+    origin: float
+    step: float
+
+    @classmethod
+    def of(cls, sequences: Sequences, place: int, step: Any) -> Clock:
+        """Return the clock of the sequences of fit; ``step="auto"`` is their median gap."""
+        if isinstance(step, str):
+            step = median_gap(sequences)
+        return cls(place, float(sequences.arrays[0][0, place]), float(step))
+
+    def channels(self, rows: Array) -> Array:
+        """Return rows without their column of times."""
+        return np.delete(rows, self.place, axis=1)
+
+    def time_at(self, steps: float) -> float:
+        """Return the user's time of a number of steps."""
+        return self.origin + self.step * float(steps)
+
+    def set(self, sequences: Sequences, dtype: Any) -> Sequences:
+        """Return sequences, in `dtype`, with steps since the origin in the place of times."""
+        arrays = []
+        for rows in sequences.arrays:
+            timed = rows.copy()
+            timed[:, self.place] = (rows[:, self.place] - self.origin) / self.step
+            arrays.append(as_finite("X", timed, dtype))
+        return replace(sequences, arrays=tuple(arrays))
+
+
+def refuse_full_leak(time_column: Any, leak_rate: Any) -> None:
+    """Refuse times where no unit takes account of them."""
+    if np.all(np.equal(leak_rate, 1.0)):
+        raise ValueError(
+            f"time_column={time_column!r} changes nothing at leak_rate=1: each step replaces the "
+            "whole state, however long it took. Take a leak rate below 1."
+        )
+
+
+def median_gap(sequences: Sequences) -> float:
+    """Return the median time between rows; refuse sequences that have no two rows."""
+    gaps = np.concatenate(sequences.gaps)  # type: ignore[arg-type]
+    if not len(gaps):
+        raise ValueError(
+            'time_step="auto" is the median time between rows, and no sequence has two. Give '
+            "time_step as a number, in units of the column of times."
+        )
+    return float(np.median(gaps))
 
 
 def take_time_stamps(
     sequences: Sequences, time_column: Any, names: Any, sequence_column: Any
 ) -> Sequences:
     """Return sequences without their column of times, and with the time between their rows.
+
+    Parameters as in `with_gaps`, which says what is refused.
+    """
+    remedy = (
+        " (A 2-D array is one series of one channel per row: give (n_sequences, n_steps, "
+        "n_channels).)"
+    )
+    timed, place = with_gaps(sequences, time_column, names, sequence_column, remedy)
+    arrays = (np.ascontiguousarray(np.delete(rows, place, axis=1)) for rows in timed.arrays)
+    return replace(timed, arrays=tuple(arrays))
+
+
+def with_gaps(
+    sequences: Sequences, time_column: Any, names: Any, sequence_column: Any, remedy: str = ""
+) -> tuple[Sequences, int]:
+    """Return sequences with the time between their rows, and where the column of times stands.
 
     Parameters
     ----------
@@ -27,6 +108,8 @@ def take_time_stamps(
         The columns of X, that of ids among them.
     sequence_column : int, str or None
         The id column, if there is one.
+    remedy : str, default=""
+        What else to say where there is no other column.
 
     Raises
     ------
@@ -46,14 +129,11 @@ def take_time_stamps(
         place -= ids < column
     if sequences.arrays[0].shape[1] == 1:
         raise ValueError(
-            "X has no column besides that of times: at least 1 channel is required. (A 2-D array "
-            "is one series of one channel per row: give (n_sequences, n_steps, n_channels).)"
+            f"X has no column besides that of times: at least 1 feature is required.{remedy}"
         )
-    arrays, gaps = [], []
-    for i, rows in enumerate(sequences.arrays):
-        gaps.append(_gaps(sequences, i, rows[:, place], time_column))
-        arrays.append(np.ascontiguousarray(np.delete(rows, place, axis=1)))
-    return replace(sequences, arrays=tuple(arrays), gaps=tuple(gaps))
+    each = enumerate(sequences.arrays)
+    gaps = tuple(_gaps(sequences, i, rows[:, place], time_column) for i, rows in each)
+    return replace(sequences, gaps=gaps), place
 
 
 def _number(parameter: str, column: Any, names: Any, width: int) -> int:
@@ -87,8 +167,8 @@ def _gaps(sequences: Sequences, i: int, times: Array, time_column: Any) -> Array
     if not (gaps > 0).all():
         step = int(np.argmin(gaps > 0)) + 1
         raise ValueError(
-            f"Times must rise within a sequence, and column {time_column!r} has {times[step]:g} "
-            f"behind {times[step - 1]:g} at {sequences.place(i, step)}. Sort by time, and merge "
+            f"Times must rise within a sequence, and column {time_column!r} has {times[step]:.12g} "
+            f"behind {times[step - 1]:.12g} at {sequences.place(i, step)}. Sort by time, and merge "
             "rows of the same time. (Gaps instead of times become times by their cumulative sum.)"
         )
     return gaps

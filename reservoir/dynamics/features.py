@@ -16,7 +16,7 @@ from reservoir.dynamics.closed_loop import run_closed_loop
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
-from reservoir.dynamics.reference import step_many
+from reservoir.dynamics.reference import leaks_of, step_many
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Activity
 
@@ -108,8 +108,9 @@ class DrivenReservoir(FeatureSource):
         engine: str = "auto",
         activity: Activity | None = None,
         skip: int = 0,
+        dt: Array | None = None,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block."""
+        """Run over one sequence, block by block; steps may take longer or shorter, as in `run`."""
         n_units, n_seen = self.reservoir.n_units, self._n_seen
         plain = self.augment is None
         n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
@@ -121,6 +122,7 @@ class DrivenReservoir(FeatureSource):
             rows,
             initial_state=state,
             feedback=teacher,
+            dt=dt,
             noise=noise,
             generator=generator,
             buffer=buffer if plain else np.empty((n_rows, n_units), self.dtype),
@@ -128,7 +130,8 @@ class DrivenReservoir(FeatureSource):
         ):
             after = states[-1].copy()
             if activity is not None:
-                self.watch(activity, skip - start, states, before)
+                lengths = None if dt is None else dt[start : start + len(states)]
+                self.watch(activity, skip - start, states, before, lengths)
                 before = after
             features = buffer[: len(states)]
             if not plain:
@@ -145,6 +148,7 @@ class DrivenReservoir(FeatureSource):
         engine: str = "auto",
         activity: Activity | None = None,
         skips: Sequence[int] | None = None,
+        dt: Sequence[Array] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side: W is read once for all of them."""
         before = list(states)
@@ -153,12 +157,14 @@ class DrivenReservoir(FeatureSource):
             series,
             initial_states=np.stack(states),
             feedback=teachers,
+            dt=dt,
             engine=engine,
         ):
             after = block[-1].copy()
             if activity is not None:
                 skip = 0 if skips is None else skips[index]
-                self.watch(activity, skip - start, block, before[index])
+                lengths = None if dt is None else dt[index][start : start + len(block)]
+                self.watch(activity, skip - start, block, before[index], lengths)
                 before[index] = after
             yield index, start, self._seen(block, series[index][start : start + len(block)]), after
 
@@ -217,6 +223,7 @@ class DrivenReservoir(FeatureSource):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
+        dt: Sequence[Array] | None = None,
     ) -> list[Array]:
         """Return the states of the units, (n_samples, n_units) for each sequence."""
         return run_many(
@@ -224,6 +231,7 @@ class DrivenReservoir(FeatureSource):
             series,
             initial_states=np.stack(starts),
             feedback=teachers,
+            dt=dt,
             engine=engine,
         )
 
@@ -248,6 +256,20 @@ class DrivenReservoir(FeatureSource):
         """Return an empty record of what the units do."""
         return Activity.of_nothing(self.reservoir.n_units)
 
-    def watch(self, activity: Activity, skip: int, states: Array, before: Array) -> None:
+    def watch_run(
+        self, activity: Activity, skip: int, rows: Array, states: Array, start: Array
+    ) -> None:
+        """Add the run of a whole sequence, from row `skip` on, to the record."""
+        self.watch(activity, skip, states, start)
+
+    def watch(
+        self,
+        activity: Activity,
+        skip: int,
+        states: Array,
+        before: Array,
+        dt: Array | None = None,
+    ) -> None:
         """Add a block of states from row `skip` on, and the state before it, to the record."""
-        activity.add_behind(skip, states, before, self.reservoir.leak_rate)
+        leak = self.reservoir.leak_rate if dt is None else leaks_of(self.reservoir, dt)[0]
+        activity.add_behind(skip, states, before, leak)

@@ -39,8 +39,14 @@ class Activity:
         return cls(np.zeros(n_units))
 
     def add(self, states: Array, before: Array, leak: Array | float) -> None:
-        """Look at a block of states, (n_rows, n_units), and at the state before it."""
+        """Look at a block of states, (n_rows, n_units), and at the state before it.
+
+        `leak` holds for all rows, or has a row for each.
+        """
         if len(states) == 0:
+            return
+        if np.ndim(leak) == 2:
+            self._add_rows(states, before, np.asarray(leak, dtype=np.float64))
             return
         # x' = (1 - a) x + a f, summed over the block: what goes on from step to step cancels
         with np.errstate(over="ignore", invalid="ignore"):  # units without bounds may be anywhere
@@ -48,11 +54,18 @@ class Activity:
             total = states.sum(axis=0, dtype=np.float64) + (1 - leak) / leak * ends
         self.merge(Activity(total, len(states)))
 
+    def _add_rows(self, states: Array, before: Array, leak: Array) -> None:
+        """Look at rows of which each has leaks of its own."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            change = np.diff(states.astype(np.float64), axis=0, prepend=before[None])
+            self.merge(Activity((states - change + change / leak).sum(axis=0), len(states)))
+
     def add_behind(self, skip: int, states: Array, before: Array, leak: Array | float) -> None:
         """Look at the rows of a block from number `skip` on, all of them if that is negative."""
         if skip > 0:
             before = states[min(skip, len(states)) - 1]
-        self.add(states[max(skip, 0) :], before, leak)
+        skip = max(skip, 0)
+        self.add(states[skip:], before, leak[skip:] if np.ndim(leak) == 2 else leak)  # type: ignore[index]
 
     def merge(self, other: Activity) -> None:
         """Add what another one has seen."""

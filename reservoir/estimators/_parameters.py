@@ -3,7 +3,8 @@
 An estimator is a dataclass, and its parameters are fields that it inherits: `ReservoirParameters`
 for what describes a reservoir, `SequenceParameters` for what every estimator of sequences has,
 `LearnerParameters` and `LabelParameters` for those that learn outputs and labels, `InputParameters`
-where a readout sees states, `DrawnParameters` where weights are drawn, and its own.
+where a readout sees states, `DrawnParameters` where weights are drawn, `TimeParameters` where rows
+may come at irregular times, and its own.
 `documented` puts the descriptions into the docstring, `check_parameters` runs the checks.
 """
 
@@ -18,7 +19,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from reservoir._validation import check_choice, check_count, check_switch
+from reservoir._validation import check_choice, check_count, check_number, check_switch
 
 _T = TypeVar("_T", bound=type)
 Check = Callable[[str, Any], Any]
@@ -203,6 +204,36 @@ class SequenceParameters:
         "float64",
         '{"float64", "float32"}',
         """Of states and outputs. Gram matrices are float64 in either case.""",
+    )
+
+
+def check_time_step(name: str, value: Any) -> None:
+    """Check a length of time: a positive number, or "auto"."""
+    if isinstance(value, str):
+        check_choice(name, value, ("auto",))
+    else:
+        check_number(name, value, low=0.0, low_open=True)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class TimeParameters:
+    """What every estimator has that takes account of when rows were measured."""
+
+    time_column: Any = parameter(
+        None,
+        "int or str",
+        """Column of X that says when each row was measured: numbers that rise within a sequence,
+        such as hours or days. The state then moves by ``1 - (1 - leak_rate) ** dt`` of the way,
+        where dt is the time since the row before in units of `time_step`: after a long gap more of
+        what was before is forgotten. Units with a leak rate of 1 take no account of it. The column
+        counts in `n_features_in_` and enters nothing else. Such runs are NumPy's, not compiled.""",
+    )
+    time_step: Any = parameter(
+        "auto",
+        'float or "auto"',
+        """The gap for which `leak_rate` is given, in units of `time_column`; "auto" is the median
+        gap in fit.""",
+        check_time_step,
     )
 
 

@@ -7,20 +7,29 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._typing import Array
+from reservoir._validation import Sequences
 from reservoir.estimators._described import description_of_reservoir
 from reservoir.estimators._parameters import (
     DrawnParameters,
     InputParameters,
     ReservoirParameters,
 )
+from reservoir.estimators.esn._measured_washout import is_measured
 from reservoir.estimators.esn._readout_description import description_of_readout
 from reservoir.estimators.esn._readout_parameters import DrivenParameters
 from reservoir.estimators.esn._source_estimator import SourceEstimator
+from reservoir.estimators.esn._timed_rows import TimedRows
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BaseESN(
-    SourceEstimator, InputParameters, DrivenParameters, DrawnParameters, ReservoirParameters
+    SourceEstimator,
+    InputParameters,
+    DrivenParameters,
+    DrawnParameters,
+    TimedRows,
+    ReservoirParameters,
 ):
     """A reservoir under a readout. Subclasses say what targets and outputs mean."""
 
@@ -33,6 +42,35 @@ class BaseESN(
                 "missing_targets='skip' cannot go with feedback=True: each target is fed back "
                 "into the next step. Fill the missing targets, or use feedback=False."
             )
+        if self._clock is not None:
+            self._check_timed()
+
+    def _check_timed(self) -> None:
+        """Refuse what is not known of steps of several lengths."""
+        what = f"time_column={self.time_column!r} cannot go with"
+        if self.feedback:
+            raise ValueError(
+                f"{what} feedback=True: outputs are fed back once per row, however long it took. "
+                "Use feedback=False, or a regular grid without time_column."
+            )
+        if is_measured(self.washout):
+            raise ValueError(
+                f'{what} washout="measured", which compares runs of equal steps. Give an integer '
+                'or "auto".'
+            )
+
+    def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
+        dtype = self._dtype_asked_for() if reset else self._dtype
+        column = self.sequence_column if reset else self._sequence_column
+        return self._read_rows(X, y, reset=reset, dtype=dtype, sequence_column=column)
+
+    def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
+        spec = self._starting_from(spec, sequences, last, self.reservoir_.n_units)
+        return super()._states_before(spec, sequences, last)
+
+    def _refuse_loop(self) -> None:
+        if self._clock is not None:
+            self._source.refuse_loop()  # type: ignore[attr-defined]
 
     def _description(self) -> dict[str, str]:
         certificate = getattr(self, "certificate_", None)

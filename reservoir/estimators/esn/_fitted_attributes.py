@@ -21,7 +21,10 @@ certificate_ : reservoir.stability.Certificate
 washout_ : array of shape (n_sequences,)
     Rows that fit left out of each sequence.
 state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
-    The state at the end of training (of its last sequence), then the last target.
+    The state at the end of training (of its last sequence), then the last target. With a
+    `time_column` (n_units + 1,): then the time of the last row, in steps since the first of fit.
+time_step_ : float or None
+    The gap for which `leak_rate` is given; None without a `time_column`.
 n_outputs_ : int
 n_features_in_ : int
 feature_names_in_ : array of shape (n_features_in_,)

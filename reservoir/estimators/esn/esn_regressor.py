@@ -75,7 +75,7 @@ class ESNRegressor(SourceRegressor, BaseESN):
         Raises
         ------
         ValueError
-            With ``feedback=True``, an `augment`, or a `readout` of its own.
+            With ``feedback=True``, an `augment`, a `time_column`, or a `readout` of its own.
 
         Examples
         --------

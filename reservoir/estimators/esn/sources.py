@@ -15,6 +15,7 @@ from reservoir.dynamics import Reservoir
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials
+from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.estimators._base import read_dtype
 from reservoir.stability import Certificate, certify, drive_range
 from reservoir.stability.certified_bias import widened_range
@@ -53,7 +54,7 @@ def reservoir_source(
     rows: Sequence[Array],
     targets: Sequence[Array] | None,
     generator: np.random.Generator,
-) -> tuple[DrivenReservoir, Certificate | None]:
+) -> tuple[DrivenReservoir | TimedReservoir, Certificate | None]:
     """Return the reservoir that an estimator's parameters describe, and what is proved of it."""
     stable = isinstance(estimator.bias, str) and estimator.bias == "stable"
     ranges = ranges_of(rows, targets) if stable else None
@@ -65,6 +66,9 @@ def reservoir_source(
         dtype=read_dtype(estimator.dtype),
     )
     repeatable = isinstance(estimator.random_state, Integral)
+    clock = getattr(estimator, "_clock", None)
+    if clock is not None:
+        rows = [clock.channels(each) for each in rows]
     n_features = rows[0].shape[1]
     built = recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
     source = DrivenReservoir.seen_through(
@@ -73,7 +77,8 @@ def reservoir_source(
         rows[0],
         include_input=bool(getattr(estimator, "include_input", False)),
     )
-    return source, None if ranges is None else ranges.certify(built)
+    certificate = None if ranges is None else ranges.certify(built)
+    return source if clock is None else TimedReservoir(source, clock), certificate
 
 
 def polynomials_source(

@@ -15,10 +15,8 @@ from reservoir._validation import (
     Sequences,
     as_generator,
     check_choice,
-    read_series,
     resolve_washout,
 )
-from reservoir.dynamics import run_many
 from reservoir.dynamics.saturation import held_by_bias, warn_of_saturation
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described, description_of_reservoir
@@ -30,6 +28,7 @@ from reservoir.estimators._parameters import (
     documented,
 )
 from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators.esn._timed_rows import TimedRows
 from reservoir.estimators.esn.sources import reservoir_source
 
 __all__ = ["ReservoirTransformer"]
@@ -44,6 +43,7 @@ class ReservoirTransformer(
     TransformerMixin,
     SequenceParameters,
     DrawnParameters,
+    TimedRows,
     BaseEstimator,
     ReservoirParameters,
 ):
@@ -60,7 +60,10 @@ class ReservoirTransformer(
     ----------
     reservoir_ : reservoir.dynamics.Reservoir
     state_ : array of shape (n_units,)
-        The state at the end of the (last) series that fit saw; with ``initial_state="last"``.
+        The state at the end of the (last) series that fit saw; with ``initial_state="last"``. With
+        a `time_column` (n_units + 1,): then the time of the last row, in steps since the first.
+    time_step_ : float or None
+        The gap for which `leak_rate` is given; None without a `time_column`.
     certificate_ : reservoir.stability.Certificate
         With ``bias="stable"``.
     n_features_in_ : int
@@ -142,7 +145,8 @@ class ReservoirTransformer(
 
     def _read(self, X: Any, *, reset: bool) -> Sequences:
         dtype = read_dtype(self.dtype) if reset else self.reservoir_.dtype
-        return read_series(self, X, reset=reset, dtype=dtype, sequence_column=self.sequence_column)
+        column = self.sequence_column
+        return self._read_rows(X, None, reset=reset, dtype=dtype, sequence_column=column)
 
     def _build(self, X: Any) -> Sequences:
         if isinstance(self.initial_state, str):
@@ -156,7 +160,7 @@ class ReservoirTransformer(
             self.certificate_ = certificate
         self._n_trained = sum(sequences.lengths)
         self._n_features_out = self.reservoir_.n_units
-        self.state_ = np.zeros(self.reservoir_.n_units, self.reservoir_.dtype)
+        self.state_ = np.zeros(self._source.state_size, self.reservoir_.dtype)
         self._progress = Progress(0)
         self._progress.end(sequences)
         return sequences
@@ -166,28 +170,34 @@ class ReservoirTransformer(
         starts = self._starts(sequences, None)
         parts = self._run(sequences, starts)
         self.state_ = parts[-1][-1].copy()
+        if self._clock is not None:
+            self.state_ = np.append(self.state_, sequences.arrays[-1][-1, self._clock.place])
         self._progress.continues = len(sequences) == 1
         # a bias that was searched for a certificate saturates units by design
         if not hasattr(self, "certificate_") or not held_by_bias(self.reservoir_):
             activity = self._source.activity()
             skips = resolve_washout("auto", sequences.lengths)
-            for part, start, skip in zip(parts, starts, skips, strict=True):
-                self._source.watch(activity, skip, part, start)
+            for rows, part, start, skip in zip(sequences.arrays, parts, starts, skips, strict=True):
+                self._source.watch_run(activity, skip, rows, part, start)
             warn_of_saturation(activity, self.reservoir_)
         return parts
 
     def _starts(self, sequences: Sequences, last: Array | None) -> list[Array]:
-        shape = StateShape(self.reservoir_.n_units, 0, self.reservoir_.dtype)
-        steady = self._source.steady_state
-        return self._progress.starts(self.initial_state, sequences, shape, last=last, steady=steady)
+        source, n_units = self._source, self.reservoir_.n_units
+        spec = self._starting_from(self.initial_state, sequences, last, n_units)
+        shape = StateShape(source.state_size, 0, source.dtype)
+        return self._progress.starts(
+            spec,
+            sequences,
+            shape,
+            last=last,
+            steady=source.steady_state,
+            fresh=source.fresh_state,
+        )
 
     def _run(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
-        return run_many(
-            self.reservoir_,
-            sequences.arrays,
-            initial_states=np.stack(starts),
-            engine=self._source.engine_for(self._n_trained),
-        )
+        engine = self._source.engine_for(self._n_trained)
+        return self._source.states(sequences.arrays, starts, engine=engine)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -288,6 +288,11 @@ def network_of(esn: Any) -> Network:
     reservoir = esn.reservoir_
     if reservoir.W_fb is not None:
         raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
+    if esn.time_step_ is not None:
+        raise ValueError(
+            f"A network with time_column={esn.time_column!r} cannot be trained as a recurrent "
+            "network, whose steps have one length. Use time_column=None."
+        )
     augment = getattr(esn._source, "augment", None)
     if augment is not None:
         raise ValueError(

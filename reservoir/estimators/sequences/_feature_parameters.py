@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._validation import (
-    check_choice,
     check_count,
     check_n_jobs,
-    check_number,
     check_switch,
 )
 from reservoir.dynamics.pooling import check_pools
@@ -19,6 +17,7 @@ from reservoir.estimators._parameters import (
     DrawnParameters,
     ReservoirParameters,
     SequenceParameters,
+    TimeParameters,
     changed,
     one_of,
     parameter,
@@ -31,13 +30,6 @@ def _check_bias(name: str, value: Any) -> None:
             'bias="stable" is for reservoirs that run on and on; series that begin from zeros and '
             'end need no such proof. Use bias="uniform".'
         )
-
-
-def _check_time_step(name: str, value: Any) -> None:
-    if isinstance(value, str):
-        check_choice(name, value, ("auto",))
-    else:
-        check_number(name, value, low=0.0, low_open=True)
 
 
 def _check_lags(name: str, value: Any) -> None:
@@ -158,23 +150,12 @@ class FeatureParameters(ReservoirParameters):
         check_switch,
     )
     sequence_column: Any = changed(SequenceParameters, "sequence_column")
-    time_column: Any = parameter(
-        None,
-        "int or str",
-        """Column of X that says when each row was measured: numbers that rise within a sequence,
-        such as hours or days. The state then moves by ``1 - (1 - leak_rate) ** dt`` of the way,
-        where dt is the time since the row before in units of `time_step`: after a long gap more of
-        what was before is forgotten. Units with a leak rate of 1 take no account of it. The column
-        counts in `n_features_in_` and is no channel; give the gaps as a channel of their own where
-        they say something by themselves. Such runs are NumPy's, not compiled.""",
+    time_column: Any = changed(
+        TimeParameters,
+        "time_column",
+        more="""Give the gaps as a channel of their own where they say something by themselves.""",
     )
-    time_step: Any = parameter(
-        "auto",
-        'float or "auto"',
-        """The gap for which `leak_rate` is given, in units of `time_column`; "auto" is the median
-        gap in fit.""",
-        _check_time_step,
-    )
+    time_step: Any = changed(TimeParameters, "time_step")
     dtype: Any = changed(
         SequenceParameters,
         "dtype",

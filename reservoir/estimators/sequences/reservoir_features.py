@@ -20,7 +20,9 @@ from reservoir._validation import (
     as_generator,
     check_count,
     check_scaling,
+    median_gap,
     read_whole_series,
+    refuse_full_leak,
 )
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
@@ -321,14 +323,8 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         """Return the gap for which `leak_rate` is given."""
         if sequences.gaps is None:
             return None
-        if np.all(np.equal(self.leak_rate, 1.0)):
-            raise ValueError(
-                f"time_column={self.time_column!r} changes nothing at leak_rate=1: each step "
-                "replaces the whole state, however long it took. Take a leak rate below 1."
-            )
-        if not isinstance(self.time_step, str):
-            return float(self.time_step)
-        return float(np.median(np.concatenate(sequences.gaps)))
+        refuse_full_leak(self.time_column, self.leak_rate)
+        return median_gap(sequences) if isinstance(self.time_step, str) else float(self.time_step)
 
     def _lengths_of_steps(self, gaps: Sequence[Array] | None) -> dict[int, list[Array] | None]:
         """Return the lengths of the steps of series, forwards (1) and backwards (-1).

@@ -1,0 +1,185 @@
+"""A reservoir under rows that come at irregular times, as a source of features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Clock
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.reservoir import Reservoir
+from reservoir.dynamics.saturation import Activity
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class TimedReservoir(FeatureSource):
+    """A reservoir whose steps take as long as one of the input's columns tells.
+
+    That column holds times, in steps since the clock's origin (`Clock.set`). A state has one number
+    more than there are units: the time of the row before. So a run goes on over a gap as over any
+    other step, in whatever chunks its rows come.
+
+    Parameters
+    ----------
+    driven : DrivenReservoir
+        Of the other columns, without feedback.
+    clock : Clock
+    """
+
+    driven: DrivenReservoir
+    clock: Clock
+
+    @property
+    def reservoir(self) -> Reservoir:
+        """The reservoir."""
+        return self.driven.reservoir
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input, that of times among them."""
+        return self.driven.n_features + 1
+
+    @property
+    def width(self) -> int:
+        """Columns of the features; the time is none of them."""
+        return self.driven.width
+
+    @property
+    def state_size(self) -> int:
+        """Units, and the time of the row before."""
+        return self.driven.state_size + 1
+
+    @property
+    def dtype(self) -> Any:
+        """Of states and outputs."""
+        return self.driven.dtype
+
+    def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array]:
+        """Return inputs, times and the length of each step of rows that follow a state."""
+        times = rows[:, self.clock.place]
+        dt = np.diff(times, prepend=state[-1:])
+        if len(dt) and not dt[0] > 0:
+            time, before = self.clock.time_at(times[0]), self.clock.time_at(state[-1])
+            raise ValueError(
+                f"Times must rise: these rows begin at {time:.12g}, and go on from a state at "
+                f"{before:.12g}. Where they begin another sequence say so: new_sequence=True in "
+                'partial_fit, reset() in a stream, initial_state="steady" or "zeros".'
+            )
+        return self.clock.channels(rows), times, dt
+
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skip: int = 0,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block."""
+        inputs, times, dt = self._read(rows, state)
+        for start, features, after in self.driven.iter_features(
+            inputs,
+            state[:-1],
+            teacher=teacher,
+            noise=noise,
+            generator=generator,
+            activity=activity,
+            skip=skip,
+            dt=dt,
+        ):
+            yield start, features, np.append(after, times[start + len(features) - 1])
+
+    def iter_many_features(
+        self,
+        series: Sequence[Array],
+        states: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+        activity: Activity | None = None,
+        skips: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, int, Array, Array]]:
+        """Run over several sequences side by side."""
+        read = [self._read(rows, state) for rows, state in zip(series, states, strict=True)]
+        for index, start, features, after in self.driven.iter_many_features(
+            [inputs for inputs, _, _ in read],
+            [state[:-1] for state in states],
+            teachers=teachers,
+            activity=activity,
+            skips=skips,
+            dt=[dt for _, _, dt in read],
+        ):
+            time = read[index][1][start + len(features) - 1]
+            yield index, start, features, np.append(after, time)
+
+    def fresh_state(self, row: Array) -> Array:
+        """Return zeros, one step before the first row."""
+        return self._one_step_before(row, np.zeros(self.driven.state_size, self.dtype))
+
+    def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
+        """Return the state that a constant input leads to, one step before the first row."""
+        inputs = self.clock.channels(row[None])[0]
+        return self._one_step_before(row, self.driven.steady_state(inputs, quiet=quiet))
+
+    def _one_step_before(self, row: Array, state: Array) -> Array:
+        return np.append(state, row[self.clock.place] - 1).astype(self.dtype)
+
+    def states(
+        self,
+        series: Sequence[Array],
+        starts: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> list[Array]:
+        """Return the states of the units, (n_samples, n_units) for each sequence."""
+        read = [self._read(rows, state) for rows, state in zip(series, starts, strict=True)]
+        return self.driven.states(
+            [inputs for inputs, _, _ in read],
+            [state[:-1] for state in starts],
+            teachers=teachers,
+            dt=[dt for _, _, dt in read],
+        )
+
+    def refuse_loop(self) -> NoReturn:
+        """Refuse to run on own outputs."""
+        raise ValueError(
+            "A forecast takes steps of one length, and time_column has the network take them as "
+            "they come. Put the rows on a regular grid (pandas' resample, then interpolate) and "
+            "fit without time_column."
+        )
+
+    def input_column(self, column: int) -> int | None:
+        """Return which column of the input stands behind the states there."""
+        found = self.driven.input_column(column)
+        return None if found is None else found + (found >= self.clock.place)
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        return self.driven.overflow_of(column)
+
+    def engine_for(self, n_steps: int) -> str:
+        """Return NumPy: kernels have one leak rate for all steps."""
+        return "numpy"
+
+    def activity(self) -> Activity:
+        """Return an empty record of what the units do."""
+        return self.driven.activity()
+
+    def watch_run(
+        self, activity: Activity, skip: int, rows: Array, states: Array, start: Array
+    ) -> None:
+        """Add the run of a whole sequence, from row `skip` on, to the record."""
+        _, _, dt = self._read(rows, start)
+        self.driven.watch(activity, skip, states, start[:-1], dt)
