@@ -243,42 +243,48 @@ for name, temperature in ways.items():
 #
 # Irregular time
 # --------------
-# To the network every row is one step, however long it took; nothing reads the times. A
-# logger that writes when it likes, at three of ten hours by chance, can be taken as it
-# comes (with dates in the index `fit` warns), be told how long each step was, or be
-# laid on the grid of hours by pandas: inputs by a line, targets left empty and skipped.
+# To the network every row is one step, however long it took, unless it is told. A logger
+# that writes when it likes, at three of ten hours by chance, can be taken as it comes
+# (with dates in the index `fit` warns), with the length of each step as an input, with
+# the times in a column that scales the leak (``time_column``), or be laid on the grid of
+# hours by pandas: inputs by a line, targets left empty and skipped.
 rng = np.random.default_rng(0)
 written = rng.random(len(truth)) < 0.3
 X, y = inputs[written], truth["load"][written]
-steps = np.log(X.index.to_series().diff().dt.total_seconds().fillna(3600) / 3600)
+when = (X.index - X.index[0]).total_seconds() / 3600
+steps = np.log(np.diff(when, prepend=-1))
 grid = inputs.assign(temperature=inputs["temperature"].where(written).interpolate())
 grid = grid.bfill()
 on_grid = truth["load"].where(written)
 split, test = hours[1800], written & (hours >= hours[1800])
 
 
-def judge(X, y, seed):
+def judge(X, y, seed, times=None):
     X, past = X.reset_index(drop=True), X.index < split
-    esn = read_off(seed).fit(X[past], y.to_numpy()[past])
+    esn = read_off(seed).set_params(time_column=times)
+    esn.fit(X[past], y.to_numpy()[past])
     guess = pd.Series(esn.predict(X[~past].reset_index(drop=True)), y.index[~past])
     return rmse(guess.reindex(hours), test)
 
 
 print("error of the load, kW, seeds 0 to 2")
-for name, (rows_in, rows_out) in {
+for name, (rows_in, rows_out, *times) in {
     "as it comes": (X, y),
     "step as an input": (X.assign(step=steps), y),
+    "times in a column": (X.assign(when=when), y, "when"),
     "on the grid": (grid, on_grid),
 }.items():
-    errors = [judge(rows_in, rows_out, seed) for seed in range(3)]
+    errors = [judge(rows_in, rows_out, seed, *times) for seed in range(3)]
     print(f"{name:18s}", np.round(errors, 2))
 plt.show()
 
 # %%
 # The grid is best, as it usually is while gaps are not much longer than what the system
 # remembers: its steps mean the same everywhere. It costs rows, here three times as
-# many. The step as an input is better than nothing, and is left where a grid would be
-# mostly empty, with events that are days apart. Choose the grid by what happens between
+# many. Told the times, the network comes close to it on the rows there are, and that is
+# what is left where a grid would be mostly empty, with events that are days apart: the
+# longer a step took, the more of what was before is forgotten. It needs a leak rate below
+# 1. The step as an input is better than nothing. Choose the grid by what happens between
 # two rows, not by the shortest gap: ``y.resample("h").mean()`` puts several
 # measurements of an hour into one, and NaN where there is none.
 #
@@ -295,7 +301,8 @@ plt.show()
 # targets                              leave NaN, ``missing_targets="skip"``
 # inputs                               line; an indicator if held-out rows like it
 # values in whole series               ``missing_values="interpolate"``
-# times at irregular distances         a grid, targets left empty
+# times at irregular distances         a grid, targets left empty; ``time_column``
+#                                      where it would be mostly empty
 # ===================================  ================================================
 #
 # How series with dates are read is told in :doc:`/conventions`; how a forecast with
