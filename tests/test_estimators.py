@@ -195,6 +195,30 @@ def test_sample_weight_zero_rows_drive_but_do_not_count():
     assert not np.allclose(esn.fit(X, y).coef_, kept, atol=1e-6)
 
 
+def test_a_gap_over_a_whole_block_leaves_the_others_to_choose_by():
+    X, y = series(n=600)
+    y[270:400] = np.nan  # the third of the five blocks of the 540 rows behind the washout, and more
+    esn = ESNRegressor(
+        30,
+        alpha=np.logspace(-6, 0, 4),
+        alpha_selection="blocked",
+        missing_targets="skip",
+        washout=60,
+        random_state=0,
+    ).fit(X, y)
+    features = np.hstack([esn.states(X, initial_state="zeros"), X])
+    number, known = (np.arange(600) - 60) // 108, ~np.isnan(y) & (np.arange(600) >= 60)
+    blocks = [known & (number == k) for k in (0, 1, 3, 4)]
+    assert not (known & (number == 2)).any()
+    scores = []
+    for alpha in esn.alpha:
+        fits = [Ridge(alpha).fit(features[known & ~b], y[known & ~b]) for b in blocks]
+        pairs = zip(fits, blocks, strict=True)
+        squares = [np.sum((ridge.predict(features[b]) - y[b]) ** 2) for ridge, b in pairs]
+        scores.append(sum(squares) / known.sum())
+    np.testing.assert_allclose(esn.alpha_scores_.ravel(), scores, rtol=1e-6)
+
+
 def test_missing_targets_are_skipped_on_request():
     X, y = series(n_outputs=2)
     holes = y.copy()

@@ -116,7 +116,8 @@ class _Blocked(SelectionRule):
         return edges
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
-        return list(parts.values())
+        # a long gap in the targets may leave nothing of a block
+        return [part for part in parts.values() if part.n_samples]
 
     def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
         n_blocks = 0 if blocks is None else len(blocks)
