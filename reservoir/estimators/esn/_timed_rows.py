@@ -68,15 +68,12 @@ class TimedRows(TimeParameters):
             return spec
         firsts = np.array([rows[0, clock.place] for rows in sequences.arrays])
         if isinstance(spec, str):
-            if spec == "zeros":
-                spec = np.zeros(n_units)
-            elif spec == "last" and last is not None and len(firsts) == 1:
-                if not firsts[0] > last[-1]:
-                    _warn_of_earlier_rows(clock, firsts[0], last[-1])
-                    return "steady"
+            if spec == "last" and last is not None and len(firsts) == 1 and firsts[0] <= last[-1]:
+                _warn_of_earlier_rows(clock, firsts[0], last[-1])
+                return "steady"
+            if spec != "zeros":
                 return spec
-            else:
-                return spec
+            spec = np.zeros(n_units)
         states = check_numbers("initial_state", spec)
         if states.ndim not in (1, 2) or states.shape[-1] != n_units:
             return spec
