@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import MISSING, dataclass, fields, replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -34,6 +34,7 @@ def build_reservoir(
     bias: Any = "uniform",
     bias_scaling: float = 0.1,
     drive_bounds: Any = None,
+    step_range: tuple[float, float] | None = None,
     n_outputs: int = 0,
     feedback_scaling: float | ArrayLike = 1.0,
     dtype: Any = "float64",
@@ -81,6 +82,10 @@ def build_reservoir(
         Bounds of p = W_in u [+ W_fb y], numbers or arrays of shape (n_units,), for
         ``bias="stable"``; or a function of the reservoir that returns them, such as
         ``lambda res: drive_range(res, -1, 1)`` for inputs within 1.
+    step_range : (shortest, longest), optional
+        Lengths of steps, for ``bias="stable"``: what is certified then holds for steps of any
+        lengths between, as in ``dynamics.run(..., dt=)``; see `reservoir.stability.certify`. By
+        default for steps of length 1.
     n_outputs : int, default=0
         Number of outputs that are fed back; 0 makes no feedback weights.
     feedback_scaling : float or array of shape (n_outputs,), default=1.0
@@ -96,7 +101,8 @@ def build_reservoir(
     ValueError
         If a name is not known (the close matches are named), a value is out of range, or a shape
         does not fit; if W has radius 0 and is to be scaled to a positive one; if
-        ``bias="stable"`` comes without drive_bounds, or with an activation that is not bounded.
+        ``bias="stable"`` comes without drive_bounds, or with an activation that is not bounded, or
+        drive_bounds or step_range with another bias.
 
     Examples
     --------
@@ -121,6 +127,7 @@ def build_reservoir(
         bias=bias,
         bias_scaling=bias_scaling,
         drive_bounds=drive_bounds,
+        step_range=step_range,
         feedback_scaling=feedback_scaling,
         dtype=dtype,
     )
@@ -136,11 +143,16 @@ class Recipe(Drawing):
     """
 
     drive_bounds: Any
+    step_range: Any = None
 
     @classmethod
     def from_attributes(cls, owner: Any, **others: Any) -> Recipe:
-        """Return the recipe whose fields are the `others`, and attributes of `owner`."""
-        names = [field.name for field in fields(cls) if field.name not in others]
+        """Return the recipe whose fields are the `others`, and attributes of `owner`.
+
+        A field that has a default is not looked for in `owner`.
+        """
+        asked = [field.name for field in fields(cls) if field.default is MISSING]
+        names = [name for name in asked if name not in others]
         return cls(**{name: getattr(owner, name) for name in names}, **others)
 
     def build(
@@ -161,7 +173,7 @@ class Recipe(Drawing):
             n_units, n_features, n_outputs, generator, repeatable=repeatable
         )
         # a certificate, where one is wanted, holds for the rounded weights
-        return _stabilised(drawn, self.drive_bounds, of_bias) if stable else drawn
+        return _stabilised(drawn, self, of_bias) if stable else drawn
 
     def build_groups(
         self,
@@ -268,21 +280,21 @@ def _bias_law(recipe: Recipe) -> tuple[Any, bool]:
     law = recipe.bias
     if isinstance(law, str) and law == "stable":
         return "uniform", True
-    if recipe.drive_bounds is not None:
-        raise ValueError('drive_bounds is for bias="stable" alone; leave one of them out.')
+    for name in ("drive_bounds", "step_range"):
+        if getattr(recipe, name) is not None:
+            raise ValueError(f'{name} is for bias="stable" alone; leave one of them out.')
     if isinstance(law, str):
         check_choice("bias", law, ("uniform", "normal", "bernoulli", "stable"))
     return law, False
 
 
-def _stabilised(
-    reservoir: Reservoir, drive_bounds: Any, generator: np.random.Generator
-) -> Reservoir:
+def _stabilised(reservoir: Reservoir, recipe: Recipe, generator: np.random.Generator) -> Reservoir:
     """Return a reservoir that is certified, with the bias it has or another."""
-    if drive_bounds is None:
+    bounds = recipe.drive_bounds
+    if bounds is None:
         raise ValueError(
             'bias="stable" needs drive_bounds, the range of the drive p = W_in u that it is to be '
             "certified for: a pair (drive_min, drive_max), or a function of the reservoir."
         )
-    low, high = drive_bounds(reservoir) if callable(drive_bounds) else drive_bounds
-    return certified_reservoir(reservoir, low, high, generator)
+    low, high = bounds(reservoir) if callable(bounds) else bounds
+    return certified_reservoir(reservoir, low, high, generator, recipe.step_range)

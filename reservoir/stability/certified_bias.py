@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -37,31 +38,40 @@ def widened_range(arrays: Sequence[Array]) -> Array:
 
 
 def certified_reservoir(
-    reservoir: Reservoir, low: ArrayLike, high: ArrayLike, generator: np.random.Generator
+    reservoir: Reservoir,
+    low: ArrayLike,
+    high: ArrayLike,
+    generator: np.random.Generator,
+    step_range: tuple[float, float] | None = None,
 ) -> Reservoir:
     """Return a reservoir that is certified, with the bias it has or another.
 
-    `low` and `high` bound the drive. Where a bias has to be found that costs more memory than it
-    brings, a warning says what would keep more.
+    `low` and `high` bound the drive, `step_range` the lengths of steps, as in `certify`. Where a
+    bias has to be found that costs more memory than it brings, a warning says what would keep more.
     """
-    if certify(reservoir, low, high).holds:
+    if certify(reservoir, low, high, step_range=step_range).holds:
         return reservoir
+    # What a maximum norm proves, it proves of steps of any length.
     bias = stable_bias(
         reservoir.W,
         low,
         high,
+        method="auto" if step_range is None else "max_norm",
         leak_rate=reservoir.leak_rate,
         activation=reservoir.activation,
         random_state=generator,
     )
     found = replace(reservoir, bias=bias)
-    if not certify(found, low, high).holds:  # rounding to float32 might undo it
+    # rounding to float32 might undo it, or steps that are so short that nothing decays in them
+    if not certify(found, low, high, step_range=step_range).holds:
+        longer = "" if step_range is None else f", or longer steps than step_range={step_range}"
         raise ValueError(
             f'bias="stable" found no bias that is certified in {reservoir.dtype}. Use '
-            'dtype="float64", or a smaller spectral radius.'
+            f'dtype="float64", or a smaller spectral radius{longer}.'
         )
     if bias.any():
-        _warn_of_lost_memory(reservoir, found, *read_range(low, high, reservoir.n_units))
+        ends = read_range(low, high, reservoir.n_units)
+        _warn_of_lost_memory(reservoir, found, *ends, step_range)
     return found
 
 
@@ -77,7 +87,9 @@ def smaller_radii(radius: float, lipschitz: float) -> Iterator[float]:
         tried *= _STEP
 
 
-def _warn_of_lost_memory(drawn: Reservoir, found: Reservoir, low: Array, high: Array) -> None:
+def _warn_of_lost_memory(
+    drawn: Reservoir, found: Reservoir, low: Array, high: Array, step_range: Any
+) -> None:
     """Say so where a certified bias leaves clearly less memory, and what keeps more."""
     least, largest = inputs_of_drive(drawn, low, high)
 
@@ -87,7 +99,11 @@ def _warn_of_lost_memory(drawn: Reservoir, found: Reservoir, low: Array, high: A
     before, kept = estimated_memory(drawn, draw), estimated_memory(found, draw)
     if before is None or kept is None or not kept < min(_CLEARLY * before, before - 1):
         return
-    others = _others(drawn, low, high, draw, kept)
+
+    def holds(made: Reservoir) -> bool:
+        return certify(made, low, high, step_range=step_range).holds
+
+    others = _others(drawn, holds, draw, kept)
     named = " or ".join(f"{name} (keeps {memory:.0f})" for name, memory in others)
     remedy = f"No other bias is needed with {named}. " if named else ""
     warnings.warn(
@@ -99,7 +115,10 @@ def _warn_of_lost_memory(drawn: Reservoir, found: Reservoir, low: Array, high: A
 
 
 def _others(
-    drawn: Reservoir, low: Array, high: Array, draw: Callable[[int], Array], kept: float
+    drawn: Reservoir,
+    holds: Callable[[Reservoir], bool],
+    draw: Callable[[int], Array],
+    kept: float,
 ) -> list[tuple[str, float]]:
     """Return what is certified with the drawn bias and keeps more memory, and how much it keeps."""
     lipschitz = get_activation(drawn.activation).lipschitz
@@ -109,12 +128,12 @@ def _others(
         if name == "ring" or drawn.n_units <= _DENSE:
             W = topology(drawn.n_units, random_state=0) * radius
             made = replace(drawn, W=W)
-            if certify(made, low, high).holds:
+            if holds(made):
                 others.append((f'topology="{name}", spectral_radius={radius:.2f}', made))
     own = spectral_radius(drawn.W) if drawn.n_units <= _SCANNED else 0.0
     for smaller in smaller_radii(own, lipschitz):
         scaled = replace(drawn, W=scale_to_spectral_radius(drawn.W, smaller))
-        if certify(scaled, low, high).holds:
+        if holds(scaled):
             others.append((f"spectral_radius={smaller:g}", scaled))
             break
     measured = [(words, estimated_memory(other, draw)) for words, other in others]

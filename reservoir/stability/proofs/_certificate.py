@@ -63,9 +63,13 @@ class Certificate:
         map; computed trajectories approach each other at that rate down to this difference. It is
         at most the width of a box that includes rounding errors, which may be far wider than `box`,
         and infinite where a leak rate is so small that rounding stalls the state. None where the
-        proof has no `weights`, for a closed loop, and where no box bounds the states.
+        proof has no `weights`, for a closed loop, where no box bounds the states, and with a
+        `step_range`.
     reservoir : Reservoir or None
         The network that it is about; None for a closed loop.
+    step_range : array of shape (2,) or None
+        The shortest and the longest step that it covers, in units of the step that the leak rate is
+        given for; `rate` is that of any step between. None: steps of length 1.
 
     Examples
     --------
@@ -91,6 +95,7 @@ class Certificate:
     shared: bool = False
     resolution: float | None = None
     reservoir: Reservoir | None = None
+    step_range: Array | None = None
 
     def __post_init__(self) -> None:
         for value in vars(self).values():
@@ -102,9 +107,12 @@ class Certificate:
 
     def __repr__(self) -> str:
         floor = "" if self.resolution is None else f"resolution={self.resolution:.2g}, "
+        steps = ""
+        if self.step_range is not None:
+            steps = "step_range=({:g}, {:g}), ".format(*self.step_range)
         return (
-            f"Certificate(holds={self.holds}, rate={self.rate:.6g}, {floor}method={self.method!r}, "
-            f"theorem={self.theorem!r})"
+            f"Certificate(holds={self.holds}, rate={self.rate:.6g}, {floor}{steps}"
+            f"method={self.method!r}, theorem={self.theorem!r})"
         )
 
     def covers(self, drive: ArrayLike) -> bool:
@@ -166,6 +174,24 @@ class Certificate:
         inside = (u >= self.input_range[0]) & (u <= self.input_range[1])
         return self.holds and bool(inside.all())
 
+    def covers_steps(self, dt: ArrayLike) -> bool:
+        """Whether it covers steps of these lengths, in any order.
+
+        Parameters
+        ----------
+        dt : float or array
+            Lengths in units of the step that the leak rate is given for, as in ``run(..., dt=)``.
+
+        Returns
+        -------
+        bool
+            False if the certificate does not hold. Without a `step_range` it covers steps of
+            length 1 alone.
+        """
+        lengths = as_real("dt", dt)
+        shortest, longest = (1.0, 1.0) if self.step_range is None else self.step_range
+        return self.holds and bool(((lengths >= shortest) & (lengths <= longest)).all())
+
     def steps_to(self, distance: ArrayLike) -> Any:
         """Return a proved number of steps after which any two trajectories are close.
 
@@ -189,8 +215,8 @@ class Certificate:
         ValueError
             If the certificate does not hold; if rounding may keep states farther apart than
             `distance` for ever; if no number is proved, as may be where zonotopes have narrowed the
-            box of a cycle, or where states need tens of thousands of steps to come into it; and for
-            a closed loop.
+            box of a cycle, or where states need tens of thousands of steps to come into it; for a
+            closed loop; and with a `step_range`.
 
         Notes
         -----
@@ -242,6 +268,12 @@ class Certificate:
             raise ValueError(
                 "The steps are not known of a closed loop, nor of certificates of earlier "
                 "versions: use certify or certify_cycle."
+            )
+        if self.step_range is not None:
+            raise ValueError(
+                "The number of steps depends on how long each of them is, and this certificate "
+                "covers {:g} to {:g}. Certify without step_range to learn it of steps of "
+                "length 1.".format(*self.step_range)
             )
         if not np.isfinite(self.box).all():
             raise ValueError(

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice
-from reservoir.stability._arguments import as_reservoir
+from reservoir._validation import check_choice, check_number
+from reservoir.stability._arguments import as_pair, as_reservoir
 from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
 from reservoir.stability.proofs._boxes import Box, interval_box
 from reservoir.stability.proofs._certificate import Certificate, no_certificate
@@ -50,24 +50,42 @@ class Proof(NamedTuple):
         Whether it forms dense n_units x n_units matrices.
     most_units : int
         Up to so many units it is among what "auto" and "thorough" try.
+    lengths : {"no", "equal leaks", "yes"}
+        Whether what it proves of the longest step carries to any sequence of shorter ones:
+        `IntervalNetwork.rate_of_all`. With "equal leaks" it must if all units have the same leak
+        rate, as it does wherever one norm shrinks at each step, by the triangle inequality.
     """
 
     theorem: str
     rate: Callable[[IntervalNetwork, Box], tuple[float, Array | None]]
     dense: bool
     most_units: int = MAX_DENSE_UNITS
+    lengths: str = "no"
+
+    def covers(self, network: IntervalNetwork) -> bool:
+        """Whether it may be tried of a network, whose steps may differ in length."""
+        lengths = network.lengths
+        if lengths is None or self.lengths == "yes":
+            return True
+        return lengths.together and self.lengths == "equal leaks"
 
 
 # In the order in which "auto" and "thorough" try them: the cheapest first.
 PROOFS = {
     "max_norm": Proof(
-        "C2: contraction in a weighted maximum norm", max_norm_proof, False, sys.maxsize
+        "C2: contraction in a weighted maximum norm", max_norm_proof, False, sys.maxsize, "yes"
     ),
     "two_norm": Proof(
-        "C3: contraction in a weighted Euclidean norm", two_norm_proof, False, sys.maxsize
+        "C3: contraction in a weighted Euclidean norm",
+        two_norm_proof,
+        False,
+        sys.maxsize,
+        "equal leaks",
     ),
     "series": Proof("C4: series of the linearisation", series_proof, dense=True),
-    "lyapunov": Proof("C7: contraction in a quadratic norm", lyapunov_proof, True, MOST_UNITS),
+    "lyapunov": Proof(
+        "C7: contraction in a quadratic norm", lyapunov_proof, True, MOST_UNITS, "equal leaks"
+    ),
 }
 
 
@@ -79,6 +97,7 @@ def certify(
     method: str = "auto",
     input_range: tuple[ArrayLike, ArrayLike] | None = None,
     output_range: tuple[ArrayLike, ArrayLike] | None = None,
+    step_range: tuple[float, float] | None = None,
 ) -> Certificate:
     """Prove that a network has the echo state property for all inputs in a range.
 
@@ -106,6 +125,14 @@ def certify(
         back through W_fb: those that the drive's bounds come from. With them "thorough" uses that
         the units share their inputs. It may then prove more, but of such inputs only: the
         certificate's ``shared`` says so.
+    step_range : (shortest, longest), optional
+        Lengths of steps, above 0, in units of the step that the leak rate is given for: the proof
+        is then of any sequence of lengths between, as in ``run(..., dt=)``, and `rate` that of the
+        slowest. By default all steps have length 1. With it "auto" tries a weighted maximum norm,
+        and where all leak rates are equal the Euclidean and the quadratic one, with the conditions
+        on W alone: where leak rates differ these would say nothing, an orthogonal W of radius 0.99
+        included (see C9). There is no `resolution` then, since what a step rounds depends on its
+        length, nor `steps_to`.
 
     Returns
     -------
@@ -118,12 +145,14 @@ def certify(
     TypeError, ValueError
         If the bounds are crossed, NaN, infinite or of a wrong shape, or a name is not known; if
         inputs of `input_range` leave the bounds of the drive; if "thorough" or a
-        method but "max_norm" is asked for more than 3000 units.
+        method but "max_norm" is asked for more than 3000 units; if `step_range` is not
+        0 < shortest <= longest < infinity, or comes with "thorough", "series" or, where leak rates
+        differ, with a method but "max_norm".
 
     Notes
     -----
-    Theorems C1 to C4 and C7 of the page on stability. In short: a box that every trajectory comes
-    into bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a
+    Theorems C1 to C4, C7 and C9 of the page on stability. In short: a box that every trajectory
+    comes into bounds the slopes d of the activation. The network contracts if ``diag(d)|W|`` has a
     spectral radius below 1, if ``P diag(d) W P^-1`` has a norm below 1 for a diagonal P, if the
     series about the mean slopes converges, or if ``e' P e`` shrinks under all slopes for some full
     P. With slopes of 1 the first two are the known conditions on W alone [1]_, [2]_, and the last
@@ -160,24 +189,62 @@ def certify(
     True
     >>> bool(certify(Reservoir(W, np.ones((2, 1)), [-0.7, -0.7]), -0.5, 0.5))
     False
+
+    Steps from a tenth to five times the usual length, in any order:
+
+    >>> slow = Reservoir(0.8 * np.eye(2), np.ones((2, 1)), [0.0, 0.0], leak_rate=0.5)
+    >>> found = certify(slow, -1.0, 1.0, step_range=(0.1, 5.0))
+    >>> found.holds, found.covers_steps([0.1, 5.0, 2.5]), found.covers_steps(6.0)
+    (True, True, False)
     """
     check_method(method)
     network = read_network(reservoir, drive_min, drive_max, unbounded=True)
-    made = as_reservoir(reservoir)
+    made, steps = as_reservoir(reservoir), None
+    if step_range is not None:
+        steps = _read_steps(step_range)
+        network = network.with_steps(*steps)
+        _check_lengths(network, method, steps)
     # Only the drive's bounds are known.
     if input_range is None and output_range is None:
         found = certify_network(network, method)
         terms = np.maximum(np.abs(network.drive_min), np.abs(network.drive_max))
-        floor = resolution(found, network, made, terms)
-        return replace(found, resolution=floor, reservoir=made)
     # The range of the inputs is known: it must be within the drive's, and may be used in the proof.
-    of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
-    network = _widened(network, reservoir, of_inputs, of_outputs)
-    found = certify_network(network, method, shared)
-    terms = drive_terms(made, of_inputs, of_outputs)
+    else:
+        of_inputs, of_outputs, shared = shared_inputs(made, input_range, output_range)
+        network = _widened(network, reservoir, of_inputs, of_outputs)
+        found = certify_network(network, method, shared)
+        found = replace(found, input_range=of_inputs, output_range=of_outputs)
+        terms = drive_terms(made, of_inputs, of_outputs)
     floor = resolution(found, network, made, terms)
-    return replace(
-        found, input_range=of_inputs, output_range=of_outputs, resolution=floor, reservoir=made
+    return replace(found, resolution=floor, reservoir=made, step_range=steps)
+
+
+def _read_steps(step_range: Any) -> Array:
+    """Return the shortest and the longest step, checked."""
+    shortest, longest = as_pair("step_range", step_range)
+    shortest = check_number("step_range[0]", shortest, low=0.0, low_open=True)
+    longest = check_number("step_range[1]", longest, low=0.0, low_open=True)
+    if shortest > longest:
+        raise ValueError(
+            f"step_range={step_range!r}: the shortest step {shortest:g} exceeds the longest one "
+            f"{longest:g}. Swap them."
+        )
+    return np.array([shortest, longest])
+
+
+def _check_lengths(network: IntervalNetwork, method: str, steps: Array) -> None:
+    """Refuse a method that proves nothing of steps that differ in length."""
+    if method == "auto" or (method in PROOFS and PROOFS[method].covers(network)):
+        return
+    if method in PROOFS and PROOFS[method].lengths == "equal leaks":
+        raise ValueError(
+            f"method={method!r} with step_range needs the same leak rate in all units: where they "
+            "differ it proves nothing of steps of several lengths. Use method='auto' or "
+            "'max_norm', or one leak rate."
+        )
+    raise ValueError(
+        f"method={method!r} proves nothing of steps of several lengths, and step_range is "
+        f"({steps[0]:g}, {steps[1]:g}). Use method='auto', or leave step_range out."
     )
 
 
@@ -217,7 +284,9 @@ def certify_network(
         return no_certificate(network)
     box = interval_box(network)
     best = _attempt(network, box, method)
-    if method not in PROOFS and not best.holds:
+    # Conditions on W alone: steps of several lengths need equal leak rates, as in C3 and C7.
+    usable = PROOFS["two_norm"].covers(network)
+    if method not in PROOFS and not best.holds and usable:
         alone = weights_proof(network, float(box.largest_slope.max()))
         best = best if alone is None else _certificate(network, box, *alone)
     if method == "thorough" and not best.holds and network.enclosure.bounded:
@@ -249,12 +318,16 @@ def _attempt(network: IntervalNetwork, box: Box, method: str) -> Certificate:
     """Return the certificate of the first proof that succeeds, else of the least rate."""
     names = [method]
     if method not in PROOFS:
-        names = [name for name, proof in PROOFS.items() if network.n_units <= proof.most_units]
+        names = [
+            name
+            for name, proof in PROOFS.items()
+            if network.n_units <= proof.most_units and proof.covers(network)
+        ]
     best: Certificate | None = None
     for name in names:
-        rate, weights = PROOFS[name].rate(network, box)
-        if best is None or rate < best.rate:
-            best = _certificate(network, box, name, rate, weights)
+        found = _certificate(network, box, name, *PROOFS[name].rate(network, box))
+        if best is None or found.rate < best.rate:
+            best = found
         if best.holds:
             break
     assert best is not None
@@ -265,6 +338,7 @@ def _certificate(
     network: IntervalNetwork, box: Box, method: str, rate: float, weights: Array | None
 ) -> Certificate:
     """Return what a proof has found as a certificate."""
+    rate = network.rate_of_all(rate)
     return Certificate(
         holds=bool(rate < 1),
         rate=float(rate),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,22 @@ from reservoir.stability._arguments import as_double, as_reservoir, enclosure_of
 from reservoir.stability._rounding import LARGEST, TINY, is_small, row_sums
 
 MAX_DENSE_UNITS = 3000  # up to here proofs may form dense n_units x n_units matrices: 72 MB each
+
+
+class Lengths(NamedTuple):
+    """How the steps of a network differ in length.
+
+    Attributes
+    ----------
+    share : float
+        The leak rate of the slowest unit at the shortest step over that at the longest.
+    together : bool
+        Whether all units have the same leak rate: then every step is a mean of standing still and
+        of the longest step, the same mean in every unit.
+    """
+
+    share: float
+    together: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +52,8 @@ class IntervalNetwork:
     bias, leak : arrays of shape (n_units,)
     enclosure : Enclosure
         The range of f, and bounds of f and of its slope over intervals of z.
+    lengths : Lengths or None
+        How steps differ in length; `leak` is then that of the longest. None if all steps are alike.
     """
 
     W: Matrix
@@ -45,6 +63,7 @@ class IntervalNetwork:
     bias: Array
     leak: Array
     enclosure: Enclosure
+    lengths: Lengths | None = None
 
     @property
     def n_units(self) -> int:
@@ -80,9 +99,31 @@ class IntervalNetwork:
 
     def biased(self, bias: Array) -> IntervalNetwork:
         """Return the same network with another bias."""
-        return IntervalNetwork(
-            self.W, self.A, self.drive_min, self.drive_max, bias, self.leak, self.enclosure
-        )
+        return replace(self, bias=bias)
+
+    def with_steps(self, shortest: float, longest: float) -> IntervalNetwork:
+        """Return the network whose steps take any times between two, in units of a step's.
+
+        A unit of leak rate a moves by 1 - (1 - a)^dt of the way in a step of length dt. Such rates
+        are computed to a few roundings: those of the longest step are rounded up, those of the
+        shortest down.
+        """
+        # a leak rate of 1 keeps nothing, at any length
+        with np.errstate(divide="ignore", over="ignore", under="ignore"):
+            decay = np.log1p(-self.leak)
+            fast = np.clip(-np.expm1(longest * decay) * (1 + 32 * EPS), TINY, 1.0)
+            slow = -np.expm1(shortest * decay) * (1 - 32 * EPS)
+        lengths = Lengths(float(slow.min() / fast.min()), bool(np.ptp(self.leak) == 0))
+        return replace(self, leak=fast, lengths=lengths)
+
+    def rate_of_all(self, rate: float) -> float:
+        """Return the rate over steps of all lengths, rounded up, from that of the longest alone.
+
+        What is proved of the longest must carry to the others: see `Proof.lengths`.
+        """
+        if self.lengths is None or not rate < 1:
+            return rate
+        return 1 - self.lengths.share * (1 - rate) + 4 * EPS
 
 
 def read_network(

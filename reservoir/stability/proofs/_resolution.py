@@ -93,7 +93,8 @@ def resolution(
 ) -> float | None:
     """Return the largest difference between two trajectories, in any unit, that may last for ever.
 
-    None if nothing is certified, or the proof has no norm that shrinks at each step.
+    None if nothing is certified, the proof has no norm that shrinks at each step, or steps differ
+    in length.
 
     Parameters
     ----------
@@ -107,7 +108,7 @@ def resolution(
     """
     if not certificate.holds or certificate.weights is None:
         return None
-    if not network.enclosure.bounded:
+    if not network.enclosure.bounded or network.lengths is not None:
         return None
     errors = _Errors(network, reservoir, terms)
     if not errors.moves:
