@@ -170,6 +170,32 @@ def test_saved_and_loaded(tmp_path):
     assert ESNRegressor(20, **MADE).fit(u, y).time_step_ is None
 
 
+@pytest.mark.parametrize(("topology", "radius"), [("random_sparse", 0.7), ("ring", 0.95)])
+def test_a_certificate_covers_the_gaps_of_training(topology, radius):
+    times, u, y = timed()
+    X, rng = table(times, u), np.random.default_rng(1)
+    made = {"topology": topology, "spectral_radius": radius, "input_scaling": 0.1, **MADE}
+    esn = ESNRegressor(40, time_column=1, bias="stable", **made).fit(X[:200], y[:200])
+    certificate, gaps = esn.certificate_, np.diff(times[:200]) / esn.time_step_
+    assert certificate.holds
+    assert certificate.covers_steps(gaps)
+    assert certificate.covers_steps(1.0)
+    np.testing.assert_allclose(certificate.step_range, [gaps.min() / 1.1, gaps.max() * 1.1])
+    # such steps in any order, from any states
+    dt = rng.choice([*certificate.step_range, *gaps], 3000)
+    drive = rng.uniform(*certificate.input_range, (3000, 2))
+    starts = rng.uniform(-1, 1, (2, 40))
+    one, other = (run(esn.reservoir_, drive, dt=dt, initial_state=start) for start in starts)
+    assert np.abs(one - other)[-1].max() < 1e-8
+    # rows that are far apart leave what was certified
+    late = X[200:202].copy()
+    late[1, 1] += 1e4
+    with pytest.warns(UserWarning, match="certified for the range of the first chunk"):
+        esn.partial_fit(late, y[200:202])
+    transformer = ReservoirTransformer(40, time_column=1, bias="stable", **made).fit(X[:200])
+    np.testing.assert_array_equal(transformer.certificate_.step_range, certificate.step_range)
+
+
 def test_a_slow_observer_is_better_told_the_times():
     # z of Lorenz' system from x; ten seeds and other models: examples/benchmarks/irregular_times.py
     from reservoir.datasets import lorenz

@@ -22,7 +22,7 @@ from reservoir.stability.proofs._certify import certify
 from reservoir.topologies import orthogonal, ring
 
 RADIUS = 0.99  # times the largest slope: what a norm of W proves, with room for rounding
-_MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
+MARGIN = 0.1  # of the width of each feature's range, on both sides: room for rows to come
 _CLEARLY = 0.8  # a bias that leaves less of the memory costs more than it brings
 _DENSE = 1000  # up to so many units an orthogonal W is made to say what it remembers
 _SCANNED = 200  # up to so many units the largest certified radius is looked for
@@ -34,7 +34,7 @@ def widened_range(arrays: Sequence[Array]) -> Array:
     """Return the range of several series, a tenth wider on both sides: (2, n_columns)."""
     low = np.min([array.min(axis=0) for array in arrays], axis=0).astype(float)
     high = np.max([array.max(axis=0) for array in arrays], axis=0).astype(float)
-    return np.array([low - _MARGIN * (high - low), high + _MARGIN * (high - low)])
+    return np.array([low - MARGIN * (high - low), high + MARGIN * (high - low)])
 
 
 def certified_reservoir(

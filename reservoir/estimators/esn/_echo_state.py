@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences
+from reservoir._validation import Sequences, caller_level
 from reservoir.estimators._described import description_of_reservoir
 from reservoir.estimators._parameters import (
     DrawnParameters,
@@ -20,6 +21,7 @@ from reservoir.estimators.esn._readout_description import description_of_readout
 from reservoir.estimators.esn._readout_parameters import DrivenParameters
 from reservoir.estimators.esn._source_estimator import SourceEstimator
 from reservoir.estimators.esn._timed_rows import TimedRows
+from reservoir.stability import Certificate
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -67,6 +69,27 @@ class BaseESN(
     def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
         spec = self._starting_from(spec, sequences, last, self.reservoir_.n_units)
         return super()._states_before(spec, sequences, last)
+
+    def _warn_of_range(self, sequences: Sequences) -> None:
+        """Say so where a chunk leaves the range that the first one was certified for."""
+        certificate = getattr(self, "certificate_", None)
+        if certificate is None or all(self._covers(certificate, X) for X in sequences.arrays):
+            return
+        warnings.warn(
+            'bias="stable" was certified for the range of the first chunk, and this one leaves '
+            "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
+            "fit.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+    def _covers(self, certificate: Certificate, rows: Array) -> bool:
+        """Whether rows are within what was certified."""
+        clock = self._clock
+        if clock is None:
+            return certificate.covers_inputs(rows)
+        within = certificate.covers_inputs(clock.channels(rows))
+        return within and certificate.covers_steps(np.diff(rows[:, clock.place]))
 
     def _refuse_loop(self) -> None:
         if self._clock is not None:

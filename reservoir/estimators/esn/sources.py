@@ -18,17 +18,19 @@ from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.estimators._base import read_dtype
 from reservoir.stability import Certificate, certify, drive_range
-from reservoir.stability.certified_bias import widened_range
+from reservoir.stability.certified_bias import MARGIN, widened_range
 
 
 class Ranges(NamedTuple):
     """What bias="stable" certifies: ranges of the inputs, and of outputs that are fed back.
 
-    Each is an array of shape (2, n_columns), lower ends first.
+    Each is an array of shape (2, n_columns), lower ends first. `steps` are the shortest and the
+    longest step, where rows come at irregular times.
     """
 
     inputs: Array
     outputs: Array | None = None
+    steps: tuple[float, float] | None = None
 
     def drive(self, reservoir: Reservoir) -> tuple[Array, Array]:
         """Return the bounds of the drive."""
@@ -40,13 +42,26 @@ class Ranges(NamedTuple):
 
     def certify(self, reservoir: Reservoir) -> Certificate:
         """Return the certificate of a reservoir for the ranges."""
-        certificate = certify(reservoir, *self.drive(reservoir))
+        certificate = certify(reservoir, *self.drive(reservoir), step_range=self.steps)
         return replace(certificate, input_range=self.inputs, output_range=self.outputs)
 
 
-def ranges_of(arrays: Sequence[Array], targets: Sequence[Array] | None = None) -> Ranges:
-    """Return the ranges of a series and of the targets that are fed back, widened by a margin."""
-    return Ranges(widened_range(arrays), None if targets is None else widened_range(targets))
+def ranges_of(
+    arrays: Sequence[Array],
+    targets: Sequence[Array] | None = None,
+    steps: Sequence[Array] | None = None,
+) -> Ranges:
+    """Return the ranges of a series and of the targets that are fed back, widened by a margin.
+
+    `steps` are the lengths of the steps of each series, if they differ; their range is widened by
+    a tenth of either end.
+    """
+    lengths = None
+    if steps is not None:
+        taken = np.concatenate([[1.0], *steps])  # a first step takes 1
+        lengths = float(taken.min() / (1 + MARGIN)), float(taken.max() * (1 + MARGIN))
+    outputs = None if targets is None else widened_range(targets)
+    return Ranges(widened_range(arrays), outputs, lengths)
 
 
 def reservoir_source(
@@ -56,19 +71,22 @@ def reservoir_source(
     generator: np.random.Generator,
 ) -> tuple[DrivenReservoir | TimedReservoir, Certificate | None]:
     """Return the reservoir that an estimator's parameters describe, and what is proved of it."""
+    clock = getattr(estimator, "_clock", None)
+    steps = None
+    if clock is not None:
+        steps = [np.diff(each[:, clock.place]) for each in rows]
+        rows = [clock.channels(each) for each in rows]
     stable = isinstance(estimator.bias, str) and estimator.bias == "stable"
-    ranges = ranges_of(rows, targets) if stable else None
+    ranges = ranges_of(rows, targets, steps) if stable else None
     n_outputs = 0 if targets is None else targets[0].shape[1]
     recipe = Recipe.from_attributes(
         estimator,
         drive_bounds=None if ranges is None else ranges.drive,
+        step_range=None if ranges is None else ranges.steps,
         feedback_scaling=estimator.feedback_scaling if n_outputs else 1.0,
         dtype=read_dtype(estimator.dtype),
     )
     repeatable = isinstance(estimator.random_state, Integral)
-    clock = getattr(estimator, "_clock", None)
-    if clock is not None:
-        rows = [clock.channels(each) for each in rows]
     n_features = rows[0].shape[1]
     built = recipe.build(estimator.n_units, n_features, n_outputs, generator, repeatable=repeatable)
     source = DrivenReservoir.seen_through(
