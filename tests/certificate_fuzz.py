@@ -4,7 +4,8 @@
 
 Every network that is certified is driven from many states, by extreme, alternating and switching
 drives, by one that is chosen at each step to make the activation as steep as it can be, and by one
-that is chosen to make differences grow as much as they can. Where a norm is certified to shrink, it
+that is chosen to make differences grow as much as they can. Where steps may differ in length,
+short and long ones come in turn. Where a norm is certified to shrink, it
 is measured at every step; what rounding leaves is measured in the end, of networks that amplify it.
 """
 
@@ -77,12 +78,18 @@ def random_network(rng, n, shares=SHARES):
     return Reservoir(W, G, bias + middle, leak_rate=leak, activation=activation), G
 
 
-def certified(rng, reservoir, G):
-    """Return the certificate by a method drawn at random."""
+def certified(rng, reservoir, G, of_lengths=False):
+    """Return the certificate by a method drawn at random; perhaps of steps of several lengths."""
     method = METHODS[rng.integers(len(METHODS))]
+    steps = None
+    if of_lengths and rng.random() < 0.3:
+        equal = np.ptp(np.atleast_1d(reservoir.leak_rate)) == 0
+        mixed = METHODS[:4] if equal else METHODS[:2]
+        method = method if method in mixed else "auto"
+        steps = tuple(np.sort(10 ** rng.uniform(-2, 1.5, 2)))
     low, high = drive_range(reservoir, -1.0, 1.0)
     shared = (-1.0, 1.0) if rng.random() < 0.7 else None
-    return certify(reservoir, low, high, method=method, input_range=shared)
+    return certify(reservoir, low, high, method=method, input_range=shared, step_range=steps)
 
 
 def attack(batch):
@@ -107,6 +114,7 @@ def attack(batch):
     corner = rng.random((len(batch), n_drives, 4, n)) < 0.5
     X[:, :, :4] = np.where(corner, box[:, 0, None, None], box[:, 1, None, None])
     X[:, :, -3:] = rng.uniform(-3, 3, (len(batch), n_drives, 3, n))  # outside the range, too
+    lengths = np.array([[1.0, 1.0] if c.step_range is None else c.step_range for c in certificates])
     norm, scaled = _norms(certificates, n)
     rates = np.array([certificate.rate for certificate in certificates])
     worst = np.zeros(len(batch))
@@ -128,7 +136,9 @@ def attack(batch):
         greedy = tried[np.arange(len(batch)), growth][:, None]
         u = np.concatenate([-one, one, alternating, switch, near[:, :2], greedy], axis=1)
         Z += u[:, :, None] @ np.swapaxes(G, -1, -2)
-        X = (1 - a) * X + a * _values(names, Z)
+        # steps that differ in length: the shortest and the longest in turn, or any between
+        share = _shares(a, lengths[:, t % 2] if t < N_STEPS // 2 else rng.uniform(*lengths.T))
+        X = (1 - share) * X + share * _values(names, Z)
         after = _lengths(X[:, :, inside], norm, scaled)
         # below, the rounding of the states decides: 1e-15 of the larger ones
         size = np.maximum(np.abs(X).max(axis=(1, 2, 3)), 1.0)[:, None, None]
@@ -142,10 +152,19 @@ def attack(batch):
     for i, certificate in enumerate(certificates):
         if scaled[i] and worst[i] > rates[i] * (1 + 1e-8):
             messages.append(f"{certificate}: one step by {worst[i]}: {batch[i][0].W!r}")
-        # differences start below 10 and the constants of small networks are far below 1e6
-        if rates[i] ** N_STEPS * 1e7 < 1e-3 and spread[i] > 1e-3 * float(size[i, 0, 0]):
+        # differences start below 10, and the constants of small networks are far below 1e6, but for
+        # chains of huge weights, whose norms say how large theirs are
+        constant = 1e6 if certificate.weights is None else _constant(certificate)
+        if rates[i] ** N_STEPS * 10 * constant < 1e-3 and spread[i] > 1e-3 * float(size[i, 0, 0]):
             messages.append(f"{certificate}: two responses, {spread[i]} apart: {batch[i][0].W!r}")
     return messages, np.where(scaled, worst / rates, 0.0)
+
+
+def _shares(a, dt):
+    """Return the shares that units of leak rates a move by in each network's step of length dt."""
+    dt = dt[:, None, None, None]
+    with np.errstate(divide="ignore"):
+        return np.where(dt == 1, a, -np.expm1(dt * np.log1p(-a)))
 
 
 def _values(names, Z):
@@ -178,6 +197,11 @@ def _factor(certificate):
     return np.diag(weights if certificate.method == "two_norm" else 1 / weights)
 
 
+def _constant(certificate):
+    """Return the constant that goes with the rate of a certificate, 1e6 at least."""
+    return max(1e6, np.linalg.cond(_factor(certificate)))
+
+
 def _lengths(X, norm, scaled):
     factors, euclidean = norm
     e = (X[:, :, 1:] - X[:, :, :1]) @ np.swapaxes(factors, -1, -2)
@@ -206,7 +230,7 @@ def fuzz(n_networks, seed=0):
         batch = []
         for _ in range(min(BATCH, n_networks - start)):
             reservoir, G = random_network(rng, n)
-            certificate = certified(rng, reservoir, G)
+            certificate = certified(rng, reservoir, G, of_lengths=True)
             counts[certificate.method if certificate else "not certified"] += 1
             if certificate:
                 equal = np.ptp(np.atleast_1d(reservoir.leak_rate)) == 0

@@ -130,9 +130,9 @@ def certify(
         is then of any sequence of lengths between, as in ``run(..., dt=)``, and `rate` that of the
         slowest. By default all steps have length 1. With it "auto" tries a weighted maximum norm,
         and where all leak rates are equal the Euclidean and the quadratic one, with the conditions
-        on W alone: where leak rates differ these would say nothing, an orthogonal W of radius 0.99
-        included (see C9). There is no `resolution` then, since what a step rounds depends on its
-        length, nor `steps_to`.
+        on W alone: where leak rates differ these would say nothing, not even of an orthogonal W
+        of radius 0.99 (see C9). There is no `resolution` then, since what a step rounds depends on
+        its length, nor `steps_to`.
 
     Returns
     -------
