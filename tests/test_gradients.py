@@ -25,6 +25,7 @@ from reservoir.training.cells import (
     SCRNCell,
     SimpleCell,
     StackedCell,
+    TimedLeakyCell,
     curvature,
     slope,
 )
@@ -38,6 +39,10 @@ CELL_LIST = {
     **{f"simple {name}": SimpleCell(N_UNITS, activation=name) for name in sorted(ACTIVATIONS)},
     "leaky": SimpleCell(N_UNITS, leak_rate=0.4),
     "leaky per unit": SimpleCell(N_UNITS, "logistic", leak_rate=(0.1, 0.4, 1.0, 0.7, 0.2)),
+    "irregular times": TimedLeakyCell(N_UNITS, leak_rate=0.4, place=1),
+    "irregular times, per unit": TimedLeakyCell(
+        N_UNITS, "softplus", leak_rate=(0.1, 0.4, 1.0, 0.7, 0.2), place=2
+    ),
     "lstm": LSTMCell(N_UNITS),
     "lstm with peepholes": LSTMCell(N_UNITS, peephole=True),
     "gru": GRUCell(N_UNITS),
@@ -75,6 +80,13 @@ def draw(network, seed, scale=0.6):
     return {name: scale * rng.standard_normal(shape) for name, shape in network.shapes().items()}
 
 
+def with_times(cell, X):
+    """Return inputs, with irregular times that rise in the column of a cell that reads some."""
+    if isinstance(cell, TimedLeakyCell):
+        X[..., cell.place] = 5 + np.cumsum(0.1 + np.abs(X[..., cell.place]), axis=0)
+    return X
+
+
 def targets_for(network, rng, n):
     if network.loss == "hinge":
         return rng.choice([-1.0, 1.0], (n, Q))
@@ -84,7 +96,7 @@ def targets_for(network, rng, n):
 
 def ragged(network, seed, *, weights=False, **options):
     rng = np.random.default_rng(seed)
-    X = [rng.standard_normal((n, P)) for n in (7, 4, 6)]
+    X = [with_times(network.cell, rng.standard_normal((n, P))) for n in (7, 4, 6)]
     n_rows = [1] * 3 if options.get("last") else [len(x) for x in X]
     Y = [targets_for(network, rng, n) for n in n_rows]
     given = [rng.uniform(0, 2, n) for n in n_rows] if weights else None
@@ -148,7 +160,7 @@ def test_padding_changes_nothing():
         network = Network(cell, P, Q)
         params = draw(network, 0)
         rng = np.random.default_rng(1)
-        X = [rng.standard_normal((n, P)) for n in (7, 4, 6)]
+        X = [with_times(cell, rng.standard_normal((n, P))) for n in (7, 4, 6)]
         Y = [rng.standard_normal((n, Q)) for n in (7, 4, 6)]
         loss, grads, end = loss_and_gradient(network, params, make_batch(X, Y))
         parts = [
@@ -186,6 +198,7 @@ def test_gradient_at_the_start_and_at_the_inputs():
         network = Network(cell, P, Q)
         params = draw(network, 1)
         X, start = rng.standard_normal((4, 3, P)), 0.3 * rng.standard_normal((3, cell.state_size))
+        X, n_moved = with_times(cell, X), cell.at_even_steps().state_size  # times are data
         lengths = np.array([4, 2, 3])
         weight_H = rng.standard_normal((4, 3, cell.width))
         for b, n in enumerate(lengths):
@@ -204,8 +217,12 @@ def test_gradient_at_the_start_and_at_the_inputs():
         at_start = approx_fprime(
             start.ravel(), lambda s, f=value, X=X: f(X, s.reshape(3, -1)), 1e-7
         )
-        np.testing.assert_allclose(d_X.ravel(), at_X, rtol=1e-4, atol=2e-6)
-        np.testing.assert_allclose(d_start.ravel(), at_start, rtol=1e-4, atol=2e-6)
+        found, expected = cell.channels(d_X), cell.channels(at_X.reshape(X.shape))
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
+        found, expected = d_start[:, :n_moved], at_start.reshape(3, -1)[:, :n_moved]
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=2e-6)
+        assert d_X.shape == X.shape
+        assert d_start.shape == start.shape
 
 
 @pytest.mark.parametrize("name", sorted(ACTIVATIONS))
@@ -236,6 +253,7 @@ def test_float32_stays_float32():
         params = {k: v.astype(np.float32) for k, v in draw(network, 0).items()}
         rng = np.random.default_rng(0)
         X, Y = rng.random((9, P), np.float32), rng.random((9, Q), np.float32)
+        X = with_times(cell, X)
         batch = make_batch([X], [Y], weights=[np.ones(9)])
         _, grads, end = loss_and_gradient(network, params, batch)
         assert {g.dtype for g in grads.values()} == {np.dtype(np.float32)}

@@ -177,6 +177,7 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         trained.fit(X, y).partial_fit(X, y),
         reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
         reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),
+        reservoir.RNNRegressor(5, cell="leaky", time_column=0, max_iter=1).fit(dated, y),
         reservoir.RNNRegressor(5, cell="scrn", max_iter=1).fit(X, y),
         reservoir.RNNRegressor(5, cell="gated_feedback", max_iter=1).fit(X, y),
         reservoir.RNNRegressor(5, cell=of_cells, max_iter=1).fit([X, X], [y, y]),

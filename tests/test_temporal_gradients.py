@@ -82,7 +82,7 @@ def test_the_direction_is_the_average_of_directions(cell):
         plain_value, plain, plain_end = loss_and_gradient(network, params, batch)
         assert np.isclose(value, plain_value)
         np.testing.assert_allclose(end, plain_end)
-        layer = list(cell.shapes(1))
+        layer = list(cell.shapes(P))
         shares = np.random.default_rng(seed).dirichlet(np.ones(7))
         parts = [part for part, _ in _Steps(network, params, batch, None).gradients()]
         mixed = {

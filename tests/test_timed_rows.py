@@ -259,6 +259,4 @@ def test_what_takes_equal_steps_says_so():
     for call in (lambda: esn.forecast(3), lambda: forecast(esn, 3)):
         with pytest.raises(ValueError, match="A forecast takes steps of one length"):
             call()
-    with pytest.raises(ValueError, match="time_column=1"):
-        esn.to_rnn()
     assert "time_column" not in NVARRegressor().get_params()

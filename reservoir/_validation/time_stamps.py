@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -42,6 +42,24 @@ class Clock:
     def channels(self, rows: Array) -> Array:
         """Return rows without their column of times."""
         return np.delete(rows, self.place, axis=1)
+
+    def require_later(self, first: float, last: float) -> None:
+        """Refuse rows that begin at step `first` to go on from a state at step `last`."""
+        if not first > last:
+            raise ValueError(
+                f"Times must rise: these rows begin at {self.time_at(first):.12g}, and go on from "
+                f"a state at {self.time_at(last):.12g}. Where they begin another sequence say so: "
+                'new_sequence=True in partial_fit, reset() in a stream, initial_state="steady" or '
+                '"zeros".'
+            )
+
+    def refuse_loop(self) -> NoReturn:
+        """Refuse to run on own outputs."""
+        raise ValueError(
+            "A forecast takes steps of one length, and time_column has the network take them as "
+            "they come. Put the rows on a regular grid (pandas' resample, then interpolate) and "
+            "fit without time_column."
+        )
 
     def time_at(self, steps: float) -> float:
         """Return the user's time of a number of steps."""

@@ -240,7 +240,8 @@ def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ..
     """Return what `reference.advance_many` takes of leaks for some steps of a group."""
     if plan.gaps is None:
         return ()
-    each = [reference.leaks_of(plan.reservoir, plan.gaps[i][start:stop]) for i in group]
+    rate, dtype = plan.reservoir.leak_rate, plan.reservoir.dtype
+    each = [reference.leaks_of(rate, plan.gaps[i][start:stop], dtype) for i in group]
     return (tuple(np.stack(leaks, axis=-1) for leaks in zip(*each, strict=True)),)
 
 

@@ -271,5 +271,6 @@ class DrivenReservoir(FeatureSource):
         dt: Array | None = None,
     ) -> None:
         """Add a block of states from row `skip` on, and the state before it, to the record."""
-        leak = self.reservoir.leak_rate if dt is None else leaks_of(self.reservoir, dt)[0]
+        rate = self.reservoir.leak_rate
+        leak = rate if dt is None else leaks_of(rate, dt, self.dtype)[0]
         activity.add_behind(skip, states, before, leak)

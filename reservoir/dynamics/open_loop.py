@@ -188,7 +188,9 @@ def iter_states(
             kicks = kicks.astype(dtype, copy=False)
         with np.errstate(over="ignore", invalid="ignore"):
             received = None if feedback is None else feedback[start:stop]
-            leaks = () if gaps is None else (reference.leaks_of(reservoir, gaps[start:stop]),)
+            leaks: tuple[Any, ...] = ()
+            if gaps is not None:
+                leaks = (reference.leaks_of(reservoir.leak_rate, gaps[start:stop], dtype),)
             engine_of.advance(reservoir, state, place, X[start:stop], received, kicks, *leaks)
             if extreme or not bounded:
                 check_states(reservoir, state, X[start:stop], received, block, start)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,18 +50,18 @@ def advance(
     step_through(reservoir, state, block, kicks, recurrence(recurrent_matrix(reservoir)), leaks)
 
 
-def leaks_of(reservoir: Reservoir, dt: Array) -> tuple[Array, Array]:
+def leaks_of(leak_rate: Any, dt: Array, dtype: Any) -> tuple[Array, Array]:
     """Return the share that each step takes of the new, 1 - (1 - a)^dt, and keeps of the old.
 
-    Two arrays of shape (n_steps, 1), or (n_steps, n_units) if each unit has a leak rate of its own.
-    Where dt is 1 they hold the bits that a run without dt uses.
+    Two arrays with an axis more than dt: of 1, or of n_units if each unit has a leak rate of its
+    own. Where dt is 1 they hold the bits that a run without dt uses.
     """
-    leak = np.atleast_1d(np.asarray(reservoir.leak_rate))
-    gaps = dt[:, None]
+    leak = np.atleast_1d(np.asarray(leak_rate))
+    gaps = dt[..., None]
     with np.errstate(divide="ignore", under="ignore"):  # a leak rate of 1 keeps nothing
         decay = gaps * np.log1p(-leak.astype(np.float64))
-        takes = np.where(gaps == 1, leak, -np.expm1(decay)).astype(reservoir.dtype)
-        keeps = np.where(gaps == 1, 1 - leak, np.exp(decay)).astype(reservoir.dtype)
+        takes = np.where(gaps == 1, leak, -np.expm1(decay)).astype(dtype)
+        keeps = np.where(gaps == 1, 1 - leak, np.exp(decay)).astype(dtype)
     return takes, keeps
 
 

@@ -65,13 +65,8 @@ class TimedReservoir(FeatureSource):
         """Return inputs, times and the length of each step of rows that follow a state."""
         times = rows[:, self.clock.place]
         dt = np.diff(times, prepend=state[-1:])
-        if len(dt) and not dt[0] > 0:
-            time, before = self.clock.time_at(times[0]), self.clock.time_at(state[-1])
-            raise ValueError(
-                f"Times must rise: these rows begin at {time:.12g}, and go on from a state at "
-                f"{before:.12g}. Where they begin another sequence say so: new_sequence=True in "
-                'partial_fit, reset() in a stream, initial_state="steady" or "zeros".'
-            )
+        if len(dt):
+            self.clock.require_later(times[0], state[-1])
         return self.clock.channels(rows), times, dt
 
     def iter_features(
@@ -154,11 +149,7 @@ class TimedReservoir(FeatureSource):
 
     def refuse_loop(self) -> NoReturn:
         """Refuse to run on own outputs."""
-        raise ValueError(
-            "A forecast takes steps of one length, and time_column has the network take them as "
-            "they come. Put the rows on a regular grid (pandas' resample, then interpolate) and "
-            "fit without time_column."
-        )
+        self.clock.refuse_loop()
 
     def input_column(self, column: int) -> int | None:
         """Return which column of the input stands behind the states there."""

@@ -165,9 +165,15 @@ class SequenceEstimator(
         return "_progress" not in vars(self)
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
+        return read_series(self, X, y, reset=reset, **self._reading(reset))
+
+    def _reading(self, reset: bool) -> dict[str, Any]:
+        """Return the dtype and the id column that X is read with."""
         dtype = self._dtype_asked_for() if reset else self._dtype
-        column = self.sequence_column if reset else self._sequence_column
-        return read_series(self, X, y, reset=reset, dtype=dtype, sequence_column=column)
+        return {
+            "dtype": dtype,
+            "sequence_column": self.sequence_column if reset else self._sequence_column,
+        }
 
     def _dtype_asked_for(self) -> Any:
         """Return numpy's float32 or float64 for the parameter `dtype`."""

@@ -68,9 +68,14 @@ class Network:
         """Columns of the inputs as they are given."""
         return 1 if self.coded else self.n_features
 
+    @property
+    def n_channels(self) -> int:
+        """Columns that weights see: all, but for one of times where the cell has one."""
+        return self.cell.n_channels(self.n_features)
+
     def weights(self) -> dict[str, Weight]:
         """Return what all weights are, by name, those of the readout last."""
-        width = self.cell.width + (self.n_features if self.include_input else 0)
+        width = self.cell.width + (self.n_channels if self.include_input else 0)
         return {
             **self.cell.weights(self.n_features),
             "coef": Weight((self.n_outputs, width), "readout"),
@@ -228,7 +233,7 @@ def _features(network: Network, trace: Trace, rows: Array | None) -> Array:
     H = H if rows is None else H[rows]
     if not network.include_input:
         return H
-    X = trace.inputs.reshape(-1, network.n_features)
+    X = network.cell.channels(trace.inputs).reshape(-1, network.n_channels)
     return np.hstack([H, X if rows is None else X[rows]])
 
 

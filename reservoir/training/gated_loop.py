@@ -66,19 +66,23 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool 
 
     Before there are weights: zeros.
     """
+    found = cell.before(u, np.zeros(cell.state_size, u.dtype))
     if params is None:
-        return np.zeros(cell.state_size, u.dtype)
+        return found
     # a hundred steps at a time, until a step more moves nothing
     tolerance = 50 * np.finfo(u.dtype).eps
-    constant, state = np.tile(u, (100, 1, 1)), np.zeros((1, cell.state_size), u.dtype)
+    even = cell.at_even_steps()
+    constant = np.tile(cell.channels(u), (100, 1, 1))
+    state = np.zeros((1, even.state_size), u.dtype)
     for _ in range(_STEADY_STEPS // len(constant)):
         with np.errstate(over="ignore", invalid="ignore"):
-            state = cell.forward(params, constant, state).end
-            following = cell.forward(params, constant[:1], state).end
+            state = even.forward(params, constant, state).end
+            following = even.forward(params, constant[:1], state).end
         if not np.isfinite(following).all():
             break
         if np.abs(following - state).max() <= tolerance * max(1.0, np.abs(state).max()):
-            return state[0]
+            found[: even.state_size] = state[0]
+            return found
     if not quiet:
         warnings.warn(
             f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of the '
@@ -86,4 +90,4 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool 
             ConvergenceWarning,
             stacklevel=caller_level(),
         )
-    return np.zeros(cell.state_size, u.dtype)
+    return found

@@ -103,8 +103,8 @@ def _simple(cell: Cell) -> SimpleCell:
     simple = cell.as_simple()
     if simple is None:
         raise ValueError(
-            f"Omega is for simple and leaky cells; got {type(cell).__name__}. Use cell='rnn' or "
-            "'leaky', or gradient_control=0."
+            f"Omega is for simple and leaky cells; got {type(cell).__name__}. Use cell='rnn', or "
+            "'leaky' without time_column, or gradient_control=0."
         )
     return simple
 

@@ -44,7 +44,7 @@ def start(
     Parameters
     ----------
     network : Network
-        Of a cell that declares a `layer`: `SimpleCell`, `LSTMCell`, `GRUCell`.
+        Of a cell that declares a `layer`: `SimpleCell`, `TimedLeakyCell`, `LSTMCell`, `GRUCell`.
     inputs : sequence of arrays of shape (n_steps_i, n_features)
     targets : sequence of arrays of shape (n_steps_i, n_outputs), or (n_outputs,) for "last"
     scheme : {"least_squares", "esn"}, default="least_squares"
@@ -110,7 +110,7 @@ def start(
 
 def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Generator) -> Params:
     """Return a reservoir's weights, in the candidate's place where there are gates."""
-    cell, p = network.cell, network.n_features
+    cell, p = network.cell, network.n_channels
     layer = cell.layer()
     if layer is None:
         raise ValueError(
@@ -120,7 +120,7 @@ def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Gener
     reservoir = build_reservoir(
         cell.n_units, p, input_scaling=1 / np.sqrt(p), random_state=generator
     )
-    rows = np.concatenate(inputs)
+    rows = cell.channels(np.concatenate(inputs))
     mean, spread = mean_and_spread(rows, p)
     W_in = reservoir.W_in / np.where(spread > 0, spread, 1.0)
     params = {name: np.zeros(shape) for name, shape in network.shapes().items()}

@@ -244,7 +244,8 @@ def simplex_gradient(
     steps = _Steps(network, params, batch, state)
     shares = generator.dirichlet(np.ones(len(steps.chunks)))
     total: Params = {name: np.zeros_like(params[name]) for name in network.shapes()}
-    mixed: Params = {name: np.zeros_like(params[name]) for name in network.cell.shapes(1)}
+    names = network.cell.shapes(network.n_features)
+    mixed: Params = {name: np.zeros_like(params[name]) for name in names}
     for share, (layer, readout) in zip(shares, steps.gradients(), strict=True):
         for name, grad in {**layer, **readout}.items():
             total[name] += grad

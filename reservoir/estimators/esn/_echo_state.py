@@ -16,11 +16,11 @@ from reservoir.estimators._parameters import (
     InputParameters,
     ReservoirParameters,
 )
+from reservoir.estimators._timed_rows import TimedRows
 from reservoir.estimators.esn._measured_washout import is_measured
 from reservoir.estimators.esn._readout_description import description_of_readout
 from reservoir.estimators.esn._readout_parameters import DrivenParameters
 from reservoir.estimators.esn._source_estimator import SourceEstimator
-from reservoir.estimators.esn._timed_rows import TimedRows
 from reservoir.stability import Certificate
 
 
@@ -62,9 +62,7 @@ class BaseESN(
             )
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
-        dtype = self._dtype_asked_for() if reset else self._dtype
-        column = self.sequence_column if reset else self._sequence_column
-        return self._read_rows(X, y, reset=reset, dtype=dtype, sequence_column=column)
+        return self._read_rows(X, y, reset=reset, **self._reading(reset))
 
     def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
         spec = self._starting_from(spec, sequences, last, self.reservoir_.n_units)

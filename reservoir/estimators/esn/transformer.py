@@ -28,7 +28,7 @@ from reservoir.estimators._parameters import (
     documented,
 )
 from reservoir.estimators._progress import Progress, StateShape
-from reservoir.estimators.esn._timed_rows import TimedRows
+from reservoir.estimators._timed_rows import TimedRows
 from reservoir.estimators.esn.sources import reservoir_source
 
 __all__ = ["ReservoirTransformer"]

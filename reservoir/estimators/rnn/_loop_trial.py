@@ -54,7 +54,7 @@ def trial_of(
         return None  # nothing is known at a random start
     if estimator.target == "last" or is_classifier(estimator) or network.output == "softmax":
         return None
-    if network.coded or network.n_features < network.n_outputs:
+    if network.coded or estimator._clock is not None or network.n_features < network.n_outputs:
         return None
     inputs, targets = followed(inputs, targets, known)
     pairing = Pairing(network.n_outputs, feedback=False)

@@ -1,4 +1,4 @@
-"""What learns online after a fit: the learner, and the rows of the fit that it looks back to."""
+"""How learning online begins: the learner, the rows that it looks back to, the first chunk."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences
-from reservoir.estimators.rnn._training_run import TRUNCATION, steps_of_update
+from reservoir._validation import Sequences, as_generator
+from reservoir.estimators._progress import Progress
+from reservoir.estimators.rnn._missing_rows import filled, known_rows, weights_of_known
+from reservoir.estimators.rnn._starting_weights import starting_weights
+from reservoir.estimators.rnn._training_run import TRUNCATION, require_targets, steps_of_update
+from reservoir.training.bptt import Network
 from reservoir.training.online import OnlineLearner
+from reservoir.training.trainer import Data
 
 Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, washout left
 
@@ -52,3 +57,39 @@ def last_rows(
     if first:
         start = estimator._run(Sequences((rows[:first],), "table"), starts[-1:])[1][0]
     return rows[first:].copy(), values[first:].copy(), start, max(skips[-1] - first, 0)
+
+
+def start_online(estimator: Any, sequences: Sequences, targets: list[Array], data: Any) -> None:
+    """Start an estimator's network from the first chunk; `data` is that, as the user gave it."""
+    network = estimator._begin(sequences, targets)
+    generator = as_generator(estimator.random_state)
+    washout = estimator._washout_of_chunks(sequences.lengths[0])
+    progress = estimator._new_progress(network, washout)
+    first = _first_data(estimator, progress, network, sequences, targets)
+    X, y = data
+    params = starting_weights(estimator, network, X, y, first, generator=generator.spawn(1)[0])
+    estimator._hold(network, params, [])
+    estimator.n_iter_ = 0
+    estimator.washout_ = np.array([washout])
+    estimator._online, estimator._recent, estimator._progress = None, None, progress
+
+
+def _first_data(
+    estimator: Any,
+    progress: Progress,
+    network: Network,
+    sequences: Sequences,
+    targets: list[Array],
+) -> Data:
+    """Return what learning online starts from."""
+    washout = progress.washout
+    rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
+    known = known_rows(targets)
+    plain = known is None and not washout
+    rows = weights_of_known(rows, known) or rows
+    if not estimator._starts_at_random(network):
+        require_targets(rows)
+    spec = estimator.initial_state
+    starts = estimator._states_before(progress, network, spec, sequences, None)
+    values = filled(targets, known)
+    return Data(list(sequences.arrays), values, None if plain else rows, np.stack(starts))

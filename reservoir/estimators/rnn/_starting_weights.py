@@ -13,13 +13,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_number, check_numbers
+from reservoir._validation import Clock, check_choice, check_number, check_numbers
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators.rnn._coded_inputs import check_combined
 from reservoir.estimators.rnn._network_parameters import WHOLE
 from reservoir.training.bptt import Network
-from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell
+from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell, TimedLeakyCell
 from reservoir.training.controls import Control
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
@@ -69,6 +69,23 @@ def check_together(estimator: Any) -> None:
         )
 
 
+def check_timed(estimator: Any) -> None:
+    """Refuse times with a network whose steps do not heed them, or whose rows have no room."""
+    if estimator.time_column is None:
+        return
+    what = f"time_column={estimator.time_column!r}"
+    if not isinstance(estimator.cell, str) or estimator.cell != "leaky":
+        raise ValueError(
+            f"{what} scales the leak of cell='leaky', and cell={estimator.cell!r} is another. Use "
+            "cell='leaky', or give the time between rows as a column of X."
+        )
+    if estimator.n_symbols is not None:
+        raise ValueError(
+            f"{what} cannot go with n_symbols={estimator.n_symbols}, which reads X as one column, "
+            "the numbers of symbols. Use n_symbols=None and one-hot columns beside the times."
+        )
+
+
 def check_squares(inputs: Sequence[Array], targets: Sequence[Array]) -> None:
     """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
     for name, parts, dtype, remedy in (
@@ -91,11 +108,11 @@ def read_control(value: Any) -> Control | None:
     return GradientControl(weight=weight) if weight else None
 
 
-def make_cell(estimator: Any) -> Cell:
-    """Return the cell that an estimator's parameters name."""
+def make_cell(estimator: Any, clock: Clock | None) -> Cell:
+    """Return the cell that an estimator's parameters name; a clock has its steps timed."""
     cell = estimator.cell
     if isinstance(cell, Cell):
-        return _of_size(_checked(cell, cell), estimator)
+        return _of_size(_untimed(_checked(cell, cell)), estimator)
     names = cell.names if isinstance(cell, Recipe) else (cell,)
     for name in names:
         check_choice("cell", name, CELLS)
@@ -122,7 +139,31 @@ def make_cell(estimator: Any) -> Cell:
         return _checked(CELLS[name](estimator.n_units, **options), name)
 
     made = cell.cell(named) if isinstance(cell, Recipe) else named(cell)
-    return _of_size(made, estimator)
+    return _of_size(_timed(made, clock), estimator)
+
+
+def _timed(cell: Cell, clock: Clock | None) -> Cell:
+    """Return a leaky cell under a clock; without one the cell itself."""
+    if clock is None:
+        return cell
+    simple = cell.as_simple()
+    if simple is None:
+        raise ValueError(
+            f"time_column scales the leak of a SimpleCell, and CELLS['leaky'] makes {cell!r}. Use "
+            "time_column=None, or the built-in cell."
+        )
+    return TimedLeakyCell(simple.n_units, simple.activation, simple.leak_rate, clock.place)
+
+
+def _untimed(cell: Cell) -> Cell:
+    """Refuse a cell that wants times of an estimator that has not been told of any."""
+    if cell.at_even_steps() is not cell:
+        raise ValueError(
+            f"cell={cell!r} reads steps; an estimator makes them of the column of X that "
+            "time_column names. Use cell='leaky' and time_column=, with activation and leak_rate "
+            "as parameters."
+        )
+    return cell
 
 
 def _checked(cell: Any, name: Any) -> Cell:
@@ -208,7 +249,9 @@ def starting_weights(
     """
     init = resolve_init(estimator, network.cell)
     if not isinstance(init, str):
-        params = _weights_of(_fitted(init, X, y), network)
+        given = _fitted(init, X, y)
+        _check_steps(given, estimator.time_step_)
+        params = _weights_of(given, network)
     elif init in STARTS:
         params = start(
             network,
@@ -227,12 +270,12 @@ def starting_weights(
 
 def rows_per_step(cell: Cell) -> int:
     """Return how many numbers come out of a step's recurrent products: gates times units."""
-    weights = cell.weights(1).values()
+    weights = cell.at_even_steps().weights(1).values()
     return sum(w.shape[0] for w in weights if w.role == "recurrent") or cell.width
 
 
 _SAID_BY = {
-    "cell": "n_units, activation and leak_rate (cell='leaky')",
+    "cell": "n_units, activation, leak_rate (cell='leaky') and time_column",
     "include_input": "include_input",
     "n_features": "columns of X, and n_symbols if one has it",
 }
@@ -243,6 +286,18 @@ def _fitted(init: Any, X: Any, y: Any) -> Any:
         check_is_fitted(init.estimator)
         return init.estimator
     return clone(init).fit(X, y)
+
+
+def _check_steps(given: Any, time_step: float | None) -> None:
+    """Refuse weights that were learned where a step is another length of time."""
+    theirs = getattr(given, "time_step_", None)
+    if theirs is None or time_step is None:  # one of them knows no times: another cell
+        return
+    if not np.isclose(theirs, time_step, rtol=1e-6):
+        raise ValueError(
+            f"init={type(given).__name__} has time_step_={theirs:g}, this network {time_step:g}: "
+            "the same leak would fade in another time. Give both the same time_step, a number."
+        )
 
 
 def _weights_of(model: Any, network: Network) -> Params:
@@ -275,9 +330,11 @@ def _weights_of(model: Any, network: Network) -> Params:
 
 def _same_cell(ours: Cell, theirs: Cell) -> bool:
     """Compare cells; leaks to the precision that a float32 network keeps them in."""
-    one, other = ours.as_simple(), theirs.as_simple()
+    one, other = ours.at_even_steps().as_simple(), theirs.at_even_steps().as_simple()
     if one is None or other is None:
         return ours == theirs
+    if getattr(ours, "place", None) != getattr(theirs, "place", None):
+        return False
     if replace(one, leak_rate=1.0) != replace(other, leak_rate=1.0):
         return False
     return np.allclose(one.leak_rate, other.leak_rate, rtol=1e-6, atol=0.0)
@@ -288,11 +345,6 @@ def network_of(esn: Any) -> Network:
     reservoir = esn.reservoir_
     if reservoir.W_fb is not None:
         raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
-    if esn.time_step_ is not None:
-        raise ValueError(
-            f"A network with time_column={esn.time_column!r} cannot be trained as a recurrent "
-            "network, whose steps have one length. Use time_column=None."
-        )
     augment = getattr(esn._source, "augment", None)
     if augment is not None:
         raise ValueError(
@@ -304,8 +356,8 @@ def network_of(esn: Any) -> Network:
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))
     cell = SimpleCell(reservoir.n_units, registered_name(activation), rate)
     return Network(
-        cell,
-        reservoir.n_features,
+        _timed(cell, esn._clock),
+        esn._source.n_features,
         esn.n_outputs_,
         include_input=esn.coef_.shape[-1] > reservoir.n_units,
     )

@@ -29,6 +29,8 @@ def check_alphabet(classifier: Any) -> None:
     """Refuse a network whose classes are not the symbols that it reads."""
     if classifier.target != "step" or classifier._targets.per_sequence:
         raise ValueError('sample needs a label at every step; this network has target="last".')
+    if classifier._clock is not None:
+        classifier._clock.refuse_loop()
     n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
     if n_inputs != n_classes:
         raise ValueError(

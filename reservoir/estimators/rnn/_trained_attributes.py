@@ -19,9 +19,12 @@ best_epoch_ : int
 n_iter_ : int
     Epochs done, or calls of `partial_fit`.
 reservoir_ : reservoir.dynamics.Reservoir
-    The recurrent layer of the cells "rnn" and "leaky", for `reservoir.stability`.
+    The recurrent layer of the cells "rnn" and "leaky", for `reservoir.stability`; with a
+    `time_column` at steps of one length.
 state_ : array of shape (state_size,)
     The state at the end of training (of its last sequence).
+time_step_ : float or None
+    The gap for which `leak_rate` is given; None without a `time_column`.
 washout_ : array of shape (n_sequences,)
 n_outputs_ : int
 n_features_in_ : int

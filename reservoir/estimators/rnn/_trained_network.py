@@ -22,9 +22,11 @@ from reservoir.estimators._parameters import (
     InputParameters,
     LearnerParameters,
     SequenceParameters,
+    TimeParameters,
     changed,
 )
 from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators._timed_rows import TimedRows
 from reservoir.estimators.rnn._coded_inputs import check_codes
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._missing_rows import (
@@ -36,9 +38,10 @@ from reservoir.estimators.rnn._missing_rows import (
 from reservoir.estimators.rnn._network_description import description_of_network
 from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
-from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner
+from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner, start_online
 from reservoir.estimators.rnn._refused_runs import check_same, refuse_lost, refuse_overflow
 from reservoir.estimators.rnn._starting_weights import (
+    check_timed,
     check_together,
     make_cell,
     read_control,
@@ -48,7 +51,6 @@ from reservoir.estimators.rnn._starting_weights import (
 from reservoir.estimators.rnn._training_run import (
     BATCH_SIZE,
     engine_for_training,
-    require_targets,
     run_training,
     split,
     warn_of_trouble,
@@ -72,10 +74,13 @@ _Self = TypeVar("_Self", bound="BaseRNN")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParameters):
+class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, NetworkParameters):
     """A recurrent network whose weights are all trained. Subclasses say what targets mean."""
 
     include_input: bool = changed(InputParameters, "include_input", default=False)
+    time_column: Any = changed(
+        TimeParameters, "time_column", more="""With ``cell="leaky"`` (`TimedLeakyCell`)."""
+    )
     verbose: int = changed(
         LearnerParameters,
         "verbose",
@@ -93,7 +98,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         taken to follow: cross-validate with `reservoir.model_selection.ContextSplit` and
         "zeros". "steady": in training zeros, in `predict` the state that the first row leads to
         when it is held. An array has shape (state_size,) or (n_sequences, state_size);
-        state_size is n_units, for the LSTM 2 n_units: outputs, then cells.""",
+        state_size is n_units, for the LSTM 2 n_units: outputs, then cells; with a `time_column`
+        n_units + 1: then the time of the row before, in steps since the first.""",
     )
     _changed_in_place = ("_progress", "_online", "loss_curve_")
     _engine = "auto"
@@ -143,7 +149,10 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
-        sequences = super()._read(X, None if self.target == "last" else y, reset=reset)
+        if reset:
+            check_timed(self)
+        by_row = None if self.target == "last" else y
+        sequences = self._read_rows(X, by_row, reset=reset, **self._reading(reset))
         if reset:
             return sequences if self.n_symbols is None else check_codes(sequences, self.n_symbols)
         network = self.network_
@@ -184,7 +193,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         output, loss = self._output_and_loss()
         self._control = read_control(self.gradient_control)
         network = Network(
-            make_cell(self),
+            make_cell(self, self._clock),
             self.n_symbols or sequences.arrays[0].shape[1],
             targets[0].shape[-1],
             output,
@@ -308,7 +317,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     ) -> None:
         check_online(self, "partial_fit")
         if self._is_new:
-            self._start_online(sequences, targets, data)
+            start_online(self, sequences, targets, data)
         self._refuse_steps("partial_fit")
         self._refuse_other_outputs(targets)
         check_values(sequences.arrays, targets, self.network_)
@@ -340,6 +349,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
             online.restart(self.state_)
             if self._recent is not None:
                 online.look_back(*self._recent)
+        self._require_later([rows], [online.state])
         return online.learn(rows, targets.astype(self._dtype), skip)
 
     def _refuse_steps(self, what: str) -> None:
@@ -347,39 +357,6 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
 
     def _session_learner(self) -> NetworkLearner:
         return NetworkLearner.of(self)
-
-    def _start_online(self, sequences: Sequences, targets: list[Array], data: Any) -> None:
-        """Start the network from the first chunk."""
-        network = self._begin(sequences, targets)
-        generator = as_generator(self.random_state)
-        washout = self._washout_of_chunks(sequences.lengths[0])
-        progress = self._new_progress(network, washout)
-        first = self._first_data(progress, network, sequences, targets)
-        X, y = data
-        params = starting_weights(self, network, X, y, first, generator=generator.spawn(1)[0])
-        self._hold(network, params, [])
-        self.n_iter_ = 0
-        self.washout_ = np.array([washout])
-        self._online, self._recent, self._progress = None, None, progress
-
-    def _first_data(
-        self,
-        progress: Progress,
-        network: Network,
-        sequences: Sequences,
-        targets: list[Array],
-    ) -> Data:
-        """Return what learning online starts from."""
-        washout = progress.washout
-        rows = [(np.arange(n) >= washout).astype(np.float64) for n in sequences.lengths]
-        known = known_rows(targets)
-        plain = known is None and not washout
-        rows = weights_of_known(rows, known) or rows
-        if not self._starts_at_random(network):
-            require_targets(rows)
-        starts = self._states_before(progress, network, self.initial_state, sequences, None)
-        values = filled(targets, known)
-        return Data(list(sequences.arrays), values, None if plain else rows, np.stack(starts))
 
     # ------------------------------------------------------------------ using the fitted network
 
@@ -390,7 +367,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
     def reservoir_(self) -> Reservoir:
         """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
         self._check_fitted()
-        cell = self.network_.cell.as_simple()
+        cell = self.network_.cell.at_even_steps().as_simple()
         if cell is None:
             name = type(self.network_.cell).__name__
             raise AttributeError(f"{name} is no reservoir: cells 'rnn' and 'leaky' are.")
@@ -405,9 +382,12 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         last: Array | None,
         params: Params | None = None,
     ) -> list[Array]:
-        shape = StateShape(network.cell.state_size, 0, sequences.arrays[0].dtype)
-        steady = partial(steady_state_of, network.cell, params)
-        return progress.starts(spec, sequences, shape, last=last, steady=steady)
+        cell = network.cell
+        spec = self._starting_from(spec, sequences, last, cell.n_units)
+        shape = StateShape(cell.state_size, 0, sequences.arrays[0].dtype)
+        steady = partial(steady_state_of, cell, params)
+        fresh = partial(steady_state_of, cell, None) if self._clock is not None else None
+        return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
 
     def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
         spec = self.initial_state if spec is None else spec
@@ -419,6 +399,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
 
     def _run(self, sequences: Sequences, starts: list[Array]) -> tuple[list[Array], list[Array]]:
         """Return outputs and end state of each sequence."""
+        self._require_later(sequences.arrays, starts)
         data = Data(sequences.arrays, sequences.arrays)
         outputs: list[Array] = [np.empty(0)] * len(sequences)
         ends: list[Array] = [np.empty(0)] * len(sequences)
@@ -460,6 +441,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, NetworkParame
         self._check_fitted()
         sequences = self._read(X, reset=False)
         starts = self._start_states(initial_state, sequences)
+        self._require_later(sequences.arrays, starts)
         with np.errstate(over="ignore", invalid="ignore"):
             traces = [
                 self.network_.cell.forward(self.params_, rows[:, None], start[None])

@@ -204,6 +204,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
 
     def _refuse_loop(self) -> None:
         self._refuse_steps("forecast")
+        if self._clock is not None:
+            self._clock.refuse_loop()
         if self._targets.per_sequence:
             raise ValueError(
                 'forecast needs an output at every step; this network has target="last".'
@@ -323,7 +325,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         )
     # the same cell and parameters, training from the fitted weights
     network = network_of(esn)
-    cell: SimpleCell = network.cell  # type: ignore[assignment]
+    cell: SimpleCell = network.cell.at_even_steps()  # type: ignore[assignment]
     leaky = cell.leaks() is not None
     measured = isinstance(esn.washout, str) and esn.washout == "measured"
     rnn = RNNRegressor(
@@ -336,13 +338,16 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         washout=int(esn.washout_.max()) if measured else esn.washout,
         initial_state=esn.initial_state,
         sequence_column=esn.sequence_column,
+        time_column=esn._time_column,
+        time_step="auto" if esn.time_step_ is None else esn.time_step_,
         dtype=esn.dtype,
         random_state=esn.random_state,
     )
     rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
     # where the network stands in its data goes with it
     told = ("_target_names", "_sklearn_output_config")
-    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_", *told):
+    clock = ("_time_column", "_clock", "time_step_")
+    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_", *clock, *told):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
     rnn._sequence_column, rnn._progress = esn._sequence_column, copy.deepcopy(esn._progress)

@@ -30,6 +30,7 @@ from reservoir.training.cells.recipes import Recipe, bidirectional, stacked
 from reservoir.training.cells.scrn import SCRNCell
 from reservoir.training.cells.simple import SimpleCell, curvature, slope
 from reservoir.training.cells.stacked_cell import StackedCell
+from reservoir.training.cells.timed_leaky_cell import TimedLeakyCell
 
 __all__ = [
     "CELLS",
@@ -45,6 +46,7 @@ __all__ = [
     "Recipe",
     "SimpleCell",
     "StackedCell",
+    "TimedLeakyCell",
     "TorchLayer",
     "Trace",
     "Weight",

@@ -165,7 +165,9 @@ class Cell(ABC):
     starts from data and least squares see of it), `as_simple` (the simple cell that it is),
     `step_jacobians` and `jacobian_gradient` (gradient control), `tangent` (Hessian-free training),
     `torch_layer`. Whoever needs one of them asks the cell, and refuses it by name. A cell whose
-    states depend on rows to come says that it is not `causal`.
+    states depend on rows to come says that it is not `causal`; one that reads when rows were
+    measured says what it sees beside (`n_channels`, `channels`), how a state is dated (`before`),
+    and what it is under steps of one length (`at_even_steps`).
 
     A stack of cells is a cell, and so are two that run in opposite directions. The weights of its
     parts have names such as "0.W" and "1.W"; those that share what stands before the dot are
@@ -215,6 +217,30 @@ class Cell(ABC):
         Solvers that need the same loss twice refuse such a cell.
         """
         return False
+
+    # ------------------------------------------------------------------ when rows were measured
+
+    def n_channels(self, n_features: int) -> int:
+        """Return how many of n_features columns weights and readout see; by default all."""
+        return n_features
+
+    def channels(self, X: Array) -> Array:
+        """Return those columns of inputs X (..., n_features): all, but for one of times."""
+        return X
+
+    def before(self, row: Array, state: Array) -> Array:
+        """Return a state (..., state_size) as one just before a row (..., n_features).
+
+        Where the state says when the row before it was measured, that is one step ago.
+        """
+        return state
+
+    def at_even_steps(self) -> Cell:
+        """Return the cell with the same weights whose steps all have length 1: by default itself.
+
+        It has no column of times.
+        """
+        return self
 
     # ------------------------------------------------------------------ what every cell defines
 

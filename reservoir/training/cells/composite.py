@@ -45,6 +45,11 @@ class CompositeCell(Cell):
                     f"{cell!r} is no cell: give objects such as LSTMCell(10). Names stand in "
                     "recipes, such as stacked('lstm', 'rnn'), which are for estimators."
                 )
+            if cell.at_even_steps() is not cell:
+                raise ValueError(
+                    f"{cell!r} reads times from its inputs and cannot be a part of another cell, "
+                    "whose states hold none. Use it alone."
+                )
 
     def _weights_of_parts(self, n_features: Sequence[int]) -> dict[str, Weight]:
         """Return the weights of all parts, given the inputs of each."""

@@ -96,25 +96,36 @@ class SimpleCell(Cell):
         """Return a f'(z) at every step of a trace: what a pre-activation does to the state."""
         values: Array = trace.values  # type: ignore[assignment]
         slopes = slope(self.activation, values) if trace.slopes is None else trace.slopes
-        return self._leaked(slopes)
+        leak = self._leak_of(trace)
+        return slopes if leak is None else slopes * leak
 
     def _leaked(self, slopes: Array) -> Array:
         leak = self.leaks(slopes.dtype)
         return slopes if leak is None else slopes * leak
 
+    def _leak_of(self, trace: Trace) -> Array | None:
+        """Return the leak of a run: per unit, or of each step where the run was told so."""
+        leak: Array | None = trace.kept.get("leak")
+        return self.leaks(trace.states.dtype) if leak is None else leak
+
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
+        return self._run(params, X, self._start(X, state), lengths, self.leaks(X.dtype))
+
+    def _run(
+        self, params: Params, X: Array, start: Array, lengths: Array | None, leak: Array | None
+    ) -> Trace:
+        """Run with a leak as in `simple_forward`; one of each step is kept in the trace."""
         U = project(X, params["W_in"], params["bias"])
-        leak = self.leaks(X.dtype)
         H = np.empty((len(X) + 1, *U.shape[1:]), U.dtype)
-        H[0] = self._start(X, state)
+        H[0] = start
         V = H[1:] if leak is None else np.empty_like(U)
         activation = ACTIVATIONS[self.activation]
-        self._loop(simple_forward, U)(H, V, U, params["W"], self.activation, leak)
+        self._loop(simple_forward, U, leak)(H, V, U, params["W"], self.activation, leak)
         ends = ends_of(X, lengths)
-        kept = {}
+        kept = {} if leak is None or leak.ndim == 1 else {"leak": leak}
         if activation.slope is None:  # the value does not say how steep f is: U holds z now
             kept["slopes"] = activation.derivative(U).astype(U.dtype)
         return Trace(X, H, states_at(H, ends), ends, V, kept)
@@ -134,18 +145,19 @@ class SimpleCell(Cell):
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
         enter(dH, trace.lengths, d_end)
-        leak = self.leaks(dH.dtype)
+        leak = self._leak_of(trace)
         if trace.slopes is not None:
             d_start = backward_by_slopes(dH, self.slopes(trace), params["W"], leak, d_pre)
         else:
-            d_start = self._loop(simple_backward, dH)(
+            d_start = self._loop(simple_backward, dH, leak)(
                 dH, trace.values, params["W"], self.activation, leak, d_pre
             )
         grads = weight_gradients(dH, trace.inputs, trace.states[:-1], params["W_in"].shape[1])
         return grads, d_start, dH @ params["W_in"] if inputs else None
 
-    def _loop(self, loop: Any, A: Array) -> Any:
-        if ACTIVATIONS[self.activation].kernel is None:
+    def _loop(self, loop: Any, A: Array, leak: Array | None) -> Any:
+        of_each_step = leak is not None and leak.ndim > 1  # kernels have one leak for all steps
+        if ACTIVATIONS[self.activation].kernel is None or of_each_step:
             return loop
         return loop_for(loop, A.shape, A.dtype)
 
@@ -244,14 +256,15 @@ class SimpleCell(Cell):
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
         """Return how the states move; `params`, `trace`, `d_params` as in `Cell.tangent`."""
         D = tangent_of_projection(d_params, trace.inputs, trace.states[:-1])
-        slopes, leak = self.slopes(trace), self.leaks(D.dtype)
+        slopes, leak = self.slopes(trace), self._leak_of(trace)
+        keep = None if leak is None else np.broadcast_to(1 - leak, D.shape)
         W_T = np.ascontiguousarray(params["W"].T)
         D[:1] *= slopes[:1]
         for t in range(1, len(D)):
             D[t] += D[t - 1] @ W_T
             D[t] *= slopes[t]
-            if leak is not None:
-                D[t] += (1 - leak) * D[t - 1]
+            if keep is not None:
+                D[t] += keep[t] * D[t - 1]
         return D
 
     def torch_layer(self) -> TorchLayer:
@@ -358,11 +371,12 @@ def simple_forward(
     W : array of shape (n_units, n_units)
     activation : str
         A name in `reservoir.activations.ACTIVATIONS`.
-    leak : array of shape (n_units,) or None
+    leak : array of shape (n_units,), (n_steps, n_sequences, n_units or 1) or None
     """
     activate = ACTIVATIONS[activation].function
     W_T = np.ascontiguousarray(W.T)
-    keep = np.ones(1) if leak is None else 1 - leak
+    takes = np.broadcast_to(np.ones(1) if leak is None else leak, U.shape)
+    keeps = np.broadcast_to(np.zeros(1) if leak is None else 1 - leak, U.shape)
     room = np.empty_like(U[0])
     for t in range(len(U)):
         z = U[t]
@@ -370,8 +384,8 @@ def simple_forward(
         z += room
         activate(z, out=V[t])
         if leak is not None:
-            np.multiply(H[t], keep, out=room)
-            np.multiply(V[t], leak, out=H[t + 1])
+            np.multiply(H[t], keeps[t], out=room)
+            np.multiply(V[t], takes[t], out=H[t + 1])
             H[t + 1] += room
 
 
@@ -407,14 +421,14 @@ def backward_by_slopes(
     D: Array, slopes: Array, W: Array, leak: Array | None, extra: Array | None
 ) -> Array:
     """Do as `simple_backward`, given a f'(z) at every step."""
-    keep = None if leak is None else 1 - leak
+    keep = None if leak is None else np.broadcast_to(1 - leak, D.shape)
     g = np.zeros_like(D[0])
     through = np.empty_like(g)
     for t in range(len(D) - 1, -1, -1):
         d = D[t]
         d += g
         if keep is not None:
-            np.multiply(d, keep, out=through)
+            np.multiply(d, keep[t], out=through)
         d *= slopes[t]
         if extra is not None:
             d += extra[t]

@@ -128,7 +128,7 @@ def _regressors(task: Task, iterate: Iterate) -> GramAccumulator:
         (regressors(task, iterate.trace, take), nothing[where], None)
         for where, take in blocks(rows)
     )
-    return sum_rows(parts, task.network.n_features + task.cell.width, 1)
+    return sum_rows(parts, task.network.n_channels + task.cell.width, 1)
 
 
 def _precondition(
@@ -136,7 +136,7 @@ def _precondition(
 ) -> Params:
     """Divide the gradient by the second moments on both sides, gate by gate."""
     # on the right: the regressors' moments, ridge-penalised, in centred coordinates
-    p, n = task.network.n_features, task.cell.n_units
+    p, n = task.network.n_channels, task.cell.n_units
     matrix = gram.gram
     matrix[np.diag_indices(len(matrix))] += _PENALTY * np.trace(matrix) / len(matrix) + 1e-300
     factor = linalg.cho_factor(matrix, check_finite=False)

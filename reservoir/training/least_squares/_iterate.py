@@ -155,15 +155,15 @@ def _seen(
 
 def regressors(task: Task, trace: Trace, take: Any) -> tuple[Array, Array]:
     """Return what the recurrent layer sees at some steps: inputs over their spread, h(t-1)."""
-    inputs, before = as_rows(task.batch.inputs), as_rows(trace.states[:-1])
-    return columns_of(inputs[take], task.network.n_features) / task.input_scale, before[take]
+    before = as_rows(trace.states[:-1])
+    return columns_of(task.inputs[take], task.network.n_channels) / task.input_scale, before[take]
 
 
 def look(task: Task, trace: Trace, take: Any) -> tuple[Array, ...]:
     """Return what the readout sees at some steps."""
     states = as_rows(trace.states[1:])[take]
     if task.network.include_input:
-        return states, as_rows(task.batch.inputs)[take]
+        return states, task.inputs[take]
     return (states,)
 
 
@@ -188,10 +188,9 @@ def echo_gap(task: Task, iterate: Iterate) -> float:
     pieces = np.stack([inputs[a : a + n_steps, longest] for a in places], axis=1)
     # each piece from all start states, side by side; then scores against those from zeros
     params, starts = iterate.params, _start_states(task, iterate.trace)
+    X, states = np.repeat(pieces, len(starts), axis=1), np.tile(starts, (len(places), 1))
     with np.errstate(over="ignore", invalid="ignore"):
-        end = task.cell.forward(
-            params, np.repeat(pieces, len(starts), axis=1), np.tile(starts, (len(places), 1))
-        ).states[-1]
+        end = task.cell.forward(params, X, task.cell.before(X[0], states)).states[-1]
         groups = end.reshape(len(places), len(starts), -1)
         coef = params["coef"][:, : end.shape[1]] / task.scale[:, None]
         gap = float(np.mean(((groups - groups[:, :1]) @ coef.T) ** 2))

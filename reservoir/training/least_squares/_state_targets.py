@@ -71,7 +71,7 @@ class _StateTargets:
         after = as_rows(self.trace.states[1:])[take] - layer.centre
         wanted = task.latent[places] - self.offset
         if task.network.include_input:
-            wanted -= as_rows(task.batch.inputs)[take] @ self.D.T
+            wanted -= task.inputs[take] @ self.D.T
         target = after @ self.stay
         target += wanted @ self.back
         if layer.leak is None:
@@ -124,7 +124,7 @@ def recurrent_gram(
 
     With `prior`, coefficients and intercept, what these leave of the targets.
     """
-    width, n_features = task.cell.width, task.network.n_features
+    width, n_channels = task.cell.width, task.network.n_channels
 
     def wanted(places: Array, seen: tuple[Array, Array]) -> Array:
         rows = targets(places)
@@ -135,12 +135,12 @@ def recurrent_gram(
     rows = ((task.fit[where], take) for where, take in blocks(task.steps(task.fit)))
     seen = ((places, regressors(task, iterate.trace, take)) for places, take in rows)
     parts = ((look, wanted(places, look), task.weights(places)) for places, look in seen)
-    return sum_rows(parts, n_features + width, width)
+    return sum_rows(parts, n_channels + width, width)
 
 
 def layer_weights(task: Task, layer: Layer, coef: Array, intercept: Array) -> Params:
     """Return regression coefficients as W_in, W and bias of the layer."""
-    p = task.network.n_features
+    p = task.network.n_channels
     return {
         layer.inputs: coef[:, :p] / task.input_scale,
         layer.recurrent: coef[:, p:] / layer.gain,

@@ -45,7 +45,9 @@ class Task:
     ----------
     latent : array of shape (n_rows, n_outputs)
         The targets as scores, before the output function, over `scale`.
-    scale, input_scale : arrays of shape (n_outputs,) and (n_features,)
+    inputs : array of shape (n_steps * n_sequences, n_channels)
+        What weights see of the inputs.
+    scale, input_scale : arrays of shape (n_outputs,) and (n_channels,)
         The units of scores and inputs in the regressions.
     """
 
@@ -57,6 +59,7 @@ class Task:
     rng_seed: int = 0
     start: Array | None = None
     latent: Array = field(init=False)
+    inputs: Array = field(init=False)
     scale: Array = field(init=False)
     input_scale: Array = field(init=False)
 
@@ -66,13 +69,15 @@ class Task:
         scale = np.ones(self.network.n_outputs)
         if output == "identity":
             scale = _spread(latent[self.fit])
+        seen = as_rows(self.cell.channels(self.batch.inputs))
+        object.__setattr__(self, "inputs", seen)
         # padding counts as zeros, which is good enough for a unit
         object.__setattr__(self, "latent", latent / scale)
         object.__setattr__(self, "scale", scale)
         object.__setattr__(self, "input_scale", self._input_scale())
 
     def _input_scale(self) -> Array:
-        rows = as_rows(self.batch.inputs)
+        rows = self.inputs
         if not self.network.coded:
             return _spread(rows)
         spread = mean_and_spread(rows[self.ran()], self.network.n_features, len(rows))[1]

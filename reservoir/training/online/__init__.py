@@ -125,7 +125,7 @@ class OnlineLearner:
         Parameters
         ----------
         state : array of shape (state_size,), optional
-            Zeros by default.
+            Zeros by default. That of a `TimedLeakyCell` ends with the time of the row before.
         """
         dtype = self.params["coef"].dtype
         size = self.network.cell.state_size
@@ -179,7 +179,8 @@ class OnlineLearner:
                     self.params, self.state, rows, targets, n_skipped
                 )
                 if not np.isfinite(self.state).all():  # nothing can follow from it
-                    self.restart()
+                    nothing = np.zeros_like(self.state)
+                    self.restart(self.network.cell.before(rows[-1], nothing))
                 n_known = int(np.count_nonzero(~np.isnan(targets[n_skipped:]).any(axis=1)))
                 if n_known:
                     losses.append(loss)
