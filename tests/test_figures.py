@@ -25,7 +25,7 @@ PAGES = {pages.name_of(page): page for page in pages.pages(".md")}
 _MARK = re.compile(r"<!--\s*figures:(.*?)-->")
 NOT_YET = pages.ROOT / "docs" / "measured" / "not_yet.csv"
 # These two may only become smaller: record what is missing, mark tables that have no mark.
-MOST_NOT_YET, MOST_WITHOUT_A_MARK = 2, 0
+MOST_NOT_YET, MOST_WITHOUT_A_MARK = 1, 0
 
 
 def marked_parts(page):
