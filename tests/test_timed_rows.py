@@ -12,7 +12,11 @@ from reservoir import (
     load,
     save,
 )
+from reservoir._validation import Clock
+from reservoir.building import build_reservoir
 from reservoir.dynamics import run
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.model_selection import stack_sequences
 
 pytestmark = pytest.mark.one_engine
@@ -214,6 +218,34 @@ def test_a_slow_observer_is_better_told_the_times():
         ]
         wins.append(errors[0] < 0.8 * errors[1])
     assert all(wins)
+
+
+def test_what_units_do_is_read_off_the_states_whatever_the_steps():
+    times, u, _ = timed(700)
+    dt, clock = steps_of(times, 2.0), Clock(1, times[0], 2.0)
+    leak = np.random.default_rng(0).uniform(0.1, 0.9, 20)
+    driven = DrivenReservoir(build_reservoir(20, 2, leak_rate=leak, random_state=0))
+    res, source = driven.reservoir, TimedReservoir(driven, clock)
+    states = run(res, u, dt=dt)
+    z = np.vstack([np.zeros(20), states[:-1]]) @ res.W.toarray().T + u @ res.W_in.T + res.bias
+    expected = np.tanh(z)[30:].sum(axis=0)
+    rows = table((times - clock.origin) / clock.step, u)
+    start, ways = source.fresh_state(rows[0]), [source.activity() for _ in range(3)]
+    for _ in source.iter_features(rows, start, activity=ways[0], skip=30):
+        pass
+    many = source.iter_many_features([rows] * 4, [start] * 4, activity=ways[1], skips=[30] * 4)
+    for _ in many:
+        pass
+    source.watch_run(ways[2], 30, rows, states, start)
+    for activity, n in zip(ways, (1, 4, 1), strict=True):
+        assert activity.n_steps == n * 670
+        np.testing.assert_allclose(activity.total, n * expected, rtol=0, atol=1e-8)
+
+
+def test_the_column_that_overflows_is_the_users():
+    times, u, y = timed(60)
+    with pytest.raises(ValueError, match="The squares of X overflow in column 2"):
+        ESNRegressor(10, time_column=1, **MADE).fit(table(times, u * [1, 1e200]), y)
 
 
 @pytest.mark.parametrize(
