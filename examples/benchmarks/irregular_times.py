@@ -2,7 +2,7 @@
 
 Usage: ``python examples/benchmarks/irregular_times.py [n_seeds]`` (10 by default) prints normalised
 root mean squared errors: the mean, and the standard deviation over the seeds, which draw the times
-and the networks. A quarter of an hour on one core.
+and the networks. Twenty minutes on one core.
 
 - Lorenz: z from x, at times whose gaps have a mean of .1 or .05 and vary: the coefficient of
   variation is 0, .5 or 1. 4000 rows to fit, 2000 to test.
