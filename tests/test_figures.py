@@ -23,9 +23,6 @@ check = pytest.importorskip("check_figures", reason="needs the checkout")
 
 PAGES = {pages.name_of(page): page for page in pages.pages(".md")}
 _MARK = re.compile(r"<!--\s*figures:(.*?)-->")
-NOT_YET = pages.ROOT / "docs" / "measured" / "not_yet.csv"
-# These two may only become smaller: record what is missing, mark tables that have no mark.
-MOST_NOT_YET, MOST_WITHOUT_A_MARK = 1, 0
 
 
 def marked_parts(page):
@@ -75,17 +72,9 @@ def stands_in(number, measured, within):
     return any(abs(said - m) <= room for m in measured)
 
 
-def not_yet():
-    """Return the records that are still to be made, with their commands."""
-    lines = NOT_YET.read_text(encoding="utf-8").splitlines()
-    return dict(line.split(",", 1) for line in lines[1:])
-
-
 def missing(mark, text):
-    """Return the numbers of a part that no record has; [] where a record is still to be made."""
+    """Return the numbers of a part that no record has."""
     names, said = parse(mark)
-    if set(names) & set(not_yet()):
-        return []
     unit = float(said.get("times", [1])[0])
     printed = [n for name in names for n in check.numbers_of(check.read(name)[1])]
     measured = [unit * abs(check.value(n)) for n in printed]
@@ -110,8 +99,7 @@ def test_records_and_pages_name_each_other():
     marks = [m for page in PAGES.values() for _, m, _ in marked_parts(pages.read(page))]
     named = {name for mark in marks for name in parse(mark)[0]}
     recorded = {path.stem for path in check.RECORDS.glob("*.txt")}
-    assert not recorded & set(not_yet())
-    assert named == recorded | set(not_yet())
+    assert named == recorded
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in check.RECORDS.glob("*.txt")))
@@ -124,12 +112,6 @@ def test_a_record_is_compared_in_each_line(name):
         assert check.differences(output, "\n".join(changed), tolerance, leave_out), lines[k]
     left = re.sub(leave_out, "", output, flags=re.MULTILINE) if leave_out else output
     assert check.numbers_of(left), "nothing but words is compared"
-
-
-def test_what_is_not_yet_recorded_only_becomes_less():
-    assert len(not_yet()) == MOST_NOT_YET, "lower the number in this test when there are less"
-    for command in not_yet().values():
-        assert any((pages.ROOT / word).is_file() for word in command.split()), command
 
 
 def tables_without_a_mark():
@@ -148,9 +130,9 @@ def tables_without_a_mark():
                 yield f"{name}, line {k}"
 
 
-def test_tables_without_a_mark_only_become_less():
+def test_every_table_says_where_its_figures_come_from():
     found = list(tables_without_a_mark())
-    assert len(found) == MOST_WITHOUT_A_MARK, "\n".join(found)
+    assert not found, "\n".join(found)
 
 
 # --- these tests can fail -------------------------------------------------------------------------
