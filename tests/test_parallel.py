@@ -77,7 +77,7 @@ def test_penalties_are_chosen_the_same(data, selection, weighted, monkeypatch):
     }  # fmt: skip
     together = ESNRegressor(**params).fit(Xs, ys, weights)
 
-    def alone(reservoir, series, *, initial_states, feedback=None, engine="auto"):
+    def alone(reservoir, series, *, initial_states, feedback=None, dt=None, engine="auto"):
         for i, X in enumerate(series):
             for start, block in iter_states(
                 reservoir, X, initial_state=initial_states[i], engine=engine

@@ -269,6 +269,15 @@ def test_bad_parameters_are_refused_and_leave_no_trace(params, match):
     assert set(vars(model)) == before
 
 
+def test_features_that_are_no_states_take_no_times():
+    class Polynomials(ESNRegressor):
+        _source_kind = "lagged_polynomials"
+
+    times, u, y = timed(50)
+    with pytest.raises(ValueError, match="time_column=1 cannot go with Polynomials"):
+        Polynomials(time_column=1, **MADE).fit(table(times, u), y)
+
+
 def test_bad_rows_are_refused():
     times, u, y = timed(50)
     X = table(times, u)

@@ -50,6 +50,11 @@ class BaseESN(
     def _check_timed(self) -> None:
         """Refuse what is not known of steps of several lengths."""
         what = f"time_column={self.time_column!r} cannot go with"
+        if self._source_kind != "reservoir":
+            raise ValueError(
+                f"{what} {type(self).__name__}, whose features are no states that a gap could "
+                "change. Give the time between rows as a column of X."
+            )
         if self.feedback:
             raise ValueError(
                 f"{what} feedback=True: outputs are fed back once per row, however long it took. "
@@ -65,7 +70,8 @@ class BaseESN(
         return self._read_rows(X, y, reset=reset, **self._reading(reset))
 
     def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
-        spec = self._starting_from(spec, sequences, last, self.reservoir_.n_units)
+        if self._clock is not None:
+            spec = self._starting_from(spec, sequences, last, self.reservoir_.n_units)
         return super()._states_before(spec, sequences, last)
 
     def _warn_of_range(self, sequences: Sequences) -> None:
