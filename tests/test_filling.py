@@ -16,6 +16,7 @@ from reservoir import (
     forecast,
 )
 from reservoir.datasets import load_sunspots, mackey_glass
+from reservoir.estimators.forecasting import filling
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines
@@ -292,6 +293,45 @@ def test_tables_stay_tables(course):
         fill_gaps(table.drop(index=index[200:203]), ESN)
 
 
+def test_weights_per_row_serve_every_column(course):
+    rows = (course[0] - 300) / 10
+    weights = np.linspace(0, 1, 7)
+    turned = ESNRegressor(30, alpha=1e-2, random_state=0).fit(*make_forecast_pairs(rows[::-1]))
+    model = ESNRegressor(30, alpha=1e-2, random_state=0).fit(*make_forecast_pairs(rows))
+    sides = {"before": rows[100:200], "after": rows[207:300]}
+    one = fill_gap(model, turned, 7, **sides, weights=weights)
+    each = fill_gap(model, turned, 7, **sides, weights=np.repeat(weights[:, None], 2, axis=1))
+    np.testing.assert_array_equal(one, each)
+
+
+def test_a_stretch_of_just_enough_rows_is_learned_from(course):
+    y = with_gaps(course[0][:60, 0], (30, 40))
+    assert not np.isnan(fill_gaps(y, ESN, min_rows=30)).any()
+    with pytest.raises(ValueError, match="the longest has 30"):
+        fill_gaps(y, ESN, min_rows=31)
+
+
+def test_no_more_rows_are_listened_to_than_asked_for(course, monkeypatch):
+    heard = []
+
+    def watched(model, n_steps, *, context, **options):
+        heard.append(len(context))
+        return forecast(model, n_steps, context=context, **options)
+
+    monkeypatch.setattr(filling, "forecast", watched)
+    y = with_gaps(course[0][:, 0], (200, 210), (300, 305))
+    fill_gaps(y, ESN, n_context=25)
+    assert heard == [25] * 4
+    heard.clear()
+    fill_gaps(y, ESN)
+    assert heard == [200, 300, 195, 290]
+
+
+def test_without_a_clip_nothing_is_held(course):
+    y = with_gaps(course[0][:, 0], (200, 230))
+    np.testing.assert_array_equal(fill_gaps(y, ESN, clip=None), fill_gaps(y, ESN, clip=False))
+
+
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -327,6 +367,7 @@ def test_what_is_refused(change, error, message, course):
         ({"exog": np.zeros((3, 1))}, "exog has 3 rows.*of 7"),
         ({"weights": [0.5, 0.5]}, r"shares between 0 and 1, of shape \(3,\)"),
         ({"weights": [0.0, 0.5, 1.5]}, "between 0 and 1.5"),
+        ({"weights": [-0.5, 0.5, 1.0]}, "between -0.5 and 1"),
     ],
 )
 def test_what_one_gap_refuses(change, message):

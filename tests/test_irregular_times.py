@@ -6,6 +6,8 @@ import pytest
 from reservoir import ESNSequenceClassifier, ESNSequenceRegressor, ReservoirFeatures, load, save
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Pooling, Reservoir, iter_many, pool_many, run, run_many
+from reservoir.dynamics.state_quantiles import state_quantiles
+from reservoir.estimators.sequences import reservoir_features
 from reservoir.model_selection import channel_importance, stack_sequences
 
 pytestmark = pytest.mark.one_engine
@@ -64,12 +66,73 @@ def test_how_a_span_is_cut_does_not_matter_to_what_is_forgotten():
         ([[1.0, 1.0]], "dt has 1 items; there are 2 series"),
         ([[1.0, 1.0], [1.0]], r"dt of series\[1\] must have shape \(n_samples=2,\)"),
         ([[1.0, 1.0], [1.0, 0.0]], r"dt of series\[1\] must be positive and finite; got 0"),
+        ([[1.0, 1.0], [1.0, np.inf]], r"dt of series\[1\] must be positive and finite; got inf"),
     ],
 )
 def test_bad_steps_are_refused(dt, message):
     res = build_reservoir(5, 1, leak_rate=0.3, random_state=0)
     with pytest.raises(ValueError, match=message):
         run_many(res, [np.ones((2, 1))] * 2, dt=dt)
+
+
+def test_kernels_take_no_steps_of_several_lengths():
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(0)
+    res = build_reservoir(200, 2, leak_rate=0.3, random_state=0)  # a job that kernels would take
+    X = [rng.normal(size=(400, 2)) for _ in range(20)]
+    dt = [rng.exponential(2.0, 400) + 0.01 for _ in X]
+    for states, rows, steps in zip(run_many(res, X, dt=dt), X, dt, strict=True):
+        np.testing.assert_allclose(states, run(res, rows, dt=steps), rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match='engine="numba" has no dt'):
+        run_many(res, X, dt=dt, engine="numba")
+
+
+def test_thresholds_are_quantiles_of_states_under_these_steps():
+    X, _ = timed(n=12, longest=60)
+    made = {"differences": False, "dtype": "float64", "random_state": 0, "n_quantiles": 4}
+    model = ReservoirFeatures(20, time_column=0, pool="quantiles", **made).fit(X)
+    for way, thresholds in zip((1, -1), model.thresholds_, strict=True):
+        states = []
+        for rows in X:
+            inputs = (rows[:, 1:] - model.mean_) / model.scale_
+            dt = np.append(1.0, np.diff(rows[:, 0])[::way] / model.time_step_)
+            states.append(run(model.reservoir_, inputs[::way], dt=dt))
+        expected = np.quantile(np.concatenate(states), [1 / 8, 3 / 8, 5 / 8, 7 / 8], axis=0)
+        np.testing.assert_allclose(thresholds, expected, rtol=0, atol=1e-12)
+
+
+def test_steps_are_those_of_the_sampled_rows(monkeypatch):
+    seen = []
+
+    def watched(reservoir, series, levels, *, dt, **options):
+        seen.extend(zip(series, dt, strict=True))
+        return state_quantiles(reservoir, series, levels, dt=dt, **options)
+
+    monkeypatch.setattr(reservoir_features, "state_quantiles", watched)
+    gaps = np.random.default_rng(0).exponential(2.0, 3000) + 0.1  # more than are sampled
+    X = [np.c_[np.cumsum(gaps), gaps]] * 2
+    made = {"scaling": None, "differences": False, "bidirectional": False, "random_state": 0}
+    ReservoirFeatures(10, time_column=0, time_step=1.0, pool="quantiles", **made).fit(X)
+    for rows, dt in seen:
+        assert len(rows) < 3000
+        np.testing.assert_allclose(dt[1:], rows[1:, 0], rtol=1e-5)
+
+
+def test_sequences_that_differ_in_their_times_alone_are_two_cases():
+    times = [np.arange(8.0), np.r_[np.arange(7.0), 60.0]]
+    X = [np.c_[times[k % 2], np.ones(8)] for k in range(40)]
+    clf = ESNSequenceClassifier(20, time_column=0, leak_rate=0.1, random_state=0)
+    assert clf.fit(X, np.arange(40) % 2).score(X, np.arange(40) % 2) == 1
+
+
+@pytest.mark.parametrize("container", [list, np.stack])
+def test_times_are_not_exchanged(container):
+    rows, y = timed(n=20, longest=6)
+    X = container(rows)
+    clf = ESNSequenceClassifier(20, time_column=0, random_state=0).fit(X, y)
+    found = channel_importance(clf, X, y, n_repeats=2, random_state=0)
+    assert found.importances_mean[0] == 0
+    assert np.any(found.importances_mean[1:] != 0)
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -193,6 +256,13 @@ def test_stacked_arrays_and_regression():
         (3, lambda rows: rows, ValueError, "time_column=3 is outside X, which has 3 columns"),
         ("day", lambda rows: rows, ValueError, "'day' is not among the feature names"),
         (0.5, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
+        (True, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
+        (
+            0,
+            lambda rows: np.c_[[1, 2, 5, 5, 6], rows[:5, 1:]],
+            ValueError,
+            "column 0 has 5 behind 5 at step 3 of sequence 0",
+        ),
     ],
 )
 def test_bad_columns_are_refused(column, change, error, message):

@@ -467,7 +467,7 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
 def _refuse_other_index(index: Any, other: Any) -> None:
     """Refuse exogenous rows that are told to be of other times."""
     if index is not None and other is not None and not index.equals(other):
-        row = int(np.argmin(np.asarray(index == other))) if len(index) == len(other) else 0
+        row = int(np.argmin(np.asarray(index == other)))
         raise ValueError(
             f"exog and y have different indices, first in row {row}: {other[row]} and "
             f"{index[row]}. Take the rows of y: exog.loc[y.index]."
