@@ -114,4 +114,4 @@ plt.show()
 # walk is. The network does, and so does a table of all that was walked, which takes no training:
 # where walks come again it is level. A habit is mostly told by where it begins, so more crossings
 # add little; the mask changes little, too, for the network knows the streets. Where nobody has
-# habits memory pays nothing: ``examples/benchmarks/street_walks.py``.
+# habits, memory beyond three crossings pays nothing: ``examples/benchmarks/street_walks.py``.

@@ -1,5 +1,5 @@
 """
-Weather and load: the next week of a town
+Weather and load: the next week of a region
 =========================================
 
 When it is cold a town heats, when it is hot it cools, and it sleeps in on holidays. The weather

@@ -301,7 +301,7 @@ class _Task(NamedTuple):
         pairs = [_pairs(rows[s], None if known is None else known[s]) for s in self.stretches]
         X, y = [X for X, _ in pairs], [y for _, y in pairs]
         fitted = clone(self.model).fit(X, y)
-        rows = np.where(missing.reshape(-1, *[1] * (rows.ndim - 1)), np.nan, rows)
+        rows = rows.copy()
         first = int(np.argmin(missing))  # nothing is before a gap at the beginning
         for gap in _runs(missing):
             if gap.start < first:
