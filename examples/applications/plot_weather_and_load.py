@@ -1,8 +1,8 @@
 """
 Weather and load: the next week of a region
-=========================================
+===========================================
 
-When it is cold a town heats, when it is hot it cools, and it sleeps in on holidays. The weather
+When it is cold a region heats, when it is hot it cools, and it sleeps in on holidays. The weather
 and the load are generated, day by day (``datasets.weather_and_load``, after the outlook of Bay
 2017). The load of the next week is forecast by the temperature, which a weather service would say,
 and by the calendar; and the temperature itself by what it has been.
