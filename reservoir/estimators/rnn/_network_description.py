@@ -10,9 +10,12 @@ def description_of_network(model: Any) -> dict[str, str]:
     n_weights = sum(array.size for array in model.params_.values())
     network = f"{model.n_units} units, cell {model.cell!r}, {n_weights} weights, all trained"
     epochs = "epoch" if model.n_iter_ == 1 else "epochs"
+    begun = f"init={model.init!r}"
+    if isinstance(model.init, str) and model.init == "auto" and getattr(model, "init_", None):
+        begun += f", which is {model.init_!r}"
     found = {
         "Network": network,
-        "Training": f"{model.n_iter_} {epochs} of {model.solver!r} from init={model.init!r}",
+        "Training": f"{model.n_iter_} {epochs} of {model.solver!r} from {begun}",
     }
     loss = model.network_.loss
     if hasattr(model, "best_loss_"):

@@ -10,9 +10,10 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences, as_generator
 from reservoir.estimators._progress import Progress
 from reservoir.estimators.rnn._missing_rows import filled, known_rows, weights_of_known
-from reservoir.estimators.rnn._starting_weights import starting_weights
+from reservoir.estimators.rnn._starting_weights import name_of_start, starting_weights
 from reservoir.estimators.rnn._training_run import TRUNCATION, require_targets, steps_of_update
 from reservoir.training.bptt import Network
+from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import OnlineLearner
 from reservoir.training.trainer import Data
 
@@ -65,6 +66,7 @@ def start_online(estimator: Any, sequences: Sequences, targets: list[Array], dat
     generator = as_generator(estimator.random_state)
     washout = estimator._washout_of_chunks(sequences.lengths[0])
     progress = estimator._new_progress(network, washout)
+    estimator.init_ = name_of_start(estimator, network.cell)
     first = _first_data(estimator, progress, network, sequences, targets)
     X, y = data
     params = starting_weights(estimator, network, X, y, first, generator=generator.spawn(1)[0])
@@ -87,7 +89,7 @@ def _first_data(
     known = known_rows(targets)
     plain = known is None and not washout
     rows = weights_of_known(rows, known) or rows
-    if not estimator._starts_at_random(network):
+    if estimator.init_ not in INITIALIZERS:
         require_targets(rows)
     spec = estimator.initial_state
     starts = estimator._states_before(progress, network, spec, sequences, None)

@@ -8,7 +8,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -223,14 +223,17 @@ def registered_name(activation: Activation) -> str:
 
 
 def resolve_init(estimator: Any, cell: Cell) -> Any:
-    """Return where training starts: "auto" is what measures best."""
+    """Return where training starts, if nothing is tried: "auto" is what measures best."""
     if not isinstance(estimator.init, str) or estimator.init != "auto":
         return estimator.init
-    if cell.layer() is None:
-        return "orthogonal"  # starts from data do not know the cell
-    # random weights learn labels at the end best, and know nothing before they have learned
-    labels_at_the_end = estimator.target == "last" and is_classifier(estimator)
-    return "orthogonal" if labels_at_the_end and estimator.max_iter else "least_squares"
+    # starts from data do not know every cell
+    return "orthogonal" if cell.layer() is None else "least_squares"
+
+
+def name_of_start(estimator: Any, cell: Cell) -> str | None:
+    """Return the name of where training starts; None where that is an estimator."""
+    init = resolve_init(estimator, cell)
+    return init if isinstance(init, str) else None
 
 
 def starting_weights(

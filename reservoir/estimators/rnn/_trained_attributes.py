@@ -6,6 +6,8 @@ params_ : dict of arrays
     one below the other.
 network_ : reservoir.training.bptt.Network
     The cell, and what stands around it.
+init_ : str or None
+    Where training started: `init`, or what "auto" came to; None where that was an estimator.
 loss_curve_ : list of floats, one more than epochs done
     The training loss, penalties on weights included: at the start, and after each epoch.
     `partial_fit` adds one entry per call and sequence.

@@ -40,12 +40,13 @@ from reservoir.estimators.rnn._network_parameters import NetworkParameters
 from reservoir.estimators.rnn._online_session import NetworkLearner, check_online
 from reservoir.estimators.rnn._online_start import Recent, last_rows, new_learner, start_online
 from reservoir.estimators.rnn._refused_runs import check_same, refuse_lost, refuse_overflow
+from reservoir.estimators.rnn._start_trial import best_start, wants_trial
 from reservoir.estimators.rnn._starting_weights import (
     check_timed,
     check_together,
     make_cell,
+    name_of_start,
     read_control,
-    resolve_init,
     starting_weights,
 )
 from reservoir.estimators.rnn._training_run import (
@@ -218,10 +219,6 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             return [0] * len(lengths)
         return resolve_washout(self.washout, lengths)
 
-    def _starts_at_random(self, network: Network) -> bool:
-        init = resolve_init(self, network.cell)
-        return isinstance(init, str) and init in INITIALIZERS
-
     def _fit(
         self, sequences: Sequences, targets: list[Array], weights: list[Array] | None, data: Any
     ) -> None:
@@ -238,13 +235,13 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         fresh = self._new_progress(network)
         starts = self._states_before(fresh, network, self.initial_state, sequences, None)
         learned, validation = split(self, sequences, targets, weights, skips, starts, generator)
-        self._drawn_at_random = before is None and self._starts_at_random(network)
         self._engine = engine_for_training(self, network, learned)
         trial = None
         if before is None:
             trial = trial_of(self, network, sequences.arrays, targets, starts, known)
         # where training starts, and the run itself
         with np.errstate(over="ignore", invalid="ignore"), using(self._engine):
+            self._drawn_at_random = False
             if before is None:
                 params = self._first_weights(network, data, learned, trial, generator)
             else:
@@ -275,7 +272,14 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         trial: Any,
         generator: np.random.Generator,
     ) -> Params:
-        """Return the weights to start from: of several draws, where a loop is tried, the safest."""
+        """Return the weights to start from: of several, where they are tried, the best."""
+        self.init_: str | None = name_of_start(self, network.cell)
+        if wants_trial(self, network, learned):
+            found = best_start(self, network, learned, generator)
+            if found is not None:
+                self.init_, params = found
+                return params
+        self._drawn_at_random = self.init_ in INITIALIZERS
 
         def draw() -> Params:
             X, y = data
@@ -290,6 +294,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         dtype = params["coef"].dtype
         copied = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
         self._hold(network, copied, [])
+        self.init_ = None
         self.n_features_in_ = network.n_features
         self.n_iter_ = self.best_epoch_ = 0
         self._sequence_column = self.sequence_column

@@ -1,0 +1,149 @@
+"""Starts on trial: with one target per sequence, init="auto" sees what suits the task."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from reservoir import RNNClassifier, RNNRegressor
+from reservoir.datasets import temporal_order
+from reservoir.estimators.rnn import _start_trial, _trained_network
+from reservoir.training.trainer import Training
+
+pytestmark = pytest.mark.both_engines
+
+CANDIDATES = ("least_squares", "esn", "orthogonal")
+
+
+def last_marked(n, seed):
+    """Say the value of the last of three marked rows: a reservoir knows it, at once."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for length in rng.integers(15, 25, n):
+        values, marks = rng.uniform(-1, 1, length), np.zeros(length)
+        where = rng.choice(length, 3, replace=False)
+        marks[where] = 1
+        X.append(np.column_stack([values, marks]))
+        y.append(values[where.max()])
+    return X, np.array(y)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_random_weights_do_not_learn_is_begun_from_a_reservoir(seed):
+    X, y = last_marked(300, seed)
+    found = {}
+    for init in ("auto", "orthogonal"):
+        rnn = RNNRegressor(24, target="last", init=init, max_iter=30, random_state=0)
+        found[init] = rnn.set_params(learning_rate_init=0.01).fit(X[:150], y[:150])
+    assert found["auto"].init_ in ("least_squares", "esn")
+    assert found["orthogonal"].score(X[150:], y[150:]) < 0.2
+    assert found["auto"].score(X[150:], y[150:]) > 0.8
+
+
+@pytest.mark.parametrize("best", range(3))
+@pytest.mark.parametrize("lost", [np.inf, np.nan])
+def test_the_least_loss_of_what_was_held_out_is_chosen(best, lost, monkeypatch):
+    tried = []
+
+    def pretended(estimator, network, params, data, validation, generator):
+        loss = [2.0, lost][len(tried) % 2]
+        if estimator.max_iter == 10:  # of the trial
+            tried.append({name: array + 1 for name, array in params.items()})
+            held = [9.0, 1.0 if len(tried) == best + 1 else loss]
+            return Training(tried[-1], [9.0, 0.5], held, best_epoch=1)
+        np.testing.assert_array_equal(params["W"], tried[best]["W"])
+        return Training(params, [1.0])
+
+    monkeypatch.setattr(_start_trial, "run_training", pretended)
+    monkeypatch.setattr(_trained_network, "run_training", pretended)
+    X, y = last_marked(20, 0)
+    rnn = RNNRegressor(6, target="last", max_iter=80, random_state=0).fit(X, y)
+    assert len(tried) == 3
+    assert rnn.init_ == CANDIDATES[best]
+    np.testing.assert_array_equal(rnn.params_["W_in"], tried[best]["W_in"])
+
+
+def test_training_goes_on_from_the_best_weights_of_the_trial():
+    X, y = temporal_order(120, length=20, random_state=0)
+    options = {"target": "last", "max_iter": 12, "learning_rate_init": 0.01, "random_state": 1}
+    one = RNNClassifier(12, **options).fit(X, y)
+    assert one.init_ in CANDIDATES
+    assert one.n_iter_ <= 12
+    assert one.get_params()["init"] == "auto"
+    assert one.get_params()["max_iter"] == 12
+    again = clone(one).fit(X, y)
+    np.testing.assert_array_equal(one.predict_proba(X), again.predict_proba(X))
+    assert again.init_ == one.init_
+    # what the trial has learned is not lost
+    named = RNNClassifier(12, init=one.init_, **options).fit(X, y)
+    assert one.loss_curve_[0] < named.loss_curve_[0]
+
+
+def test_the_trial_compares_by_sequences_that_it_did_not_learn_from(monkeypatch):
+    seen = []
+
+    def watched(estimator, network, params, data, validation, generator):
+        assert not estimator.verbose
+        assert estimator.max_iter == 10
+        rows = [np.concatenate([np.ravel(X) for X in part.inputs]) for part in (data, validation)]
+        assert not np.isin(*rows).any()
+        labels = np.argmax([*data.targets, *validation.targets], axis=1)
+        seen.append((estimator.init, len(data), len(validation), np.bincount(labels).tolist()))
+        assert np.argmax(validation.targets, axis=1).sum() == 5  # a quarter of each class
+        return run(estimator, network, params, data, validation, generator)
+
+    run = _start_trial.run_training
+    monkeypatch.setattr(_start_trial, "run_training", watched)
+    rng = np.random.default_rng(0)
+    X, y = list(rng.normal(size=(40, 9, 1))), np.repeat([0, 1], 20)
+    RNNClassifier(6, target="last", max_iter=11, verbose=True, random_state=0).fit(X, y)
+    assert seen == [(name, 30, 10, [20, 20]) for name in CANDIDATES]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"init": "esn"},
+        {"max_iter": 0},
+        {"cell": "scrn"},  # the starts from data do not know it
+    ],
+)
+def test_nothing_is_tried_where_nothing_can_be_chosen(options, monkeypatch):
+    monkeypatch.setattr(_start_trial, "run_training", None)
+    X, y = last_marked(30, 0)
+    rnn = RNNRegressor(6, target="last", **{"max_iter": 1, "random_state": 0} | options)
+    rnn.fit(X, y)
+    default = {"init": "esn", "cell": "orthogonal", "max_iter": "least_squares"}
+    assert rnn.init_ == default[next(iter(options))]
+    few = RNNRegressor(6, target="last", max_iter=1, random_state=0).fit(X[:11], y[:11])
+    assert few.init_ == "least_squares"
+    steps = RNNRegressor(6, max_iter=1, random_state=0).fit(X, [rows[:, 0] ** 2 for rows in X])
+    assert steps.init_ == "least_squares"
+
+
+def test_what_is_odd_about_sequences_does_not_stop_the_trial():
+    X, y = last_marked(40, 1)
+    labels = np.where(y > 0, "up", "down").astype(object)
+    labels[3] = "once"  # cannot be in both parts
+    clf = RNNClassifier(6, target="last", max_iter=2, random_state=0).fit(X, labels)
+    assert set(clf.predict(X)) <= {"up", "down", "once"}
+    assert clf.init_ in CANDIDATES
+    hinge = RNNClassifier(6, target="last", loss="hinge", max_iter=2, random_state=0)
+    assert hinge.fit(X, y > 0).init_ in CANDIDATES
+    weights = np.zeros(40)
+    weights[:2] = 1.0  # nothing left to compare by, or to learn from
+    rnn = RNNRegressor(6, target="last", max_iter=2, random_state=0)
+    assert rnn.fit(X, y, sample_weight=weights).init_ == "least_squares"
+    stopped = RNNRegressor(6, target="last", max_iter=2, early_stopping=True, random_state=0)
+    assert stopped.fit(X, y).init_ in CANDIDATES
+    half = RNNRegressor(6, target="last", max_iter=2, dtype="float32", random_state=0).fit(X, y)
+    assert {array.dtype for array in half.params_.values()} == {np.dtype(np.float32)}
+
+
+def test_the_start_that_was_used_is_named():
+    X, y = last_marked(20, 0)
+    rnn = RNNRegressor(6, target="last", max_iter=2, random_state=0).fit(X, y)
+    assert f"init='auto', which is {rnn.init_!r}" in rnn._description()["Training"]
+    online = RNNRegressor(6, random_state=0).partial_fit(X[0], X[0][:, 0])
+    assert online.init_ == "least_squares"
+    given = RNNRegressor(6, init=RNNRegressor(6, max_iter=1), max_iter=1).fit(X[0], X[0][:, 0])
+    assert given.init_ is None
