@@ -30,6 +30,7 @@ def classifier(name: str, max_iter: int, seed: int) -> Any:
         50,
         cell=name,
         target="last",
+        init="orthogonal",
         learning_rate_init=0.01,
         max_iter=max_iter,
         random_state=seed,
