@@ -201,8 +201,9 @@ print(f"the same, trained                          {error(trained):.3f}")
 # - Gradients are the third. Behind the start use L-BFGS; Adam pays behind an echo state
 #   network or random weights.
 # - Begin with random weights (``init="orthogonal"``, cells "lstm" and "gru") where the
-#   target depends on what was hundreds of steps ago, or where there is one target at
-#   the end of each sequence: that is what the start cannot see.
+#   target depends on what was hundreds of steps ago: that is what the start cannot see.
+#   With one target at the end of each sequence (``target="last"``) a fit tries three
+#   starts by itself.
 #
 # Which start and which solver for which task: :doc:`/guide/training`; the figures on
 # other tasks: :doc:`/results/training`. How a start finds a teacher's weights:

@@ -112,14 +112,15 @@ class NetworkParameters:
         "auto" tries "least_squares", "esn" and "orthogonal": each is trained on three quarters of
         the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows), and
         the weights that do best on the last quarter go on, with all the sequences; `init_` is the
-        start they had. That costs about a third more time. Where the network is trained to predict
-        its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs, from eight
-        places of the training data: a start of which one of these loops leaves the training range
-        by more than its width gives way to another draw or to a smaller readout, and weights that
-        training has made worse in that give way to a start whose loops were about as accurate. Or
-        an ESNRegressor or RNNRegressor with the same n_units, leak and include_input: unfitted, it
-        is fitted on the same data; wrap a fitted one in `sklearn.frozen.FrozenEstimator`, because
-        scikit-learn's clone (in searches and cross-validation) would forget its weights.""",
+        start they had. That takes a fifth to a third more time. Where the network is trained to
+        predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,
+        from eight places of the training data: a start of which one of these loops leaves the
+        training range by more than its width gives way to another draw or to a smaller readout,
+        and weights that training has made worse in that give way to a start whose loops were about
+        as accurate. Or an ESNRegressor or RNNRegressor with the same n_units, leak and
+        include_input: unfitted, it is fitted on the same data; wrap a fitted one in
+        `sklearn.frozen.FrozenEstimator`, because scikit-learn's clone (in searches and
+        cross-validation) would forget its weights.""",
         _check_init,
     )
     solver: str = parameter(
