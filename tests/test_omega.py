@@ -5,7 +5,7 @@ import pytest
 from test_gradients import PAIRS, P, Q, draw, ragged
 
 from reservoir import RNNRegressor
-from reservoir.training.bptt import Network, forward, loss_and_gradient, loss_value
+from reservoir.training.bptt import Network, forward, loss_and_gradient, loss_value, make_batch
 from reservoir.training.cells import GRUCell, SimpleCell
 from reservoir.training.gradient_control import step_jacobians
 from reservoir.training.losses import loss_and_slope
@@ -150,6 +150,27 @@ def test_no_gradient_no_penalty():
     value, grads, _ = omega_gradient(network, dead, single, omega=Omega(1.0, exact=True))
     assert value > 1
     assert all(np.isfinite(grad).all() for grad in grads.values())
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kept", [0.9, 0.3, 1e-3, 1e-7])
+def test_a_gradient_that_vanishes(dtype, kept):
+    """However small what arrives, even if its squares underflow, the ratio is the same."""
+    cell, n_steps = SimpleCell(4, "identity"), 400
+    network = Network(cell, P, Q)
+    params = {name: array.astype(dtype) for name, array in draw(network, 0).items()}
+    params["W"] = (kept * np.eye(4)).astype(dtype)
+    inputs = np.random.default_rng(0).normal(size=(n_steps, P)).astype(dtype)
+    batch = make_batch([inputs], [np.ones(Q, dtype)], last=True)
+    loss = loss_value(network, params, batch)[0]
+    _, before, _ = loss_and_gradient(network, params, batch)
+    for exact in (False, True):
+        value, grads, _ = omega_gradient(network, params, batch, omega=Omega(1.0, exact=exact))
+        assert np.isclose(value - loss, (kept - 1) ** 2, rtol=1e-4)
+        assert all(np.isfinite(grad).all() for grad in grads.values())
+        # along the identity it is the derivative of (kept - 1)^2
+        along = np.trace(grads["W"] - before["W"])
+        assert np.isclose(along, 2 * (kept - 1), rtol=1e-3)
 
 
 @pytest.mark.parametrize("exact", [False, True])

@@ -5,7 +5,7 @@ import pytest
 from test_gradients import CAUSAL, CELL_LIST, P, Q, draw, ragged
 
 from reservoir import RNNClassifier, RNNRegressor
-from reservoir.training.bptt import Network, loss_and_gradient
+from reservoir.training.bptt import Network, loss_and_gradient, make_batch
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell, StackedCell
 from reservoir.training.params import global_norm
 from reservoir.training.temporal_gradients import (
@@ -134,6 +134,26 @@ def test_steps_from_which_nothing_comes():
     assert all(np.isfinite(grad).all() for grad in found.values())
     assert not found["W"].any()
     assert not temporal_gradient_norms(network, params, batch).any()
+
+
+def test_directions_of_gradients_that_vanish():
+    """A number of float32 that is next to nothing has a direction, and makes no NaN."""
+    network = Network(SimpleCell(3, "identity"), P, Q)
+    params = {name: array.astype("float32") for name, array in draw(network, 0).items()}
+    params["W"] = (0.02 * np.eye(3)).astype("float32")
+    inputs = np.random.default_rng(0).normal(size=(40, P)).astype("float32")
+    batch = make_batch([inputs], [np.ones(Q, "float32")], last=True)
+    norms = temporal_gradient_norms(network, params, batch)
+    assert ((norms > 0) & (norms < np.finfo("float32").tiny)).sum() > 2
+    for seed in range(3):
+        _, found, _ = simplex_gradient(
+            network,
+            params,
+            batch,
+            direction=SimplexDirection(np.inf),
+            generator=np.random.default_rng(seed),
+        )
+        assert all(np.isfinite(grad).all() for grad in found.values())
 
 
 @pytest.mark.parametrize("cell", [LSTMCell(5), GRUCell(5)], ids=lambda cell: type(cell).__name__)

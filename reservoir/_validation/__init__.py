@@ -3,6 +3,7 @@
 Every message states the value, its bound, and what to do.
 """
 
+from reservoir._validation.columns import column_number
 from reservoir._validation.continued import continued, ending_of, steps_between
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.index import Ending, Stamps, index_of
@@ -38,7 +39,7 @@ from reservoir._validation.targets import (
     read_weights,
     with_targets,
 )
-from reservoir._validation.time_stamps import Clock, median_gap, refuse_full_leak, with_gaps
+from reservoir._validation.time_stamps import Clock, refuse_full_leak, step_of, with_gaps
 from reservoir._validation.times import Times
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
@@ -60,12 +61,12 @@ __all__ = [
     "check_penalties",
     "check_scaling",
     "check_switch",
+    "column_number",
     "container_of",
     "continued",
     "ending_of",
     "index_of",
     "is_per_row",
-    "median_gap",
     "plain_rows",
     "plain_table",
     "read_labels",
@@ -81,6 +82,7 @@ __all__ = [
     "refuse_full_leak",
     "refuse_one_row",
     "resolve_washout",
+    "step_of",
     "steps_between",
     "with_gaps",
     "with_targets",

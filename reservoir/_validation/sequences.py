@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
+from reservoir._validation.columns import column_number
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.times import UNTOLD, Times, read_times
 
@@ -381,34 +381,10 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     column : int
         Number of the id column.
     """
-    # the number of the column
-    if isinstance(sequence_column, str):
-        if names is None:
-            raise ValueError(
-                f"sequence_column={sequence_column!r} is a name, but X has no feature names. "
-                "Give the column's number, or a DataFrame."
-            )
-        if sequence_column not in names:
-            raise ValueError(
-                f"sequence_column={sequence_column!r} is not among the feature names {names}."
-            )
-        column = names.index(sequence_column)
-    elif isinstance(sequence_column, bool) or not isinstance(sequence_column, numbers.Integral):
-        raise TypeError(
-            f"sequence_column must be an int or a feature name; got {sequence_column!r}."
-        )
-    else:
-        column = int(sequence_column)
-    # which must be one of X
-    n_columns = np.shape(X)[1] if np.ndim(X) == 2 else 0
-    if n_columns and not -n_columns <= column < n_columns:
-        raise ValueError(
-            f"sequence_column={sequence_column} is outside X, which has {n_columns} columns."
-        )
-    if not n_columns:
+    if np.ndim(X) != 2 or not np.shape(X)[1]:
         return check_array(X), np.array([]), 0  # raises: X is not a table
+    column = column_number("sequence_column", sequence_column, names, np.shape(X)[1])
     # take the ids out
-    column %= n_columns
     if hasattr(X, "iloc"):
         ids = X.iloc[:, column].to_numpy()
         missing = X.iloc[:, column].isna().to_numpy()

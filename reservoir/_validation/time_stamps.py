@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation.columns import column_number
 from reservoir._validation.sequences import Sequences, as_finite
 
 
@@ -33,11 +33,10 @@ class Clock:
     step: float
 
     @classmethod
-    def of(cls, sequences: Sequences, place: int, step: Any) -> Clock:
-        """Return the clock of the sequences of fit; ``step="auto"`` is their median gap."""
-        if isinstance(step, str):
-            step = median_gap(sequences)
-        return cls(place, float(sequences.arrays[0][0, place]), float(step))
+    def of(cls, sequences: Sequences, place: int, time_step: Any) -> Clock:
+        """Return the clock of the sequences of fit; `time_step` as in `step_of`."""
+        origin = float(sequences.arrays[0][0, place])
+        return cls(place, origin, step_of(sequences, time_step))
 
     def channels(self, rows: Array) -> Array:
         """Return rows without their column of times."""
@@ -84,8 +83,13 @@ def refuse_full_leak(time_column: Any, leak_rate: Any) -> None:
         )
 
 
-def median_gap(sequences: Sequences) -> float:
-    """Return the median time between rows; refuse sequences that have no two rows."""
+def step_of(sequences: Sequences, time_step: Any) -> float:
+    """Return the time that a step takes: `time_step`, or for "auto" the median time between rows.
+
+    Sequences that have no two rows have none, and are refused.
+    """
+    if not isinstance(time_step, str):
+        return float(time_step)
     gaps = np.concatenate(sequences.gaps)  # type: ignore[arg-type]
     if not len(gaps):
         raise ValueError(
@@ -135,10 +139,10 @@ def with_gaps(
         If there is no such column or no other one, or times are missing or do not rise.
     """
     width = sequences.arrays[0].shape[1] + (sequence_column is not None)
-    column = _number("time_column", time_column, names, width)
+    column = column_number("time_column", time_column, names, width)
     place = column
     if sequence_column is not None:
-        ids = _number("sequence_column", sequence_column, names, width)
+        ids = column_number("sequence_column", sequence_column, names, width)
         if ids == column:
             raise ValueError(
                 f"time_column={time_column!r} and sequence_column={sequence_column!r} are the same "
@@ -152,24 +156,6 @@ def with_gaps(
     each = enumerate(sequences.arrays)
     gaps = tuple(_gaps(sequences, i, rows[:, place], time_column) for i, rows in each)
     return replace(sequences, gaps=gaps), place
-
-
-def _number(parameter: str, column: Any, names: Any, width: int) -> int:
-    """Return the number of a column of X that is given by its number or its name."""
-    if isinstance(column, str):
-        known = [] if names is None else list(names)
-        if column not in known:
-            raise ValueError(
-                f"{parameter}={column!r} is not among the feature names {known}. Give the column's "
-                "number, or DataFrames with that column."
-            )
-        return known.index(column)
-    if isinstance(column, bool) or not isinstance(column, numbers.Integral):
-        raise TypeError(f"{parameter} must be an int or a feature name; got {column!r}.")
-    number = int(column)
-    if not -width <= number < width:
-        raise ValueError(f"{parameter}={number} is outside X, which has {width} columns.")
-    return number % width
 
 
 def _gaps(sequences: Sequences, i: int, times: Array, time_column: Any) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from reservoir._typing import Array
-from reservoir._validation import as_generator, check_count
+from reservoir._validation import as_generator, check_count, column_number
 
 __all__ = ["ChannelImportance", "channel_importance"]
 
@@ -149,7 +149,8 @@ class _Channels(ABC):
     ----------
     columns : list of lists of arrays of shape (n_steps_i,)
         By channel, then by sequence.
-    names : list of str, or None
+    labels : list of str, or None
+        The names of the columns of X, that of ids among them.
     places : list of int
         Which column of X each channel is.
     n_columns : int
@@ -157,17 +158,20 @@ class _Channels(ABC):
     """
 
     columns: list[list[Array]]
-    names: list[str] | None = None
+    labels: list[str] | None = None
     places: list[int]
     n_columns: int
 
+    @property
+    def names(self) -> list[str] | None:
+        """The names of the channels, if X has any."""
+        return None if self.labels is None else [self.labels[c] for c in self.places]
+
     def number_of(self, column: Any) -> int | None:
-        """Return which of the channels a column of X is, given by name or number, if any."""
+        """Return which of the channels the column of times is, given by name or number, if any."""
         if column is None:
             return None
-        if isinstance(column, str):
-            return None if self.names is None else self.names.index(column)
-        return self.places.index(int(column) % self.n_columns)
+        return self.places.index(column_number("time_column", column, self.labels, self.n_columns))
 
     @abstractmethod
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
@@ -198,7 +202,7 @@ class _OfItems(_Channels):
 
     def __init__(self, X: Any) -> None:
         self.X = X
-        self.names = list(X[0].columns) if hasattr(X[0], "columns") else None
+        self.labels = list(X[0].columns) if hasattr(X[0], "columns") else None
         tables = [np.asarray(item) for item in X]
         tables = [table[:, None] if table.ndim == 1 else table for table in tables]
         self.n_columns = tables[0].shape[1]
@@ -219,25 +223,25 @@ class _OfTable(_Channels):
 
     def __init__(self, X: Any, sequence_column: Any) -> None:
         self.X = X
-        names = list(X.columns) if hasattr(X, "columns") else None
-        n_columns = np.shape(X)[1]
+        self.labels = list(X.columns) if hasattr(X, "columns") else None
+        self.n_columns = np.shape(X)[1]
         if sequence_column is None:
             ids, of_ids = X.index.droplevel(-1).to_numpy(), None
         else:
-            by_name = isinstance(sequence_column, str) and names is not None
-            of_ids = names.index(sequence_column) if by_name else int(sequence_column) % n_columns  # type: ignore[union-attr]
-            ids = X.iloc[:, of_ids].to_numpy() if names is not None else np.asarray(X)[:, of_ids]
-        self.n_columns = n_columns
-        self.places = [c for c in range(n_columns) if c != of_ids]
-        self.names = None if names is None else [names[c] for c in self.places]
+            of_ids = column_number("sequence_column", sequence_column, self.labels, self.n_columns)
+            ids = _column(X, of_ids)
+        self.places = [c for c in range(self.n_columns) if c != of_ids]
         cuts = np.flatnonzero(ids[1:] != ids[:-1]) + 1
-        self.columns = []
-        for c in self.places:
-            column = X.iloc[:, c].to_numpy() if names is not None else np.asarray(X)[:, c]
-            self.columns.append(np.split(column, cuts))
+        self.columns = [np.split(_column(X, c), cuts) for c in self.places]
 
     def replaced(self, channel: int, values: Sequence[Array]) -> Any:
         return _with_column(self.X, self.places[channel], np.concatenate(values))
+
+
+def _column(table: Any, column: int) -> Array:
+    return (
+        table.iloc[:, column].to_numpy() if hasattr(table, "iloc") else np.asarray(table)[:, column]
+    )
 
 
 def _with_column(table: Any, column: int, values: Array) -> Any:

@@ -122,7 +122,8 @@ class _Way:
     back : array of the same shape
         J' delta, what each step hands to the state before it.
     counted : array of bool, shape (n_steps, n_sequences)
-        Where the penalty has a term: not before the first step, nor where nothing arrives.
+        Where the penalty has a term: not before the first step, nor where nothing arrives, or so
+        little that its digits are lost.
     """
 
     slopes: Array
@@ -133,10 +134,18 @@ class _Way:
     def ratios(self) -> tuple[Array, Array, Array]:
         """Return the ratio of the norms, and the norms, 1 where nothing is counted."""
         before, after = (
-            np.where(self.counted, np.linalg.norm(part, axis=2), 1.0).astype(part.dtype)
+            np.where(self.counted, _norms(part), part.dtype.type(1))
             for part in (self.delta, self.back)
         )
         return after / before, before, after
+
+
+def _norms(rows: Array) -> Array:
+    """Return the norms of vectors along the last axis, whose squares may be too small to be seen."""
+    largest = np.abs(rows).max(axis=2)
+    scale = np.where(largest > 0, largest, rows.dtype.type(1))
+    norms: Array = scale * np.linalg.norm(rows / scale[:, :, None], axis=2)
+    return norms
 
 
 def omega_gradient(
@@ -217,9 +226,10 @@ def omega_gradient(
     # the gradient at J' delta, and the direct one at delta
     scale = ratio.dtype.type(2 * omega.weight / count)
     off = np.where(way.counted & (after > 0), scale * (ratio - 1), 0)[:, :, None]
-    at_back = off * way.back / np.where(after > 0, before * after, 1)[:, :, None]
+    before, after = before[:, :, None], np.where(after > 0, after, 1)[:, :, None]
+    at_back = off * (way.back / after) / before  # in this order: the squares may underflow
     if omega.exact:
-        at_delta = -off * ratio[:, :, None] * way.delta / (before**2)[:, :, None]
+        at_delta = -off * ratio[:, :, None] * (way.delta / before) / before
         more = _exact(network, cell, params, batch, trace, features, scores, way, at_back, at_delta)
     else:
         more = {cell.layer().recurrent: _outer(way.slopes * way.delta, at_back)}
@@ -239,7 +249,8 @@ def _way_back(cell: SimpleCell, params: Params, trace: Trace, dH: Array) -> _Way
             back[t] += (1 - leak) * delta[t]
         if t:
             delta[t - 1] += back[t]
-    counted: Array = np.asarray(delta.any(axis=2))
+    limits = np.finfo(dH.dtype)
+    counted: Array = np.abs(delta).max(axis=2) > limits.tiny / limits.eps
     counted[0] = False  # before the first step there is nothing to hand on to
     return _Way(slopes, delta, back, counted)
 

@@ -252,7 +252,7 @@ def simplex_gradient(
         norm = global_norm(layer)
         if 0 < norm < np.inf:  # a step from which nothing comes has no direction
             for name, grad in layer.items():
-                mixed[name] += grad * grad.dtype.type(share / norm)
+                mixed[name] += grad / grad.dtype.type(norm) * grad.dtype.type(share)
     if not global_norm(total) <= direction.threshold:
         return steps.loss, total, steps.end
     size, wanted = global_norm(mixed), global_norm({name: total[name] for name in mixed})

@@ -20,9 +20,9 @@ from reservoir._validation import (
     as_generator,
     check_count,
     check_scaling,
-    median_gap,
     read_whole_series,
     refuse_full_leak,
+    step_of,
 )
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
@@ -324,7 +324,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         if sequences.gaps is None:
             return None
         refuse_full_leak(self.time_column, self.leak_rate)
-        return median_gap(sequences) if isinstance(self.time_step, str) else float(self.time_step)
+        return step_of(sequences, self.time_step)
 
     def _lengths_of_steps(self, gaps: Sequence[Array] | None) -> dict[int, list[Array] | None]:
         """Return the lengths of the steps of series, forwards (1) and backwards (-1).

@@ -1,0 +1,42 @@
+"""Columns of X that parameters point at, by number or by name."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+
+def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> int:
+    """Return the number of a column of X that is given by its number or its name.
+
+    Parameters
+    ----------
+    parameter : str
+        The parameter that points at the column, for messages.
+    column : int or str
+        A negative number counts from the end.
+    names : sequence of str, or None
+        The names of all columns, if they have any.
+    n_columns : int
+
+    Raises
+    ------
+    ValueError
+        If there is no such column.
+    TypeError
+        If `column` is neither a number nor a name.
+    """
+    if isinstance(column, str):
+        known = [] if names is None else list(names)
+        if column not in known:
+            raise ValueError(
+                f"{parameter}={column!r} is not among the feature names {known}. Give the column's "
+                "number, or a DataFrame with that column."
+            )
+        return known.index(column)
+    if isinstance(column, bool) or not isinstance(column, numbers.Integral):
+        raise TypeError(f"{parameter} must be an int or a feature name; got {column!r}.")
+    number = int(column)
+    if not -n_columns <= number < n_columns:
+        raise ValueError(f"{parameter}={number} is outside X, which has {n_columns} columns.")
+    return number % n_columns
