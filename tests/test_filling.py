@@ -16,7 +16,7 @@ from reservoir import (
     forecast,
 )
 from reservoir.datasets import load_sunspots, mackey_glass
-from reservoir.estimators.forecasting import filling
+from reservoir.estimators.forecasting import _one_direction
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines
@@ -318,13 +318,30 @@ def test_no_more_rows_are_listened_to_than_asked_for(course, monkeypatch):
         heard.append(len(context))
         return forecast(model, n_steps, context=context, **options)
 
-    monkeypatch.setattr(filling, "forecast", watched)
+    monkeypatch.setattr(_one_direction, "forecast", watched)
     y = with_gaps(course[0][:, 0], (200, 210), (300, 305))
     fill_gaps(y, ESN, n_context=25)
     assert heard == [25] * 4
     heard.clear()
     fill_gaps(y, ESN)
     assert heard == [200, 300, 195, 290]
+
+
+def test_a_direction_whose_loops_are_lost_does_not_count(course, monkeypatch):
+    """Loops that overflow count as equally and very wrong, and make no NaN."""
+    run_trials, y = _one_direction.run_trials, with_gaps(course[0][:, 0], (200, 210))
+    found = {}
+    for lost in ([0], [1], [0, 1]):  # forwards in time, backwards, both
+        calls = iter(range(2))
+
+        def trials(*args, calls=calls, lost=lost, **options):
+            said = run_trials(*args, **options)
+            return np.full_like(said, np.inf) if next(calls) in lost else said
+
+        monkeypatch.setattr(_one_direction, "run_trials", trials)
+        found[tuple(lost)] = fill_gaps(y, ESN)
+    assert abs(found[0,] - found[1,]).max() > 0
+    np.testing.assert_allclose(found[0, 1], (found[0,] + found[1,]) / 2, rtol=1e-12)
 
 
 def test_without_a_clip_nothing_is_held(course):

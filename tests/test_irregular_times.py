@@ -238,6 +238,9 @@ def test_tables_with_ids_and_names(ids_first):
         ESNSequenceClassifier(time_column="case", sequence_column="case").fit(table, y)
     with pytest.raises(ValueError, match=r"'when' is not among the feature names \['day'"):
         ESNSequenceClassifier(time_column="when").fit(frames, y)
+    dated = [frame.assign(day=pd.to_datetime(frame["day"], unit="D")) for frame in frames]
+    with pytest.raises(TypeError, match="'day'.*for time_column the hours since a date"):
+        ESNSequenceClassifier(time_column="day").fit(dated, y)
 
 
 def test_stacked_arrays_and_regression():

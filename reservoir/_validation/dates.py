@@ -24,7 +24,7 @@ _INFERRED = {
 _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
 _REMEDIES = {
     "datetime": "A date is no number: make it the index, {table}.set_index({column}), or give "
-    "numbers made of it, such as the hour of the day.",
+    "numbers made of it, such as the hour of the day, or for time_column the hours since a date.",
     "duration": "Give durations in a unit of your choice, {table}[{column}].dt.total_seconds().",
 }
 

@@ -141,7 +141,7 @@ class _Way:
 
 
 def _norms(rows: Array) -> Array:
-    """Return the norms of vectors along the last axis, whose squares may be too small to be seen."""
+    """Return norms along the last axis, also of vectors whose squares underflow."""
     largest = np.abs(rows).max(axis=2)
     scale = np.where(largest > 0, largest, rows.dtype.type(1))
     norms: Array = scale * np.linalg.norm(rows / scale[:, :, None], axis=2)
