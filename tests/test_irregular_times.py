@@ -257,7 +257,7 @@ def test_stacked_arrays_and_regression():
         (0, lambda rows: rows[::-1], ValueError, "Times must rise within a sequence"),
         (0, lambda rows: rows[:, :1], ValueError, "no column besides that of times"),
         (3, lambda rows: rows, ValueError, "time_column=3 is outside X, which has 3 columns"),
-        ("day", lambda rows: rows, ValueError, "'day' is not among the feature names"),
+        ("day", lambda rows: rows, ValueError, "'day' is a name, but X has no feature names"),
         (0.5, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
         (True, lambda rows: rows, TypeError, "time_column must be an int or a feature name"),
         (

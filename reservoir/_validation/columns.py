@@ -28,10 +28,15 @@ def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> in
     """
     if isinstance(column, str):
         known = [] if names is None else list(names)
+        if not known:
+            raise ValueError(
+                f"{parameter}={column!r} is a name, but X has no feature names. Give the column's "
+                "number, or a DataFrame."
+            )
         if column not in known:
             raise ValueError(
-                f"{parameter}={column!r} is not among the feature names {known}. Give the column's "
-                "number, or a DataFrame with that column."
+                f"{parameter}={column!r} is not among the feature names {known}. Give one of these, "
+                "or the column's number."
             )
         return known.index(column)
     if isinstance(column, bool) or not isinstance(column, numbers.Integral):

@@ -89,8 +89,9 @@ def crowd_density(
     (48, 3072)
     >>> X.sum(axis=1).round(-4)[[4, 12, 20]]  # hardly anybody leaves the town
     array([100000., 100000., 100000.])
-    >>> X.max(axis=1).round(-1)[[4, 12, 20]]  # but where most people work they are closest
-    array([190., 270., 210.])
+    >>> night, noon, evening = X.max(axis=1)[[4, 12, 20]]
+    >>> bool(noon > max(night, evening))  # but where most people work they are closest
+    True
     """
     n_samples = check_count("n_samples", n_samples)
     width = check_count("width", width, minimum=8)
