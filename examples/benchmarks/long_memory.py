@@ -1,15 +1,17 @@
 """Which network, and which way to train it, keeps what it read for long: success by length.
 
 Usage: ``python examples/benchmarks/long_memory.py [--task NAME ...] [--method TEXT ...] [--length T
-...] [--seeds N] [--minutes M] [--jobs N] [--radius R ...] [--orthogonal] [--rates R ...] [--out
-FILE] [--figure FILE]``
+...] [--seeds N] [--minutes M] [--give-up N] [--jobs N] [--radius R ...] [--orthogonal] [--rates R
+...] [--out FILE] [--figure FILE]``
 
 Tasks: the adding problem and the temporal order problem (Hochreiter and Schmidhuber 1997), lengths
 drawn from T to 1.1 T. All networks have 50 units, in single precision, and 10,000 sequences to
 learn from. After each epoch (of Hessian-free: each iteration) 2000 others say whether to stop: when
 99.5 % of them are answered rightly, within .04 (adding) or by the right label (temporal order).
 Solved is a task if 99 % of 10,000 sequences that were not looked at before are. A run ends unsolved
-after M minutes of processor time, whatever the method, tests aside; by default 3.
+after M minutes of processor time, whatever the method, tests aside; by default 2. The first three
+seeds of all lengths come first: a method that solves none of them is given up there, and not tried
+with longer sequences (``--give-up 0``: never).
 
 ``--radius`` draws the plain network with that spectral radius, 15 connections per unit, instead of
 orthogonal (Pascanu et al. 2013, figure 1); with ``--orthogonal`` that start stands beside them.
@@ -241,26 +243,46 @@ def names_of(args: argparse.Namespace) -> list[str]:
     return [n for n in METHODS if not args.method or any(text in n for text in args.method)]
 
 
+def stages(args: argparse.Namespace) -> list[tuple[int, range]]:
+    """Return lengths and seeds in the order in which they are run."""
+    first = min(args.give_up, args.seeds)
+    lengths = sorted(args.length)
+    rest = [range(seed, seed + 1) for seed in range(first, args.seeds)]
+    return [(n, range(first)) for n in lengths if first] + [(n, s) for s in rest for n in lengths]
+
+
+def given_up(found: list[Result], wanted: tuple[Any, ...], enough: int) -> bool:
+    """Say whether a method has solved none of the first seeds, of this length or a shorter one."""
+    task, length, name, method = wanted[:4]
+    runs = [r for r in found if (r.task, r.method) == (task, name) and r.length <= length]
+    runs = [r for r in runs if str(r.radius) == str(method.radius or np.nan)]
+    solved = {n: [r.solved for r in runs if r.length == n] for n in {r.length for r in runs}}
+    return any(len(shares) >= enough and not any(shares) for shares in solved.values())
+
+
 def all_runs(args: argparse.Namespace) -> Iterable[Result]:
-    """Yield the runs that were asked for, those of a file first."""
+    """Yield the runs that were asked for, those that a file holds without running them again."""
     radii = [None, *args.radius] if args.orthogonal or not args.radius else args.radius
-    wanted = [
-        (task, length, name, replace(METHODS[name], radius=radius), seed, args.minutes)
-        for seed in range(args.seeds)
-        for length in args.length
-        for task in args.task
-        for name in names_of(args)
-        for radius in radii
-    ]
-    keys = [(*w[:3], str(w[3].rate(w[0])), str(w[3].radius or np.nan), *w[4:]) for w in wanted]
     known = {key(result): result for result in (read(args.out) if args.out else [])}
-    yield from (known[k] for k in keys if k in known)
-    left = [w for w, k in zip(wanted, keys, strict=True) if k not in known]
-    found = Parallel(n_jobs=args.jobs, return_as="generator")(delayed(run)(*w) for w in left)
-    for result in found:
-        if args.out:
-            keep(args.out, result)
-        yield result
+    found: list[Result] = []
+    for length, seeds in stages(args):
+        wanted = [
+            (task, length, name, replace(METHODS[name], radius=radius), seed, args.minutes)
+            for seed in seeds
+            for task in args.task
+            for name in names_of(args)
+            for radius in radii
+        ]
+        wanted = [w for w in wanted if not (args.give_up and given_up(found, w, args.give_up))]
+        keys = [(*w[:3], str(w[3].rate(w[0])), str(w[3].radius or np.nan), *w[4:]) for w in wanted]
+        left = [w for w, k in zip(wanted, keys, strict=True) if k not in known]
+        workers = Parallel(args.jobs, return_as="generator_unordered")
+        for result in workers(delayed(run)(*w) for w in left):
+            if args.out:
+                keep(args.out, result)
+            known[key(result)] = result
+        found += [known[k] for k in keys]
+        yield from (known[k] for k in keys)
 
 
 def line(result: Result) -> str:
@@ -362,7 +384,8 @@ def main() -> None:
     parser.add_argument("--method", nargs="+", default=[], help="parts of names of methods")
     parser.add_argument("--length", type=int, nargs="+", default=[50, 100, 150, 200])
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--minutes", type=float, default=3.0, help="of processor time for one run")
+    parser.add_argument("--minutes", type=float, default=2.0, help="of processor time for one run")
+    parser.add_argument("--give-up", type=int, default=3, help="after so many seeds in vain")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--radius", type=float, nargs="+", default=[])
     parser.add_argument("--orthogonal", action="store_true", help="beside --radius")

@@ -198,11 +198,14 @@ def make_batch(
     for i, X in enumerate(inputs):
         padded[: len(X), i] = X
     # steps with a target, sequence by sequence, as rows of the flattened (n_steps, n_sequences)
-    firsts = lengths - 1 if last else np.full(n, washout)
-    steps = [np.arange(*ends) for ends in zip(firsts, lengths, strict=True)]
-    rows = np.concatenate([at * n + i for i, at in enumerate(steps)])
-    parts = [np.atleast_2d(Y) if last else Y[washout:] for Y in targets]
-    values = np.concatenate(parts).astype(padded.dtype, copy=False)
+    if last:
+        rows = (lengths - 1) * n + np.arange(n)
+        values = np.concatenate([np.reshape(Y, (1, -1)) for Y in targets])
+    else:
+        steps = [np.arange(washout, length) for length in lengths]
+        rows = np.concatenate([at * n + i for i, at in enumerate(steps)])
+        values = np.concatenate([Y[washout:] for Y in targets])
+    values = values.astype(padded.dtype, copy=False)
     # in the order of time, without those of weight 0
     order, row_weights = np.argsort(rows), None
     if weights is not None:
@@ -218,7 +221,8 @@ def _check_pairs(inputs: Sequence[Array], targets: Sequence[Array], last: bool) 
     if len(inputs) != len(targets) or not len(inputs):
         raise ValueError(f"{len(inputs)} sequences of inputs, {len(targets)} of targets.")
     for i, (X, Y) in enumerate(zip(inputs, targets, strict=True)):
-        rows = np.atleast_2d(Y).shape[0] == 1 if last else (np.ndim(Y) == 2 and len(Y) == len(X))
+        one = np.ndim(Y) < 2 or (np.ndim(Y) == 2 and len(Y) == 1)
+        rows = one if last else (np.ndim(Y) == 2 and len(Y) == len(X))
         if np.ndim(X) != 2 or not rows:
             wanted = "(n_outputs,)" if last else "(n_steps, n_outputs)"
             raise ValueError(
