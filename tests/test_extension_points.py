@@ -106,6 +106,27 @@ def test_what_a_name_makes_is_looked_at():
         RNNRegressor(cell=Doubled(6), **FAST).fit(X, Y)
 
 
+def test_a_tangent_is_not_inherited_by_other_steps():
+    class Halved(GRUCell):
+        def forward(self, params, X, state=None, lengths=None):
+            return super().forward(params, 0.5 * X, state, lengths)
+
+        def backward(self, params, trace, dH, **options):
+            return super().backward(params, trace, dH, **options)
+
+        def layer(self):
+            return None
+
+        def open_gates(self, params):
+            return params
+
+        def torch_layer(self):
+            raise ValueError
+
+    with pytest.raises(TypeError, match="or define 'tangent', too"):
+        RNNRegressor(cell=Halved(6), solver="hessian_free", **FAST).fit(X, Y)
+
+
 def test_a_name_for_a_known_cell():
     with registered(CELLS, "half", lambda n: SimpleCell(n, leak_rate=0.5)):
         ours = RNNRegressor(cell="half", **FAST).fit(X, Y)
@@ -394,6 +415,9 @@ def test_an_activation_that_says_how_it_bends(leak, tmp_path):
         np.testing.assert_allclose(slope("smoothstep", h), SMOOTHSTEP.derivative(z), rtol=1e-12)
         np.testing.assert_allclose(curvature("smoothstep", h), -3 * z, rtol=1e-12, atol=1e-14)
         settings = {**FAST, "activation": "smoothstep", "cell": "leaky", "leak_rate": leak}
+        names = ["tanh", "smoothstep"]
+        search = GridSearchCV(RNNRegressor(**settings), {"activation": names}, cv=2).fit(X, Y)
+        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         rnn = RNNRegressor(gradient_control=0.01, **settings).fit(X, Y)
         assert rnn.best_loss_ < 0.05 * np.var(Y)
         save(rnn, tmp_path / "rnn.npz")

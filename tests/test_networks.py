@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from test_gradients import draw, ragged
+from test_gradients import PAIRS, draw, ragged
 
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import mackey_glass
@@ -15,17 +15,23 @@ from reservoir.training.cells import (
     BidirectionalCell,
     DeepTransitionCell,
     FeedforwardCell,
+    GatedFeedbackCell,
     GRUCell,
     LSTMCell,
+    SCRNCell,
     SimpleCell,
     StackedCell,
     bidirectional,
     stacked,
 )
 from reservoir.training.cells.dropout import dropout_mask, dropping_out
+from reservoir.training.gradient_control import jacobian_product_norms
+from reservoir.training.hessian_free import train_hessian_free
+from reservoir.training.initializers import initialize
 from reservoir.training.least_squares import ls_fit
 from reservoir.training.online import OnlineLearner
 from reservoir.training.optimizers import adam
+from reservoir.training.solvers import train_least_squares
 from reservoir.training.trainer import Data, train
 
 pytestmark = pytest.mark.both_engines
@@ -88,7 +94,8 @@ def test_ragged_lists(cell):
         alone = rnn.predict(rows, initial_state="zeros")
         np.testing.assert_allclose(part, alone, rtol=1e-9, atol=1e-12)
     labels = [np.where(y[:, 0] > np.median(Y), "high", "low") for y in RAGGED[1]]
-    clf = RNNClassifier(cell=cell, **{**FAST, "max_iter": 40}).fit(RAGGED[0], labels)
+    learning = {"max_iter": 40, "learning_rate_init": 0.03}
+    clf = RNNClassifier(cell=cell, **{**FAST, **learning}).fit(RAGGED[0], labels)
     assert clf.score(RAGGED[0], labels) > 0.8
     ends = ["high", "low", "high"]
     assert clone(clf).set_params(target="last").fit(RAGGED[0], ends).predict(RAGGED[0]).shape == (
@@ -243,14 +250,86 @@ def test_rows_to_come_are_read_and_rows_gone_by_as_well():
         assert errors[bidirectional("gru"), seed] < 0.1
 
 
+# ---------------------------------------------------------------------------- what parts share
+
+
+MADE_OF_PARTS = [
+    *(cell.cell(lambda name: LSTMCell(6)) for cell in (FORWARDS["stacked"], BACK["both"])),
+    FORWARDS["deep transition"],
+    GatedFeedbackCell(6, 2, "lstm"),
+    SCRNCell(6, 3, learn_decay=True),
+    StackedCell((SCRNCell(4, 2, learn_decay=True), GRUCell(6))),
+]
+
+
+@pytest.mark.parametrize("cell", MADE_OF_PARTS, ids=lambda cell: type(cell).__name__)
+def test_no_penalty_pulls_at_biases_and_time_constants(cell):
+    network = Network(cell, 2, 1)
+    ones = {name: np.ones(shape) for name, shape in network.shapes().items()}
+    zeros = {name: np.zeros_like(array) for name, array in ones.items()}
+    objective, pulled, counted = Objective(network, l1=0.5, l2=2.0), {}, 0
+    gradient, first = objective.gradient(ones, zeros), 0
+    for name, array in ones.items():
+        pulled[name] = gradient[first : first + array.size]
+        first += array.size
+    for name, at in pulled.items():
+        free = name.rpartition(".")[2].startswith(("bias", "intercept", "decay"))
+        np.testing.assert_array_equal(at, 0.0 if free else 2.5)
+        counted += 0 if free else at.size
+    assert objective.penalty(ones) == pytest.approx(1.5 * counted)
+
+
+@pytest.mark.parametrize("hidden", [(4,), (9, 5)])
+def test_layers_between_states_start_orthogonal(hidden):
+    network = Network(DeepTransitionCell(6, hidden, shortcut=True), 2, 1)
+    params = initialize(network.weights(), "orthogonal", random_state=0)
+    for name, weight in network.weights().items():
+        if weight.role == "recurrent":
+            W = params[name] if weight.shape[0] <= weight.shape[1] else params[name].T
+            np.testing.assert_allclose(W @ W.T, np.eye(len(W)), atol=1e-12)
+    with pytest.raises(ValueError, match=rf"square matrices; .* shape \({hidden[0]}, 6\)"):
+        RNNRegressor(cell=network.cell, init="spectral", **FAST).fit(X, Y)
+    RNNRegressor(cell=DeepTransitionCell(6, (6,)), init="spectral", **FAST).fit(X, Y)
+
+
+def test_no_jacobian_of_states_that_do_not_follow_one_another():
+    for cell, why in (
+        (BidirectionalCell((GRUCell(3), GRUCell(3))), "hears the future"),
+        (FeedforwardCell(3), "has no state"),
+    ):
+        params = draw(Network(cell, 1, 1), 0)
+        with pytest.raises(ValueError, match=f"{why}: there is no Jacobian"):
+            jacobian_product_norms(cell, params, X[:20])
+
+
+@pytest.mark.parametrize("cell", [FeedforwardCell(6), stacked(FeedforwardCell(6), "rnn")])
+def test_a_steady_state_where_some_have_none(cell):
+    rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)
+    steady = rnn.predict(X[:1], initial_state="steady")
+    settled = rnn.predict(np.tile(X[:1], (3000, 1)), initial_state="zeros")[-1:]
+    np.testing.assert_allclose(steady, settled, rtol=1e-6)
+
+
 # ---------------------------------------------------------------------------- dropout
 
 
+def test_solvers_that_need_the_same_loss_twice_refuse_dropout():
+    class Noisy(GRUCell):
+        drops_out = True
+
+    network = Network(Noisy(3), 1, 1)
+    data, params = Data([X[:50]], [Y[:50]]), draw(network, 0)
+    for solve, name in ((train_hessian_free, "hessian_free"), (train_least_squares, "least_squ")):
+        with pytest.raises(ValueError, match=f"solver='{name}.*dropout draws another loss"):
+            solve(network, params, data)
+
+
+@pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("shortcuts", [False, True])
-def test_the_gradient_under_dropout(same, shortcuts):
+def test_the_gradient_under_dropout(same, shortcuts, output, loss):
     cell = StackedCell((LSTMCell(3), GRUCell(4)), shortcuts, shortcuts, 0.4, same)
-    network = Network(cell, 3, 2, include_input=True)
+    network = Network(cell, 3, 2, output, loss, include_input=True)
     batch = ragged(network, 0, weights=True)
     for seed in range(3):
         params = draw(network, seed)
@@ -299,8 +378,8 @@ def test_dropout_is_for_training_alone(dtype, tmp_path):
     for made in (rnn, again):
         made.partial_fit(X[:100], Y[:100], new_sequence=True)
     np.testing.assert_array_equal(again.forecast(5), rnn.forecast(5))
-    for solver, message in (("lbfgs", "dropout draws another"), ("least_squares", "got Stacked")):
-        with pytest.raises(ValueError, match=message):
+    for solver in ("lbfgs", "least_squares", "hessian_free"):
+        with pytest.raises(ValueError, match=f"{solver}.* dropout draws another"):
             RNNRegressor(cell=cell, solver=solver, **FAST).fit(X, Y)
     with pytest.raises(ValueError, match=r"dropout=1\.0"):
         stacked("gru", dropout=1.0)

@@ -346,3 +346,35 @@ def test_what_cannot_be_made(make, error, message):
 
 def test_default_sizes():
     assert [SCRNCell(n).width - n for n in (1, 2, 10, 64, 100)] == [1, 1, 4, 26, 40]
+
+
+# ---------------------------------------------------------------------------- edges
+
+
+def test_decays_that_come_as_an_array_are_kept_as_numbers():
+    cell = SCRNCell(6, 2, decay=np.array([0.5, 0.9]))
+    assert cell == SCRNCell(6, 2, decay=(0.5, 0.9))
+    assert hash(cell) == hash(SCRNCell(6, 2, decay=[0.5, 0.9]))
+    assert SimpleCell(2, leak_rate=np.array([0.5, 1.0])) == SimpleCell(2, leak_rate=(0.5, 1.0))
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_a_decay_next_to_one_still_takes_something_in(learned):
+    cell, ends = SCRNCell(3, 2, decay=1 - 1e-9, learn_decay=learned), {}
+    for dtype in (np.float64, np.float32):
+        params = {name: array.astype(dtype) for name, array in draw(Network(cell, 1, 1), 0).items()}
+        if learned:
+            params["decay"][:] = 0
+        ends[dtype] = cell.forward(params, X[:30, None].astype(dtype)).end[0, 3:]
+    assert (ends[np.float64] != 0).all()
+    np.testing.assert_allclose(ends[np.float32], ends[np.float64], rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["rnn", "lstm", "gru"])
+def test_inputs_that_are_integers(kind):
+    cell = GatedFeedbackCell(3, 2, kind)
+    params, rows = draw(Network(cell, 1, 1), 0), np.arange(8).reshape(8, 1, 1)
+    ends = [cell.forward(params, rows.astype(dtype)) for dtype in (int, float)]
+    np.testing.assert_array_equal(ends[0].states, ends[1].states)
+    back = [cell.backward(params, t, np.ones((8, 1, 3)), inputs=True)[2] for t in ends]
+    np.testing.assert_array_equal(*back)

@@ -16,6 +16,15 @@ from reservoir.training.params import Params, global_norm, unflatten
 from reservoir.training.regularizers import penalty
 
 
+def refuse_dropout(network: Network, solver: str) -> None:
+    """Refuse a cell that drops states at random, for a solver that needs the same loss twice."""
+    if network.cell.drops_out:
+        raise ValueError(
+            f"solver={solver!r} compares losses at several weights, and dropout draws another loss "
+            'each time. Use a solver of gradient steps, such as "adam", or dropout=0.'
+        )
+
+
 @saved
 @dataclass(frozen=True)
 class Objective:
@@ -39,7 +48,11 @@ class Objective:
 
     def penalty(self, params: Params) -> float:
         """Return the elastic net's value."""
-        return penalty(params, l1=self.l1, l2=self.l2)[0]
+        return self._penalty(params)[0]
+
+    def _penalty(self, params: Params) -> tuple[float, Params]:
+        free = self.network.free_of_penalty()
+        return penalty(params, l1=self.l1, l2=self.l2, free=free)
 
     def loss_and_gradient(
         self, params: Params, batch: Batch, state: Array | None, generator: np.random.Generator
@@ -56,7 +69,7 @@ class Objective:
     def gradient(self, params: Params, grads: Params) -> Array:
         """Add the elastic net's gradient to that of the loss; return one vector, clipped."""
         if self.l1 or self.l2:
-            _, more = penalty(params, l1=self.l1, l2=self.l2)
+            _, more = self._penalty(params)
             grads = {name: grad + more.get(name, 0) for name, grad in grads.items()}
         gradient = np.concatenate([grads[name].ravel() for name in params])
         norm = global_norm({"all": gradient})

@@ -86,6 +86,10 @@ class Network:
         """Return names and shapes of all weights, those of the readout last."""
         return {name: weight.shape for name, weight in self.weights().items()}
 
+    def free_of_penalty(self) -> frozenset[str]:
+        """Return the names of weights that no penalty touches: biases, intercept, decays."""
+        return frozenset(name for name, weight in self.weights().items() if weight.free)
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:

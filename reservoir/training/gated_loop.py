@@ -67,7 +67,7 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool 
     Before there are weights: zeros.
     """
     found = cell.before(u, np.zeros(cell.state_size, u.dtype))
-    if params is None:
+    if params is None or not cell.state_size:
         return found
     # a hundred steps at a time, until a step more moves nothing
     tolerance = 50 * np.finfo(u.dtype).eps

@@ -291,7 +291,7 @@ def jacobian_product_norms(
     Parameters
     ----------
     cell : Cell
-        Any. The state of an LSTM is [h, c].
+        Any that has a state and reads forwards. The state of an LSTM is [h, c].
     params : dict of arrays
     X : array of shape (n_steps, n_features)
         The input; the product goes back from its last step.
@@ -309,7 +309,8 @@ def jacobian_product_norms(
     Raises
     ------
     ValueError
-        If `depth` exceeds the steps of X, or X is not two-dimensional or not finite.
+        If `depth` exceeds the steps of X, X is not two-dimensional or not finite, or no state of
+        the cell follows from the one before.
 
     See Also
     --------
@@ -335,6 +336,12 @@ def jacobian_product_norms(
     [-1.0, -2.0, -2000.0]
     """
     check_choice("norm", norm, ("spectral", "frobenius"))
+    if not cell.causal or not cell.state_size:
+        why = "hears the future" if cell.state_size else "has no state"
+        raise ValueError(
+            f"{type(cell).__name__} {why}: there is no Jacobian from one state to the next. Give a "
+            "recurrent cell that goes forwards."
+        )
     inputs = np.asarray(X, dtype=next(iter(params.values())).dtype)
     if inputs.ndim != 2 or not len(inputs) or not np.isfinite(inputs).all():
         raise ValueError(

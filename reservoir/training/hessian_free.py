@@ -14,7 +14,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training._data import Data
 from reservoir.training._evaluation import Evaluator, Report, Training
-from reservoir.training._objective import Objective
+from reservoir.training._objective import Objective, refuse_dropout
 from reservoir.training.bptt import (
     Batch,
     Network,
@@ -108,7 +108,8 @@ class GaussNewton:
             share = batch.total_weight / weight
             self._pieces.append(_Piece(batch, trace, features, scores, share, per_row))
         ones = {name: np.ones_like(array) for name, array in params.items()}
-        self._ridge = _vector(penalty(ones, l2=l2)[1], params)
+        ridge = penalty(ones, l2=l2, free=network.free_of_penalty())[1]
+        self._ridge = _vector(ridge, params)
 
     def product(self, v: Array, *, structural: float = 0.0) -> Array:
         """Return the product with a vector.
@@ -345,7 +346,8 @@ def train_hessian_free(
     Raises
     ------
     TypeError, ValueError
-        If a parameter is out of its range, the loss has no curvature or the cell no tangent.
+        If a parameter is out of its range, the loss has no curvature, the cell no tangent, or
+        states are dropped at random.
 
     References
     ----------
@@ -369,6 +371,7 @@ def train_hessian_free(
     >>> done.losses[-1] < 0.01 * done.losses[0]
     True
     """
+    refuse_dropout(network, "hessian_free")
     solver = _Solver(
         Objective(network, l1, l2),
         data,

@@ -70,10 +70,16 @@ def _normal(shape: tuple[int, int], rng: np.random.Generator, options: Options) 
 
 
 def _orthogonal(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
-    return options.gain * orthogonal(shape[0], random_state=rng)
+    rows, columns = shape
+    return options.gain * orthogonal(max(shape), random_state=rng)[:rows, :columns]
 
 
 def _spectral(shape: tuple[int, int], rng: np.random.Generator, options: Options) -> Array:
+    if shape[0] != shape[1]:
+        raise ValueError(
+            f'init="spectral" scales the spectral radius of square matrices; a layer between '
+            f'states has one of shape {shape}. Use "orthogonal", or layers of one size.'
+        )
     W = random_sparse(shape[0], in_degree=options.in_degree, random_state=rng)
     return np.asarray(scale_to_spectral_radius(W.toarray(), options.spectral_radius))
 
@@ -84,12 +90,12 @@ class Scheme(NamedTuple):
     Attributes
     ----------
     recurrent : callable, ``recurrent(shape, generator, options) -> matrix``
-        A gate's block of weights that multiply states, if it is square; the options are those of
-        `initialize`.
+        A gate's block of weights that multiply states; the options are those of `initialize`.
     dense : callable, ``dense(shape, generator, options) -> matrix``
         Any other matrix: a gate's block of input weights, the readout.
     vector : callable or None
-        Biases and peepholes, as matrices of one row each; None: zeros.
+        Biases and peepholes, as matrices of one row each; None: zeros. Weights that move time
+        constants start from zeros in any case.
     """
 
     recurrent: Draw
@@ -127,11 +133,13 @@ def initialize(
     "he" [2]_
         Normal, with variance 2 / fan_in, per gate: for rectifiers.
     "orthogonal" [3]_
-        Each gate's recurrent matrix is orthogonal, uniformly at random; other matrices as
-        "glorot".
+        Each gate's recurrent matrix is orthogonal, uniformly at random; of one that is not square
+        (between layers of different size) the rows or the columns are orthonormal. Other matrices
+        as "glorot".
     "spectral" [4]_
         Each gate's recurrent matrix has `in_degree` connections per unit and spectral radius
-        `spectral_radius`; other matrices as "glorot" (the source sets them by the problem).
+        `spectral_radius`; other matrices as "glorot" (the source sets them by the problem). Refused
+        for a recurrent matrix that is not square, which has no spectral radius.
     "normal"
         All weights and biases from N(0, scale^2).
 
@@ -169,8 +177,8 @@ def initialize(
     Raises
     ------
     TypeError, ValueError
-        If the scheme is not known, a number is outside its range, or the rows of a matrix are not
-        a multiple of `n_gates`.
+        If the scheme is not known or does not fit the shape of a recurrent matrix, a number is
+        outside its range, or the rows of a matrix are not a multiple of `n_gates`.
 
     References
     ----------
@@ -240,10 +248,9 @@ def _draw(
     name: str, weight: Weight, draws: Scheme, rng: np.random.Generator, options: Options
 ) -> Array:
     if len(weight.shape) == 1 or weight.role == "diagonal":
-        if draws.vector is None:
+        if draws.vector is None or weight.role == "decay":
             return np.zeros(weight.shape)
         return draws.vector((1, int(np.prod(weight.shape))), rng, options).reshape(weight.shape)
     rows, columns = weight.shape[0] // weight.n_blocks, weight.shape[1]
-    square = weight.role == "recurrent" and rows == columns
-    draw = draws.recurrent if square else draws.dense
+    draw = draws.recurrent if weight.role == "recurrent" else draws.dense
     return np.concatenate([draw((rows, columns), rng, options) for _ in range(weight.n_blocks)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from reservoir._validation import check_number
@@ -12,11 +14,12 @@ __all__ = ["clip_by_norm", "clip_by_value", "penalty"]
 _FREE = ("bias", "intercept")  # beginnings of names that no penalty touches
 
 
-def penalty(params: Params, *, l1: float = 0.0, l2: float = 0.0) -> tuple[float, Params]:
+def penalty(
+    params: Params, *, l1: float = 0.0, l2: float = 0.0, free: Collection[str] | None = None
+) -> tuple[float, Params]:
     """Elastic net: ``l1 sum |w| + l2 / 2 sum w^2``, and its gradient.
 
-    The gradient of ``|w|`` at 0 is taken as 0. Biases and intercepts (names that begin so) are
-    free.
+    The gradient of ``|w|`` at 0 is taken as 0.
 
     Parameters
     ----------
@@ -25,6 +28,9 @@ def penalty(params: Params, *, l1: float = 0.0, l2: float = 0.0) -> tuple[float,
     l2 : float, at least 0, default=0.0
         In scale the `alpha` of scikit-learn's multilayer perceptrons, which divide it by the
         number of samples in the batch; here nothing is divided.
+    free : collection of str, optional
+        Names that no penalty touches: of a network `Network.free_of_penalty`. By default biases
+        and intercepts, by how their names begin, in a part of a cell behind its dot ("0.bias").
 
     Returns
     -------
@@ -54,7 +60,8 @@ def penalty(params: Params, *, l1: float = 0.0, l2: float = 0.0) -> tuple[float,
     l2 = check_number("l2", l2, low=0.0)
     value, grads = 0.0, {}
     for name, w in params.items():
-        if name.startswith(_FREE) or l1 == l2 == 0.0:
+        left_out = name.rpartition(".")[2].startswith(_FREE) if free is None else name in free
+        if left_out or l1 == l2 == 0.0:
             grads[name] = np.zeros_like(w)
             continue
         grads[name] = l2 * w

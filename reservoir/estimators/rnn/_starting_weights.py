@@ -29,7 +29,15 @@ from reservoir.training.trainer import Data
 
 # What a cell does, and what it declares of that.
 _STEPS = ("weights", "forward", "backward")
-_DECLARED = ("layer", "as_simple", "step_jacobians", "jacobian_gradient", "torch_layer")
+_DECLARED = (
+    "layer",
+    "open_gates",
+    "as_simple",
+    "step_jacobians",
+    "jacobian_gradient",
+    "tangent",
+    "torch_layer",
+)
 
 
 def check_together(estimator: Any) -> None:
@@ -187,7 +195,8 @@ def _of_size(cell: Cell, estimator: Any) -> Cell:
     if estimator.n_symbols is not None and not cell.reads_codes:
         raise ValueError(
             f"n_symbols={estimator.n_symbols}: {type(cell).__name__} does not read the numbers of "
-            "symbols. Give one-hot columns and n_symbols=None, or another cell, such as 'lstm'."
+            "symbols; nor does any with input_shortcuts or dropout. Give one-hot columns and "
+            "n_symbols=None, or another cell, such as 'lstm'."
         )
     return cell
 

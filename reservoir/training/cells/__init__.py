@@ -8,8 +8,8 @@ n_units) and ``bias`` (g n_units,) with g gates one below the other; what each i
 
 Input projections and weight gradients are one matrix product each, over all steps at once; what is
 left for the loop over time is one product a step. Each cell stands in a file of its own, with its
-loops in NumPy; nothing else in `training` does Python work per time step. Where numba is installed
-and the job is worth it, `reservoir._kernels` does the same, compiled.
+loops in NumPy. Where numba is installed and the job is worth it, `reservoir._kernels` does the
+same, compiled.
 """
 
 from __future__ import annotations

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from reservoir.training.cells.layer import Layer
     from reservoir.training.cells.simple import SimpleCell
 
-#: What a weight may do; initializers draw by it.
-ROLES = ("input", "recurrent", "bias", "diagonal", "readout")
+#: What a weight may do; initializers draw by it, and penalties leave some of them out.
+ROLES = ("input", "recurrent", "bias", "diagonal", "decay", "readout")
+_FREE = ("bias", "decay")
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,10 @@ class Weight:
     ----------
     shape : tuple of int
         One or two numbers.
-    role : {"input", "recurrent", "bias", "diagonal", "readout"}
+    role : {"input", "recurrent", "bias", "diagonal", "decay", "readout"}
         What it does: multiplies the inputs, multiplies states, is added, multiplies each unit by a
-        number of its own, or reads the states out.
+        number of its own, moves each unit's time constant away from the one that is given, or
+        reads the states out. Biases and decays are free of penalties.
     n_blocks : int, default=1
         Gates that stand one below the other: each is drawn as a matrix of its own.
     forget : int, optional
@@ -62,6 +64,11 @@ class Weight:
                 f"shape={self.shape} must have one or two entries, the first a multiple of "
                 f"n_blocks={self.n_blocks}."
             )
+
+    @property
+    def free(self) -> bool:
+        """Whether penalties leave it out."""
+        return self.role in _FREE
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,8 +431,7 @@ class Cell(ABC):
         """
         raise ValueError(
             "Hessian-free training needs the derivative of the states along a direction in the "
-            f"weights, `tangent`, which {type(self).__name__} does not define. Use "
-            "solver='lbfgs' or 'adam'."
+            f"weights, `tangent`, which {type(self).__name__} does not define. Use solver='adam'."
         )
 
     def torch_layer(self) -> TorchLayer:
@@ -434,10 +440,11 @@ class Cell(ABC):
         Raises
         ------
         ValueError
-            If torch has no such layer; so by default.
+            If torch has no such layer, or the cell is made of several; so by default.
         """
         self._refuse_torch(
-            f"{type(self).__name__}: torch has no such layer. Use SimpleCell, LSTMCell or GRUCell"
+            f"{type(self).__name__}: it knows single layers that torch has, too. Use SimpleCell, "
+            "LSTMCell or GRUCell"
         )
 
     # ------------------------------------------------------------------ what cells share
@@ -459,9 +466,8 @@ class Cell(ABC):
 
     def _refuse_control(self) -> NoReturn:
         raise ValueError(
-            f"Gradient control is for cells that know their step Jacobian; got "
-            f"{type(self).__name__}. Gates keep the gradient in their own way: use cell='rnn' or "
-            "'leaky', or gradient_control=0."
+            "Gradient control is for cells that know their step Jacobian; got "
+            f"{type(self).__name__}. Use cell='rnn', 'leaky' or 'scrn', or gradient_control=0."
         )
 
     def _refuse_torch(self, why: str) -> NoReturn:

@@ -218,10 +218,10 @@ class GatedFeedbackCell(Cell):
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
         layers, start, n_all = self._layers(params), self._start(X, state), self._n_all
-        H = np.empty((len(X) + 1, X.shape[1], n_all), X.dtype)
+        lowest = layers[0].project(X)
+        H = np.empty((len(X) + 1, X.shape[1], n_all), lowest.dtype)
         C = np.empty_like(H) if self.kind == "lstm" else H
         H[0], C[0] = start[:, :n_all], start[:, -n_all:]
-        lowest = layers[0].project(X)
         steps: list[list[_Step]] = [[] for _ in layers]
         for t in range(len(X)):
             below, z = X[t], lowest[t]
@@ -258,7 +258,7 @@ class GatedFeedbackCell(Cell):
             if self.kind == "lstm":
                 enter(E, trace.lengths, d_end[:, n_all:])
         d_before, d_memory = (np.zeros((H.shape[1], n_all), H.dtype) for _ in range(2))
-        d_X = np.empty_like(trace.inputs)
+        d_X = np.empty(trace.inputs.shape, H.dtype)
         slopes: list[list[_Slopes]] = [[] for _ in layers]
         for t in range(len(D) - 1, -1, -1):
             D[t] += d_before

@@ -40,7 +40,7 @@ class SCRNCell(Cell):
         a, the share of a context unit that a step leaves; the number is that of [1]_.
     learn_decay : bool, default=False
         Whether each context unit learns its own: ``a = logistic(logit(decay) + b)``, with b the
-        weight ``decay`` (n_context,), which starts from 0.
+        weight ``decay`` (n_context,), which starts from 0; no penalty pulls it there.
 
     Raises
     ------
@@ -79,6 +79,8 @@ class SCRNCell(Cell):
                 f"decay={self.decay!r} must be a number between 0 and 1, or {m} such numbers, one "
                 "per context unit. 0 would be no memory, and 1 a sum that never forgets."
             )
+        if decay.ndim:  # an array could be neither compared nor hashed
+            object.__setattr__(self, "decay", tuple(decay.tolist()))
 
     @property
     def _n_context(self) -> int:
@@ -106,7 +108,7 @@ class SCRNCell(Cell):
             "bias": Weight((n,), "bias"),
             "W_in_context": Weight((m, n_features), "input"),
         }
-        return {**weights, "decay": Weight((m,), "diagonal")} if self.learn_decay else weights
+        return {**weights, "decay": Weight((m,), "decay")} if self.learn_decay else weights
 
     def _hidden(self) -> SimpleCell:
         """Return the hidden units: a simple cell, whose inputs are [x, s]."""
@@ -117,23 +119,27 @@ class SCRNCell(Cell):
         W_in = np.hstack([params["W_in"], params["W_context"]])
         return {"W_in": W_in, "W": params["W"], "bias": params["bias"]}
 
-    def _kept(self, params: Params) -> Array:
-        """Return a, per context unit."""
-        decay = np.asarray(self.decay, params["W"].dtype)
+    def _shares(self, params: Params) -> tuple[Array, Array]:
+        """Return a and 1 - a, per context unit; the second keeps its digits where a is near 1."""
+        decay = np.broadcast_to(np.asarray(self.decay, np.float64), (self._n_context,))
+        parts = decay, 1 - decay
         if self.learn_decay:
-            return np.asarray(expit(logit(decay) + params["decay"]))
-        return np.broadcast_to(decay, (self._n_context,))
+            at = logit(decay) + params["decay"]
+            parts = expit(at), expit(-at)
+        kept, taken = (part.astype(params["W"].dtype) for part in parts)
+        return kept, taken
 
     def forward(
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
-        n, kept, start = self.n_units, self._kept(params), self._start(X, state)
+        n, start = self.n_units, self._start(X, state)
+        kept, taken = self._shares(params)
         driven = X @ params["W_in_context"].T
         states = np.empty((len(X) + 1, X.shape[1], self.width), driven.dtype)
         S = states[:, :, n:]
         S[0] = start[:, n:]
-        np.multiply(driven, 1 - kept, out=S[1:])
+        np.multiply(driven, taken, out=S[1:])
         for t in range(len(X)):
             S[t + 1] += kept * S[t]
         seen = np.concatenate([X, S[1:]], axis=2)
@@ -159,7 +165,8 @@ class SCRNCell(Cell):
 
         `params`, `trace`, `dH`, `d_end`, `d_pre` and `inputs` as in `Cell.backward`.
         """
-        n, p, kept = self.n_units, trace.inputs.shape[2], self._kept(params)
+        n, p = self.n_units, trace.inputs.shape[2]
+        kept, taken = self._shares(params)
         enter(dH, trace.lengths, d_end)
         # hidden units; what they pass on to [x, s]
         grads, d_hidden, d_seen = self._hidden().backward(
@@ -176,8 +183,8 @@ class SCRNCell(Cell):
             D[t - 1] += kept * D[t]
         d_context = kept * D[0]
         if self.learn_decay:
-            grads["decay"] = kept * (1 - kept) * self._at_kept(trace, D)
-        D *= 1 - kept
+            grads["decay"] = kept * taken * self._at_kept(trace, D)
+        D *= taken
         grads["W_in"], grads["W_context"] = grads["W_in"][:, :p], grads["W_in"][:, p:]
         grads["W_in_context"] = as_rows(D).T @ as_rows(trace.inputs)
         d_inputs = d_seen[:, :, :p] + D @ params["W_in_context"] if inputs else None
@@ -199,7 +206,7 @@ class SCRNCell(Cell):
 
         `params`, `trace`, `steps` and `sequences` as in `Cell.step_jacobians`.
         """
-        n, kept = self.n_units, self._kept(params)
+        n, kept = self.n_units, self._shares(params)[0]
         slopes = self._hidden().slopes(trace)[steps, sequences][:, :, None]
         J = np.zeros((len(slopes), self.width, self.width), slopes.dtype)
         J[:, :n, :n] = slopes * params["W"]
@@ -215,7 +222,7 @@ class SCRNCell(Cell):
         R, P and a have a direct part, and z has the rest. `params`, `trace`, `steps`, `sequences`
         and `G` as in `Cell.jacobian_gradient`.
         """
-        n, kept = self.n_units, self._kept(params)
+        n, (kept, taken) = self.n_units, self._shares(params)
         # the upper rows are diag(f') V, as a simple cell's with the recurrent weights V = [R, P Q]
         V = np.hstack([params["W"], params["W_context"] * kept])
         upper, d_pre = self._hidden().jacobian_gradient({"W": V}, trace, steps, sequences, G[:, :n])
@@ -224,5 +231,5 @@ class SCRNCell(Cell):
         if self.learn_decay:
             d_kept = (d_PQ * params["W_context"]).sum(axis=0)
             d_kept += np.einsum("smm->m", G[:, n:, n:])
-            grads["decay"] = kept * (1 - kept) * d_kept
+            grads["decay"] = kept * taken * d_kept
         return grads, d_pre

@@ -72,6 +72,8 @@ class SimpleCell(Cell):
                 f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
                 "numbers, one per unit."
             )
+        if leak.ndim:  # an array could be neither compared nor hashed
+            object.__setattr__(self, "leak_rate", tuple(leak.tolist()))
 
     @property
     def reads_codes(self) -> bool:
