@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 from toys.decaying_cell import Decay
 
-from reservoir import RNNClassifier, RNNRegressor
+from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.activations import ACTIVATIONS
+from reservoir.datasets import adding
 from reservoir.training.bptt import Network, forward, loss_and_gradient, make_batch
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
-from reservoir.training.hessian_free import GaussNewton, train_hessian_free
+from reservoir.training.hessian_free import GaussNewton, HessianFree, train_hessian_free
+from reservoir.training.initializers import initialize
 from reservoir.training.losses import LOSSES, apply_output, curvature_product, loss_and_slope
 from reservoir.training.params import flatten, unflatten
 from reservoir.training.trainer import Data
@@ -352,3 +356,59 @@ def test_what_the_solver_cannot_use_is_refused(params, error):
     X, y = series()
     with pytest.raises(ValueError, match=error):
         RNNRegressor(6, solver="hessian_free", **params).fit(X, y)
+
+
+# -------------------------------------------------------------------------- as a solver
+
+
+def test_settings_reach_the_solver(tmp_path):
+    X, y = adding(40, length=(10, 14), random_state=0)
+    common = {"target": "last", "init": "orthogonal", "max_iter": 3, "random_state": 0}
+    settings = HessianFree(structural_damping=0.0, damping=2.0, max_cg=7)
+    rnn = RNNRegressor(6, solver=settings, **common).fit(X, y)
+    start = RNNRegressor(6, **{**common, "max_iter": 0}).fit(X, y).params_
+    data = Data(X, [np.array([v]) for v in y], last=True)
+    done = settings.train(rnn.network_, start, data, max_iter=3, refit=rnn.refit_readout)
+    np.testing.assert_array_equal(done.losses, rnn.loss_curve_)
+    named, default = (
+        RNNRegressor(6, solver=solver, **common).fit(X, y)
+        for solver in ("hessian_free", HessianFree())
+    )
+    np.testing.assert_array_equal(named.loss_curve_, default.loss_curve_)
+    assert named.loss_curve_[1:] != rnn.loss_curve_[1:]
+    save(rnn, tmp_path / "rnn.npz")
+    loaded = load(tmp_path / "rnn.npz")
+    assert loaded.solver == settings
+    np.testing.assert_array_equal(loaded.predict(X), rnn.predict(X))
+    again = clone(rnn).fit(X, y)
+    np.testing.assert_array_equal(again.params_["W"], rnn.params_["W"])
+    grid = {"solver": ["adam", HessianFree(), HessianFree(structural_damping=0.0)]}
+    search = GridSearchCV(RNNRegressor(6, **common), grid, cv=2).fit(X, y)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    for refused, match in (
+        ({"truncation": 5}, "needs the whole"),
+        ({"gradient_control": 0.1}, "does not know its curvature"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            RNNRegressor(6, solver=settings, **common, **refused).fit(X, y)
+    with pytest.raises(ValueError, match="goes through the data once"):
+        RNNRegressor(6, solver=settings).partial_fit(X[0], X[0][:, 0])
+    for bad, error in (({"damping": 0.0}, ValueError), ({"gradient_size": 0}, ValueError)):
+        with pytest.raises(error, match=next(iter(bad))):
+            HessianFree(**bad)
+
+
+@pytest.mark.parametrize("sizes", [{"gradient_size": 10}, {"curvature_size": 10}])
+def test_sequences_of_weight_zero_are_not_drawn(sizes):
+    X, y = adding(60, length=(10, 14), random_state=0)
+    weights = [np.array([float(i < 6)]) for i in range(60)]
+    network = Network(SimpleCell(10), 2, 1)
+    params = initialize(network.shapes(), "orthogonal", random_state=0)
+    pairs = [np.array([v]) for v in y]
+    all_of_them = Data(X, pairs, weights, last=True)
+    few = Data(X[:6], pairs[:6], last=True)
+    done, alone = (
+        train_hessian_free(network, params, data, max_iter=4, random_state=0, **sizes)
+        for data in (all_of_them, few)
+    )
+    np.testing.assert_allclose(done.losses, alone.losses, rtol=1e-6)

@@ -30,6 +30,8 @@ from reservoir.dynamics import engines
 from reservoir.model_selection import stack_sequences
 from reservoir.training.cells import LSTMCell
 from reservoir.training.gradient_control import GradientControl
+from reservoir.training.omega import Omega
+from reservoir.training.temporal_gradients import SimplexDirection
 
 pytestmark = pytest.mark.both_engines
 
@@ -74,6 +76,8 @@ MODELS = {
     "trained": lambda: trained(),
     "trained gates": lambda: trained(cell=LSTMCell(6, peephole=True), dtype="float32"),
     "trained, controlled": lambda: trained(gradient_control=GradientControl(0.1), cell="leaky"),
+    "trained, Omega": lambda: trained(gradient_control=Omega(0.5)),
+    "trained, simplex": lambda: trained(gradient_control=SimplexDirection(2.0)),
     "learning": lambda: trained(cell="gru").partial_fit(X[:60], Y[:60]),
     "learning forwards": lambda: trained(online="rtrl").partial_fit(X[:60], Y[:60]),
     "learning by regression": lambda: trained(online="least_squares").partial_fit(X[:60], Y[:60]),

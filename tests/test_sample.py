@@ -126,6 +126,17 @@ def test_what_is_not_allowed_never_comes(clf, seed):
     assert (clf.sample(5, allowed=[0, 1, 0], random_state=seed) == "y").all()
 
 
+def test_sparse_arrays_say_what_dense_ones_say(clf):
+    mask = np.array([1.0, 0.0, 1.0])
+    twice = sparse.csr_array((np.ones(5), [0, 0, 2, 0, 2], [0, 3, 3, 5]), shape=(3, 3))
+    for given, dense in ((sparse.coo_array(mask), mask), (twice, twice.toarray())):
+        walks = [
+            clf.sample(300, ["z"], temperature=1e9, allowed=each, random_state=0)
+            for each in (given, dense)
+        ]
+        np.testing.assert_array_equal(*walks)
+
+
 def test_allowed_symbols_keep_their_odds(clf):
     """Of what is allowed each symbol keeps its share: p of it over p of all that are allowed."""
     scores = []
@@ -202,6 +213,8 @@ def test_what_cannot_be_drawn(clf):
     # a dead end that no walk comes to is none
     island = [[0, 1, 0], [1, 0, 0], [0, 0, 0]]
     assert set(clf.sample(20, context=["x"], allowed=island, random_state=0)) == {"x", "y"}
+    alone = [[1, 0, 0], [0, 0, 1], [0, 0, 0]]  # nothing leads from x to y, from where z comes
+    assert set(clf.sample(20, context=["x"], allowed=alone, random_state=0)) == {"x"}
     with pytest.raises(ValueError, match="nothing follow the symbol 'z'"):
         clf.sample(20, context=["z"], allowed=island)
 

@@ -35,8 +35,8 @@ def column_number(parameter: str, column: Any, names: Any, n_columns: int) -> in
             )
         if column not in known:
             raise ValueError(
-                f"{parameter}={column!r} is not among the feature names {known}. Give one of these, "
-                "or the column's number."
+                f"{parameter}={column!r} is not among the feature names {known}. Give one of "
+                "these, or the column's number."
             )
         return known.index(column)
     if isinstance(column, bool) or not isinstance(column, numbers.Integral):

@@ -88,7 +88,7 @@ def temporal_gradients(
     Raises
     ------
     ValueError
-        If there is not one label per network, or a norm is negative or not finite.
+        If there is not one label per network, a norm is negative or not finite, or all are 0.
 
     Examples
     --------
@@ -103,6 +103,10 @@ def temporal_gradients(
     table = np.asarray(norms, dtype=float)
     if not np.isfinite(table).all() or (table < 0).any():
         raise ValueError("norms must be finite, and at least 0.")
+    if table.size and not table.any():
+        raise ValueError(
+            "norms are all 0: no gradient arrives from any step, and there is nothing to draw."
+        )
     table = _columns("norms", table, "n_steps", labels)
     ax = new_axes(ax)
     ax.set_xlabel("step")

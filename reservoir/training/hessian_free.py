@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
+from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training._data import Data
@@ -28,7 +29,7 @@ from reservoir.training.losses import curvature_product
 from reservoir.training.params import Params, flatten, unflatten
 from reservoir.training.regularizers import penalty
 
-__all__ = ["GaussNewton", "train_hessian_free"]
+__all__ = ["GaussNewton", "HessianFree", "train_hessian_free"]
 
 _DECAY = 0.95  # of the last direction, from which conjugate gradients start
 _PROGRESS = 5e-4  # per iteration, relative to the quadratic, below which they stop
@@ -282,6 +283,58 @@ def _searched(
     return 0.0
 
 
+@saved
+@dataclass(frozen=True)
+class HessianFree:
+    """Settings of Hessian-free training; as `solver` of a trained network, or for a run of its own.
+
+    Parameters
+    ----------
+    structural_damping : float, at least 0, default=0.1
+        Weight, relative to the damping, of half the squared changes of the states.
+    damping : float, above 0, default=1.0
+        The first weight of ``|d|^2 / 2`` in the quadratic.
+    gradient_size : int, optional
+        Sequences drawn anew for the loss and the gradient of each iteration. By default all: only
+        then does every iteration lower the loss.
+    curvature_size : int, optional
+        Sequences drawn from those for the curvature. By default all of them.
+    max_cg : int, default=150
+        Iterations of conjugate gradients, at most.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a number is outside its range.
+
+    Examples
+    --------
+    >>> from reservoir import RNNRegressor
+    >>> from reservoir.training.hessian_free import HessianFree
+    >>> rnn = RNNRegressor(solver=HessianFree(gradient_size=1000, curvature_size=250))
+    >>> rnn.solver.structural_damping
+    0.1
+    """
+
+    structural_damping: float = 0.1
+    damping: float = 1.0
+    gradient_size: int | None = None
+    curvature_size: int | None = None
+    max_cg: int = 150
+
+    def __post_init__(self) -> None:
+        check_number("structural_damping", self.structural_damping, low=0.0)
+        check_number("damping", self.damping, low=0.0, low_open=True)
+        for name in ("gradient_size", "curvature_size"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        check_count("max_cg", self.max_cg)
+
+    def train(self, network: Network, params: Params, data: Data, **options: Any) -> Training:
+        """Train with these settings; `network` to `options` as in `train_hessian_free`."""
+        return train_hessian_free(network, params, data, **asdict(self), **options)
+
+
 def train_hessian_free(
     network: Network,
     params: Params,
@@ -325,17 +378,8 @@ def train_hessian_free(
         Sequences that are played side by side; a matter of memory, and of the preconditioner,
         which is made of the squared gradients of such groups (or of smaller ones, so that there
         are 16).
-    gradient_size : int, optional
-        Sequences drawn anew for the loss and the gradient of each iteration. By default all: only
-        then does every iteration lower the loss.
-    curvature_size : int, optional
-        Sequences drawn from those for the curvature. By default all of them.
-    damping : float, above 0, default=1.0
-        The first weight of ``|d|^2 / 2`` in the quadratic.
-    structural_damping : float, at least 0, default=0.1
-        Weight, relative to that, of half the squared changes of the states.
-    max_cg : int, default=150
-        Iterations of conjugate gradients, at most.
+    gradient_size, curvature_size, damping, structural_damping, max_cg
+        As in `HessianFree`.
     l1, l2, validation, refit, n_iter_no_change, tol, random_state, report
         As in `reservoir.training.trainer.train`. The l1 penalty has a gradient, and no curvature.
 
@@ -372,16 +416,14 @@ def train_hessian_free(
     True
     """
     refuse_dropout(network, "hessian_free")
+    settings = HessianFree(structural_damping, damping, gradient_size, curvature_size, max_cg)
     solver = _Solver(
         Objective(network, l1, l2),
         data,
+        settings,
         check_count("batch_size", batch_size),
-        gradient_size and check_count("gradient_size", gradient_size),
-        curvature_size and check_count("curvature_size", curvature_size),
-        check_number("structural_damping", structural_damping, low=0.0),
-        check_count("max_cg", max_cg),
         np.random.default_rng(random_state),
-        check_number("damping", damping, low=0.0, low_open=True),
+        damping,
     )
     evaluator = Evaluator(solver.objective, data, validation, batch_size, tol, refit, report)
     start, current = flatten(params)
@@ -400,23 +442,25 @@ def train_hessian_free(
 
 @dataclass(eq=False)
 class _Solver:
-    """What the iterations share; parameters as in `train_hessian_free`."""
+    """What the iterations share; parameters as in `train_hessian_free`, the damping as it is."""
 
     objective: Objective
     data: Data
+    settings: HessianFree
     batch_size: int
-    gradient_size: int | None
-    curvature_size: int | None
-    structural: float
-    max_cg: int
     generator: np.random.Generator
     damping: float
 
+    def __post_init__(self) -> None:
+        weights = self.data.weights  # sequences of weight 0 say nothing, drawn or not
+        count = [True] * len(self.data) if weights is None else [np.any(w) for w in weights]
+        self._counted = np.flatnonzero(count)
+
     def step(self, params: Params, last: Array) -> tuple[Params, Array]:
         """Return weights after an iteration, and the direction from which the next one starts."""
-        drawn = self._drawn(np.arange(len(self.data)), self.gradient_size)
+        drawn = self._drawn(self._counted, self.settings.gradient_size)
         loss = _Loss(self.objective, params, self._batches(drawn))
-        some = self._drawn(drawn, self.curvature_size)
+        some = self._drawn(drawn, self.settings.curvature_size)
         batches = loss.batches if some is drawn else self._batches(some)
         at = flatten(params)[0].astype(np.float64)
         value, gradient, squares = loss.gradients(at)
@@ -424,9 +468,9 @@ class _Solver:
             self.damping = np.inf
             return params, last
         matrix = GaussNewton(self.objective.network, params, batches, l2=self.objective.l2)
-        quadratic = _Damped(matrix, gradient, self.damping, self.structural)
+        quadratic = _Damped(matrix, gradient, self.damping, self.settings.structural_damping)
         scale = (squares + self.damping) ** _EXPONENT
-        kept = _conjugate_gradients(quadratic, _DECAY * last, scale, self.max_cg)
+        kept = _conjugate_gradients(quadratic, _DECAY * last, scale, self.settings.max_cg)
         direction, reached = _backtracked(loss.value, at, kept)
         self._adapt(matrix, gradient, direction, reached - value)
         length = _searched(loss.value, at, direction, reached, value, float(gradient @ direction))

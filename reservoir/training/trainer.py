@@ -110,6 +110,11 @@ def train(
     >>> done.losses[-1] < 0.05 * done.losses[0]
     True
     """
+    if curriculum is not None and not isinstance(curriculum, Curriculum):
+        raise TypeError(
+            f"curriculum={curriculum!r} must be an object of reservoir.training.curricula, such as "
+            "EasyFirst(...) or GrowingLength(...)."
+        )
     cuts = isinstance(curriculum, GrowingLength)
     if (truncation is not None or cuts) and not network.cell.causal:
         what = curriculum if cuts else f"truncation={truncation}"

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
 from reservoir.estimators._parameters import one_of, parameter
+from reservoir.training.hessian_free import HessianFree
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import LEARNERS
 from reservoir.training.optimizers import OPTIMIZERS
@@ -18,6 +19,15 @@ from reservoir.training.starts import STARTS
 
 WHOLE = ("lbfgs", "least_squares", "hessian_free")
 SOLVERS = (*OPTIMIZERS, *WHOLE)
+
+
+def name_of_solver(solver: Any) -> str:
+    """Return the name of a solver that may be given by its settings."""
+    return "hessian_free" if isinstance(solver, HessianFree) else solver
+
+
+def _check_solver(name: str, value: Any) -> None:
+    check_choice(name, name_of_solver(value), SOLVERS)
 
 
 def _check_batch_size(name: str, value: Any) -> None:
@@ -112,7 +122,8 @@ class NetworkParameters:
         "auto" tries "least_squares", "esn" and "orthogonal": each is trained on three quarters of
         the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows), and
         the weights that do best on the last quarter go on, with all the sequences; `init_` is the
-        start they had. That takes a fifth to a third more time. Where the network is trained to
+        start they had. That takes a fifth to a third more time with 200 epochs, and up to four
+        times as long with ten. Where the network is trained to
         predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,
         from eight places of the training data: a start of which one of these loops leaves the
         training range by more than its width gives way to another draw or to a smaller readout,
@@ -123,17 +134,18 @@ class NetworkParameters:
         cross-validation) would forget its weights.""",
         _check_init,
     )
-    solver: str = parameter(
+    solver: Any = parameter(
         "adam",
-        "str",
+        "str or HessianFree",
         """"sgd", "momentum", "nesterov", "adagrad", "adadelta", "rmsprop", "adam" or "nadam"; or
         one that takes all data and the whole gradient at once: "lbfgs"; "hessian_free"
         (conjugate gradients on the Gauss-Newton matrix with structural damping; not for the losses
-        "mae" and "hinge"; `reservoir.training.hessian_free`); or "least_squares",
+        "mae" and "hinge"; an object `reservoir.training.hessian_free.HessianFree` has settings of
+        its own, mini-batches for instance); or "least_squares",
         whose steps are preconditioned by second moments and followed by an exact readout
         (squared errors only, so not for labels; no penalties;
         `reservoir.training.least_squares.credit_fit`).""",
-        partial(check_choice, known=SOLVERS),
+        _check_solver,
     )
     learning_rate_init: float = parameter(
         0.001,

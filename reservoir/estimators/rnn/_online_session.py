@@ -11,7 +11,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators.rnn._missing_rows import check_values
-from reservoir.estimators.rnn._network_parameters import WHOLE
+from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.estimators.rnn._online_start import new_learner
 from reservoir.training.online import OnlineLearner
 
@@ -82,7 +82,7 @@ def check_online(model: Any, name: str) -> None:
         raise ValueError(
             f"{name} learns step by step, from a target at every step; target='last' needs fit."
         )
-    if model.solver in WHOLE:
+    if name_of_solver(model.solver) in WHOLE:
         raise ValueError(
             f"{name} goes through the data once; solver={model.solver!r} needs all of it. "
             "Use solver='adam', or fit."

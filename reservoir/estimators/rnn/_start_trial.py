@@ -16,6 +16,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
 from reservoir._typing import Array
+from reservoir.estimators._reporting import say
 from reservoir.estimators.rnn._starting_weights import starting_weights
 from reservoir.estimators.rnn._training_run import run_training
 from reservoir.training.bptt import Network
@@ -56,6 +57,11 @@ def best_start(
         done = run_training(short, network, params, kept, held, spawned)
         loss = done.criterion[done.best_epoch]
         found.append((loss if np.isfinite(loss) else np.inf, name, done.params))
+        if estimator.verbose:
+            say(
+                f"Trial of init={name!r}: loss {loss:.6g} of held-out sequences in epoch "
+                f"{done.best_epoch}"
+            )
     _, name, params = min(found, key=lambda one: one[0])
     return name, params
 

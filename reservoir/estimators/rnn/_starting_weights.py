@@ -17,7 +17,7 @@ from reservoir._validation import Clock, check_choice, check_number, check_numbe
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators.rnn._coded_inputs import check_combined
-from reservoir.estimators.rnn._network_parameters import WHOLE
+from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell, TimedLeakyCell
 from reservoir.training.controls import Control
@@ -45,19 +45,20 @@ def check_together(estimator: Any) -> None:
     check_parameters(estimator)
     check_combined(estimator)
     # solvers that take all data at once refuse what is for steps or penalties
-    if estimator.solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
+    solver = name_of_solver(estimator.solver)
+    if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
         raise ValueError(
             f"truncation={estimator.truncation}: solver={estimator.solver!r} needs the whole "
             'gradient. Use truncation="auto", or another solver.'
         )
-    if estimator.solver == "least_squares":
+    if solver == "least_squares":
         for name in ("alpha", "l1", "gradient_control"):
             if getattr(estimator, name):
                 raise ValueError(
                     f"{name}={getattr(estimator, name)!r}: solver='least_squares' has no "
                     "penalties on weights. Use 0, or solver='lbfgs' or 'adam'."
                 )
-    if estimator.solver == "hessian_free" and estimator.gradient_control:
+    if solver == "hessian_free" and estimator.gradient_control:
         raise ValueError(
             f"gradient_control={estimator.gradient_control!r}: solver='hessian_free' does not know "
             "its curvature. Use 0, or solver='lbfgs' or 'adam'."

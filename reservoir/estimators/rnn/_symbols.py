@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import csgraph
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences
@@ -120,7 +121,9 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
     if allowed is None:
         return lambda symbol: None
     n = len(classes)
-    table = allowed if sparse.issparse(allowed) else np.asarray(allowed)
+    table = allowed
+    if not sparse.issparse(allowed) or allowed.ndim == 1:
+        table = allowed.toarray() if sparse.issparse(allowed) else np.asarray(allowed)
     if table.shape not in ((n,), (n, n)) or table.dtype.kind not in "biuf":
         raise ValueError(
             f"allowed must be a mask of shape ({n},), a place for each class in the order of "
@@ -134,8 +137,8 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
         return lambda symbol: mask
     matrix = sparse.csr_array(table)
     _as_mask(matrix.data)
+    matrix.sum_duplicates()  # each symbol once, in order
     matrix.eliminate_zeros()
-    matrix.sort_indices()
     _refuse_dead_ends(matrix, classes, first)
     ends, indices = matrix.indptr, matrix.indices
     return lambda symbol: indices[ends[symbol] : ends[symbol + 1]]
@@ -149,10 +152,8 @@ def _as_mask(values: Array) -> Array:
 
 def _refuse_dead_ends(matrix: Any, classes: Array, first: int) -> None:
     """Refuse a symbol behind which nothing is allowed, if a walk may come to it."""
-    dead = np.diff(matrix.indptr) == 0
-    met = np.zeros(len(classes), dtype=bool)
-    met[matrix.indices] = met[first] = True
-    stuck = np.flatnonzero(dead & met)
+    met = csgraph.breadth_first_order(matrix, first, return_predecessors=False)
+    stuck = np.sort(met[np.diff(matrix.indptr)[met] == 0])
     if len(stuck):
         raise ValueError(
             f"allowed lets nothing follow the symbol {classes[stuck].tolist()[0]!r} (row "

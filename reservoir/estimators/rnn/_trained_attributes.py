@@ -3,7 +3,7 @@
 FITTED = """
 params_ : dict of arrays
     The weights: "W_in", "W", "bias", "coef", "intercept" (and those of the cell's own); gates stand
-    one below the other.
+    one below the other. Of a cell made of cells "0.W" is the first one's, "1.W" the next one's.
 network_ : reservoir.training.bptt.Network
     The cell, and what stands around it.
 init_ : str or None

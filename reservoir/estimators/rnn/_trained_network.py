@@ -99,8 +99,10 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         taken to follow: cross-validate with `reservoir.model_selection.ContextSplit` and
         "zeros". "steady": in training zeros, in `predict` the state that the first row leads to
         when it is held. An array has shape (state_size,) or (n_sequences, state_size);
-        state_size is n_units, for the LSTM 2 n_units: outputs, then cells; with a `time_column`
-        n_units + 1: then the time of the row before, in steps since the first.""",
+        state_size (``network_.cell.state_size``) is n_units, for the LSTM 2 n_units: outputs, then
+        cells; for "scrn" hidden units, then context units; of a cell made of cells the parts' states
+        side by side; with a `time_column` n_units + 1: then the time of the row before, in steps
+        since the first.""",
     )
     _changed_in_place = ("_progress", "_online", "loss_curve_")
     _engine = "auto"
@@ -441,7 +443,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
 
         Returns
         -------
-        array of shape (n_samples, n_units), or the container that X came in
+        array of shape (n_samples, width), or the container that X came in
+            The width is n_units, where the cell does not show more: see ``network_.cell.width``.
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)

@@ -13,10 +13,10 @@ from sklearn.exceptions import ConvergenceWarning
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level
 from reservoir.estimators._reporting import say
-from reservoir.estimators.rnn._network_parameters import WHOLE
+from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
 from reservoir.estimators.rnn._starting_weights import rows_per_step
 from reservoir.training.bptt import Network
-from reservoir.training.hessian_free import train_hessian_free
+from reservoir.training.hessian_free import HessianFree, train_hessian_free
 from reservoir.training.loop_engines import choose, numpy_seconds
 from reservoir.training.optimizers import get_optimizer
 from reservoir.training.params import Params
@@ -26,7 +26,6 @@ from reservoir.training.trainer import Data, Training, train
 
 BATCH_SIZE = 32
 TRUNCATION = 50  # steps of one update, where the targets come at every step
-_LOST = 10.0  # times the loss of a fitted start: steps have never become short enough
 # solvers that take all data at once, and what they have no use for
 _WHOLE: dict[str, tuple[Callable[..., Training], tuple[str, ...]]] = {
     "lbfgs": (train_lbfgs, ()),
@@ -126,8 +125,11 @@ def run_training(
         "report": partial(_show, total=estimator.max_iter) if estimator.verbose else None,
     }
     # solvers that take all data at once have no steps to size
-    if estimator.solver in _WHOLE:
-        solve, unused = _WHOLE[estimator.solver]
+    solver = name_of_solver(estimator.solver)
+    if solver in _WHOLE:
+        solve, unused = _WHOLE[solver]
+        if isinstance(estimator.solver, HessianFree):
+            solve = estimator.solver.train
         used = {name: value for name, value in options.items() if name not in unused}
         return solve(network, params, data, **used)
     # schedules count epochs, optimizers updates
@@ -167,14 +169,9 @@ def size_of_batch(estimator: Any) -> int:
 def steps_of_update(estimator: Any) -> int | None:
     """Return the steps of one update; None for whole sequences."""
     if estimator.truncation == "auto":
-        return None if estimator.target == "last" or estimator.solver in WHOLE else TRUNCATION
+        whole = estimator.target == "last" or name_of_solver(estimator.solver) in WHOLE
+        return None if whole else TRUNCATION
     return estimator.truncation
-
-
-def _should_have_improved(estimator: Any, done: Training) -> bool:
-    """Whether it is news that no epoch was better: a fitted start may be hard to beat."""
-    lost = done.criterion[-1] > _LOST * done.criterion[0]
-    return done.losses[0] > 0 and (estimator._drawn_at_random or lost)
 
 
 def warn_of_trouble(estimator: Any, done: Training) -> None:
