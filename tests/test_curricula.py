@@ -183,3 +183,5 @@ def test_refusals():
     with pytest.raises(ValueError, match="no target that counts in epoch 1"):
         GrowingLength(4, first=2).of_epoch(data(washed), 1)
     assert train(network, params, data(), adam(0.01), max_iter=0, curriculum=EasyFirst(3)).losses
+    with pytest.raises(TypeError, match=r"curriculum='easy' must be an object of .*curricula"):
+        train(network, params, data(), adam(0.01), max_iter=3, curriculum="easy")

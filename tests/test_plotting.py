@@ -359,6 +359,7 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.forecast(SINE, SINE, start=101), r"start=101 .* in \[0, 100\]"),
         (lambda: plotting.forecast(SINE, SINE, index=[1, 2]), r"index has shape \(2,\)"),
         (lambda: plotting.forecast(SINE, SINE, labels="xy"), "labels='xy' must be a list of 1"),
+        (lambda: plotting.temporal_gradients(np.zeros(5)), "norms are all 0: no gradient arrives"),
         (lambda: plotting.forecast([], SINE), r"y_true has shape \(0,\)"),
         (
             lambda: plotting.forecast(SINE, np.ones((9, 2)), coverage=0.9),

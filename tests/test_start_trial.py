@@ -99,6 +99,15 @@ def test_the_trial_compares_by_sequences_that_it_did_not_learn_from(monkeypatch)
     assert seen == [(name, 30, 10, [20, 20]) for name in CANDIDATES]
 
 
+def test_the_trial_says_what_it_found(caplog):
+    X, y = last_marked(20, 0)
+    rnn = RNNRegressor(6, target="last", max_iter=3, verbose=True, random_state=0).fit(X, y)
+    lines = [line for line in caplog.messages if "Trial" in line]
+    losses = {line.split("'")[1]: float(line.split("loss ")[1].split()[0]) for line in lines}
+    assert tuple(losses) == CANDIDATES
+    assert min(losses, key=losses.get) == rnn.init_
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -12,8 +12,8 @@ over 50 steps back most of them are lost to the plain student, which magnifies a
 to nothing of a teacher with so long a memory. Under control nearly all arrive with a hundredth of
 their size or more, and the test error is lower.
 
-The last picture is of untrained networks: what of a gradient arrives from each step, by the spectral
-radius that the recurrent weights are drawn with.
+The last picture is of untrained networks: what of a gradient arrives from each step, by the
+spectral radius that the recurrent weights are drawn with.
 """
 
 from functools import reduce

@@ -100,9 +100,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         "zeros". "steady": in training zeros, in `predict` the state that the first row leads to
         when it is held. An array has shape (state_size,) or (n_sequences, state_size);
         state_size (``network_.cell.state_size``) is n_units, for the LSTM 2 n_units: outputs, then
-        cells; for "scrn" hidden units, then context units; of a cell made of cells the parts' states
-        side by side; with a `time_column` n_units + 1: then the time of the row before, in steps
-        since the first.""",
+        cells; for "scrn" hidden units, then context units; of a cell made of cells the states of
+        its parts side by side; with a `time_column` n_units + 1: then the time of the row before,
+        in steps since the first.""",
     )
     _changed_in_place = ("_progress", "_online", "loss_curve_")
     _engine = "auto"
