@@ -2,7 +2,7 @@
 
 Usage: ``python examples/benchmarks/long_memory.py [--task NAME ...] [--method TEXT ...] [--length T
 ...] [--seeds N] [--minutes M] [--give-up N] [--jobs N] [--radius R ...] [--orthogonal] [--rates R
-...] [--out FILE] [--figure FILE]``
+...] [--out FILE] [--kept] [--figure FILE]``
 
 Tasks: the adding problem and the temporal order problem (Hochreiter and Schmidhuber 1997), lengths
 drawn from T to 1.1 T. All networks have 50 units, in single precision, and 10,000 sequences to
@@ -18,9 +18,13 @@ orthogonal (Pascanu et al. 2013, figure 1); with ``--orthogonal`` that start sta
 ``--rates`` prints what each learning rate comes to, on seeds from 100 on, which are in no table;
 those of `METHODS` were chosen so at T = 50, among .0005, .001, .002, .003 and .01. Adam clips the
 norm of the gradient at 1. ``--out`` keeps each run in a table of comma-separated values and does
-not run again what stands there with the same rate and the same M. One line for each run, then the
-share of seeds that solved the task, and the updates that they took, medians; and how many updates
-the simplex direction takes beside the plain gradient, on the seeds that both solve.
+not run again what stands there with the same rate and the same M; ``--kept`` runs nothing, and
+prints what stands there of what is asked for.
+
+Printed are one line for each run (not with ``--kept``); the share of seeds that solved the task,
+the updates that they took, medians, the number of weights, and milliseconds of processor time for
+an update at the shortest length; and how many updates the simplex direction takes beside the plain
+gradient, on the seeds that both solve.
 """
 
 from __future__ import annotations
@@ -275,7 +279,9 @@ def all_runs(args: argparse.Namespace) -> Iterable[Result]:
         ]
         wanted = [w for w in wanted if not (args.give_up and given_up(found, w, args.give_up))]
         keys = [(*w[:3], str(w[3].rate(w[0])), str(w[3].radius or np.nan), *w[4:]) for w in wanted]
-        left = [w for w, k in zip(wanted, keys, strict=True) if k not in known]
+        if args.kept:
+            keys = [k for k in keys if k in known]
+        left = [w for w, k in zip(wanted, keys, strict=False) if k not in known and not args.kept]
         workers = Parallel(args.jobs, return_as="generator_unordered")
         for result in workers(delayed(run)(*w) for w in left):
             if args.out:
@@ -302,7 +308,8 @@ def table(results: list[Result]) -> None:
         lengths = sorted({r.length for r in of_task})
         minutes = f"{of_task[0].minutes:g} minutes of processor time"
         print(f"\n{task}: runs that solved it within {minutes} / runs; median updates of those")
-        print(f"{'':38s}{'weights':>9s}" + "".join(f"{f'T = {length}':>22s}" for length in lengths))
+        heads = "".join(f"{f'T = {length}':>18s}" for length in lengths)
+        print(f"{'':30s}{'weights':>8s}{'ms':>9s}{heads}")
         for name, radius in dict.fromkeys((r.method, str(r.radius)) for r in of_task):
             label = name if radius == "nan" else f"{name}, radius {radius}"
             cells = []
@@ -310,12 +317,12 @@ def table(results: list[Result]) -> None:
                 runs = [r for r in of_task if r[1:3] == (length, name) and str(r.radius) == radius]
                 won = [r.n_updates for r in runs if r.solved]
                 updates = f"{np.median(won):.0f}" if won else "-"
-                cells.append(
-                    f"{f'{len(won)}/{len(runs)}':>12s}{updates:>10s}" if runs else 22 * " "
-                )
+                cells.append(f"{f'{len(won)}/{len(runs)}':>10s}{updates:>8s}" if runs else 18 * " ")
             shapes = build(task, METHODS[name], draw(task, 1, 20, 0)).shapes().values()
             n_weights = sum(prod(shape) for shape in shapes)
-            print(f"{label:38s}{n_weights:9d}{''.join(cells)}", flush=True)
+            took = [1000 * r.seconds / r.n_updates for r in of_task if r[1:3] == (lengths[0], name)]
+            cost = f"{np.median(took):.3g}" if took else ""
+            print(f"{label:30s}{n_weights:8d}{cost:>9s}{''.join(cells)}", flush=True)
         compare(of_task)
 
 
@@ -391,6 +398,7 @@ def main() -> None:
     parser.add_argument("--orthogonal", action="store_true", help="beside --radius")
     parser.add_argument("--rates", type=float, nargs="+")
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--kept", action="store_true", help="run nothing")
     parser.add_argument("--figure", type=Path)
     args = parser.parse_args()
     if args.rates:
@@ -398,7 +406,8 @@ def main() -> None:
     results = []
     for result in all_runs(args):
         results.append(result)
-        print(line(result), flush=True)
+        if not args.kept:
+            print(line(result), flush=True)
     table(results)
     if args.figure:
         draw_figure(results, args.figure)
