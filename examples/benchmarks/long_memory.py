@@ -291,11 +291,18 @@ def all_runs(args: argparse.Namespace) -> Iterable[Result]:
         yield from (known[k] for k in keys)
 
 
+def called(method: str, radius: float) -> str:
+    """Return what a method is called where it may start with a given radius."""
+    if np.isnan(radius):
+        return method
+    return f"{method.removesuffix(', orthogonal')}, radius {radius:g}"
+
+
 def line(result: Result) -> str:
     """Return a run in words."""
-    radius = "" if np.isnan(result.radius) else f", radius {result.radius:g}"
     return (
-        f"{result.task}, T = {result.length}, {result.method}{radius}, seed {result.seed}: "
+        f"{result.task}, T = {result.length}, {called(result.method, result.radius)}, "
+        f"seed {result.seed}: "
         f"{'solved' if result.solved else 'not solved'}, {100 * result.right:.1f} % right, "
         f"{result.n_updates} updates, {result.seconds:.0f} s"
     )
@@ -311,7 +318,7 @@ def table(results: list[Result]) -> None:
         heads = "".join(f"{f'T = {length}':>18s}" for length in lengths)
         print(f"{'':30s}{'weights':>8s}{'ms':>9s}{heads}")
         for name, radius in dict.fromkeys((r.method, str(r.radius)) for r in of_task):
-            label = name if radius == "nan" else f"{name}, radius {radius}"
+            label = called(name, float(radius))
             cells = []
             for length in lengths:
                 runs = [r for r in of_task if r[1:3] == (length, name) and str(r.radius) == radius]
@@ -376,7 +383,8 @@ def draw_figure(results: list[Result], path: Path) -> None:
                     ax.text(k, i, words, ha="center", va="center", color=ink, fontsize=9)
         ax.imshow(shares, cmap="Blues", vmin=0, vmax=1, aspect="auto")
         ax.set_xticks(range(len(columns)), [f"{c:g}" for c in columns])
-        ax.set_yticks(range(len(names)), names)
+        shown = [n.removesuffix(", orthogonal") if by_radius else n for n in names]
+        ax.set_yticks(range(len(names)), shown)
         ax.set_xlabel("initial spectral radius" if by_radius else "length T of the sequences")
         ax.set_title(task.replace("_", " "))
     fig.suptitle("Seeds that solve the task", y=0.99)
