@@ -8,6 +8,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.utils import compute_sample_weight
 
 from reservoir import RNNClassifier, RNNRegressor
+from reservoir.estimators.rnn import _training_run
 from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import predict
 
@@ -113,6 +114,24 @@ def test_long_sequences_are_learned_through_and_through():
         6, target="last", init="orthogonal", solver="lbfgs", max_iter=100, random_state=0
     )
     assert clf.fit(X, y).score(X, y) == 1.0
+
+
+def test_early_stopping_leaves_each_class_something_to_learn_from():
+    rng = np.random.default_rng(0)
+    n, rare = 20, 0
+    labels = np.eye(2)[(np.arange(n) < 2).astype(int)]
+    for _ in range(200):
+        kept, out = _training_run._drawn_apart(n, 0.2, rng)
+        parts = _training_run._none_lost(labels, kept, out)
+        np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(n))
+        assert (labels[parts[0]].sum(axis=0) > 0).all()
+        rare += not labels[kept, 1].any()
+        if labels[kept, 1].any():
+            np.testing.assert_array_equal(parts[0], kept)
+    assert rare  # it did happen
+    # of two sequences and two classes one is still held out
+    parts = _training_run._none_lost(np.eye(2), np.array([1]), np.array([0]))
+    assert [len(part) for part in parts] == [1, 1]
 
 
 def test_last_with_early_stopping():

@@ -230,7 +230,8 @@ class NetworkParameters:
         "bool",
         """Whether to hold out `validation_fraction`, and to choose the best weights and the time
         to stop by the loss there: whole sequences, drawn at random, or the end of a single one.
-        The start does not see them, unless `init` is an estimator, which is fitted on
+        With one label per sequence each class keeps a sequence to learn from. The start does
+        not see what is held out, unless `init` is an estimator, which is fitted on
         everything.""",
         check_switch,
     )

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
@@ -56,6 +57,8 @@ def split(
     # of several sequences some are held out, of a single one its end
     if len(inputs) > 1:
         kept, out = _drawn_apart(len(inputs), share, generator)
+        if last and is_classifier(estimator):
+            kept, out = _none_lost(np.stack(targets), kept, out)
         require_targets([rows[i] for i in kept])
         require_targets([rows[i] for i in out], "stop by")
         return whole.picked(kept), whole.picked(out)
@@ -93,6 +96,17 @@ def _drawn_apart(n: int, share: float, generator: np.random.Generator) -> tuple[
             f"validation_fraction={share} leaves none of {n} sequences to learn from. Lower it."
         )
     return np.sort(order[n_held:]), np.sort(order[:n_held])
+
+
+def _none_lost(labels: Array, kept: Array, out: Array) -> tuple[Array, Array]:
+    """Return the parts with one sequence of each class, one-hot, to learn from, if there are two.
+
+    What is held out keeps one sequence at least.
+    """
+    codes = labels.argmax(axis=1)
+    _, first = np.unique(codes[out], return_index=True)
+    moved = out[first][~np.isin(codes[out][first], codes[kept])][: len(out) - 1]
+    return np.sort(np.concatenate([kept, moved])), np.setdiff1d(out, moved)
 
 
 def require_targets(rows: list[Array], what: str = "fit") -> None:
