@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.utils import compute_sample_weight
 
 from reservoir import RNNClassifier, RNNRegressor
-from reservoir.estimators.rnn import _training_run
+from reservoir.estimators.rnn import _trained_network, _training_run
 from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import predict
 
@@ -116,22 +116,46 @@ def test_long_sequences_are_learned_through_and_through():
     assert clf.fit(X, y).score(X, y) == 1.0
 
 
-def test_early_stopping_leaves_each_class_something_to_learn_from():
-    rng = np.random.default_rng(0)
-    n, rare = 20, 0
-    labels = np.eye(2)[(np.arange(n) < 2).astype(int)]
-    for _ in range(200):
-        kept, out = _training_run._drawn_apart(n, 0.2, rng)
-        parts = _training_run._none_lost(labels, kept, out)
-        np.testing.assert_array_equal(np.sort(np.concatenate(parts)), np.arange(n))
-        assert (labels[parts[0]].sum(axis=0) > 0).all()
-        rare += not labels[kept, 1].any()
-        if labels[kept, 1].any():
-            np.testing.assert_array_equal(parts[0], kept)
-    assert rare  # it did happen
-    # of two sequences and two classes one is still held out
-    parts = _training_run._none_lost(np.eye(2), np.array([1]), np.array([0]))
-    assert [len(part) for part in parts] == [1, 1]
+@pytest.mark.parametrize("few", [1, 2, 5])
+def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypatch):
+    """As long as others can be held out; and as many are held out as asked for."""
+    seen = []
+
+    def watched(estimator, network, params, data, validation, generator):
+        seen.append((np.stack(list(data.targets)), np.stack(list(validation.targets))))
+        return run(estimator, network, params, data, validation, generator)
+
+    run = _training_run.run_training
+    monkeypatch.setattr(_trained_network, "run_training", watched)
+    X, y = list(np.zeros((20, 3, 1))), np.where(np.arange(20) < few, "rare", "usual")
+    for seed in range(40):
+        make(
+            RNNClassifier,
+            target="last",
+            early_stopping=True,
+            validation_fraction=0.3,
+            init="orthogonal",
+            max_iter=0,
+            random_state=seed,
+        ).fit(X, y)
+        learned, held = seen[-1]
+        assert len(held) == 6
+        assert (learned.sum(axis=0) > 0).all()
+    assert any((held.sum(axis=0) > 0).all() for _, held in seen) == (few > 1)
+
+
+def test_what_does_not_count_is_nothing_to_learn_from():
+    rng, labels = np.random.default_rng(0), np.array([1, -1, *np.zeros(18, dtype=int)])
+    for _ in range(100):
+        kept, out = _training_run._drawn_apart(20, 0.3, rng, labels)
+        assert 0 in kept
+        np.testing.assert_array_equal(np.sort(np.concatenate([kept, out])), np.arange(20))
+    kept, out = _training_run._drawn_apart(3, 0.4, rng, np.arange(3))  # none to spare
+    assert (len(kept), len(out)) == (2, 1)
+    draws = [
+        _training_run._drawn_apart(20, 0.3, np.random.default_rng(1), c) for c in (None, -labels)
+    ]
+    assert len(draws[0][1]) == len(draws[1][1]) == 6
 
 
 def test_last_with_early_stopping():

@@ -137,6 +137,17 @@ def test_sparse_arrays_say_what_dense_ones_say(clf):
         np.testing.assert_array_equal(*walks)
 
 
+def test_a_graph_is_left_as_it_was(clf):
+    weights = sparse.csr_array(np.array([[0.1, 0.9, 0.8], [0.7, 0.2, 0.0], [0.6, 0.3, 0.9]]))
+    before = weights.toarray()
+    mask = sparse.csr_array((weights.data > 0.5, weights.indices, weights.indptr), shape=(3, 3))
+    for array in (weights.data, weights.indices, weights.indptr):
+        array.setflags(write=False)  # as in a worker process
+    clf.sample(10, context=["x"], allowed=mask, random_state=0)
+    np.testing.assert_array_equal(weights.toarray(), before)
+    clf.sample(10, context=["x"], allowed=before.astype(np.float16), random_state=0)
+
+
 def test_allowed_symbols_keep_their_odds(clf):
     """Of what is allowed each symbol keeps its share: p of it over p of all that are allowed."""
     scores = []

@@ -13,8 +13,16 @@ from test_gradients import draw, ragged
 
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import mackey_glass
-from reservoir.training.bptt import Network, loss_and_gradient, loss_value
-from reservoir.training.cells import GatedFeedbackCell, GRUCell, LSTMCell, SCRNCell, SimpleCell
+from reservoir.training.bptt import Network, loss_and_gradient, loss_value, make_batch
+from reservoir.training.cells import (
+    GatedFeedbackCell,
+    GRUCell,
+    LSTMCell,
+    SCRNCell,
+    SimpleCell,
+    StackedCell,
+    TimedLeakyCell,
+)
 from reservoir.training.gradient_control import (
     GradientControl,
     control_penalty,
@@ -356,6 +364,10 @@ def test_decays_that_come_as_an_array_are_kept_as_numbers():
     assert cell == SCRNCell(6, 2, decay=(0.5, 0.9))
     assert hash(cell) == hash(SCRNCell(6, 2, decay=[0.5, 0.9]))
     assert SimpleCell(2, leak_rate=np.array([0.5, 1.0])) == SimpleCell(2, leak_rate=(0.5, 1.0))
+    assert hash(SCRNCell(6, decay=np.array(0.5))) == hash(SCRNCell(6, decay=0.5))
+    assert hash(SimpleCell(2, leak_rate=np.array(0.5))) == hash(SimpleCell(2, leak_rate=0.5))
+    timed = TimedLeakyCell(2, leak_rate=np.array([0.5, 0.3]))
+    assert timed == TimedLeakyCell(2, leak_rate=(0.5, 0.3))
 
 
 @pytest.mark.parametrize("learned", [False, True])
@@ -370,11 +382,24 @@ def test_a_decay_next_to_one_still_takes_something_in(learned):
     np.testing.assert_allclose(ends[np.float32], ends[np.float64], rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["rnn", "lstm", "gru"])
-def test_inputs_that_are_integers(kind):
-    cell = GatedFeedbackCell(3, 2, kind)
+@pytest.mark.parametrize(
+    "cell",
+    [
+        *(GatedFeedbackCell(3, 2, kind) for kind in ("rnn", "lstm", "gru")),
+        SimpleCell(3, leak_rate=0.5),
+        StackedCell((SimpleCell(2), GRUCell(3)), input_shortcuts=True),
+    ],
+    ids=repr,
+)
+def test_inputs_that_are_integers(cell):
     params, rows = draw(Network(cell, 1, 1), 0), np.arange(8).reshape(8, 1, 1)
     ends = [cell.forward(params, rows.astype(dtype)) for dtype in (int, float)]
     np.testing.assert_array_equal(ends[0].states, ends[1].states)
     back = [cell.backward(params, t, np.ones((8, 1, 3)), inputs=True)[2] for t in ends]
     np.testing.assert_array_equal(*back)
+
+
+def test_targets_beside_integers_keep_their_digits():
+    batch = make_batch([np.arange(3)[:, None]], [np.full((3, 1), 0.5)], weights=[np.full(3, 0.7)])
+    np.testing.assert_array_equal(batch.targets, 0.5)
+    np.testing.assert_array_equal(batch.weights, 0.7)

@@ -277,7 +277,8 @@ def all_runs(args: argparse.Namespace) -> Iterable[Result]:
             for name in names_of(args)
             for radius in radii
         ]
-        wanted = [w for w in wanted if not (args.give_up and given_up(found, w, args.give_up))]
+        if args.give_up and not args.kept:
+            wanted = [w for w in wanted if not given_up(found, w, args.give_up)]
         keys = [(*w[:3], str(w[3].rate(w[0])), str(w[3].radius or np.nan), *w[4:]) for w in wanted]
         if args.kept:
             keys = [k for k in keys if k in known]
@@ -327,7 +328,11 @@ def table(results: list[Result]) -> None:
                 cells.append(f"{f'{len(won)}/{len(runs)}':>10s}{updates:>8s}" if runs else 18 * " ")
             shapes = build(task, METHODS[name], draw(task, 1, 20, 0)).shapes().values()
             n_weights = sum(prod(shape) for shape in shapes)
-            took = [1000 * r.seconds / r.n_updates for r in of_task if r[1:3] == (lengths[0], name)]
+            took = [
+                1000 * r.seconds / r.n_updates
+                for r in of_task
+                if r.n_updates and r[1:3] == (lengths[0], name)
+            ]
             cost = f"{np.median(took):.3g}" if took else ""
             print(f"{label:30s}{n_weights:8d}{cost:>9s}{''.join(cells)}", flush=True)
         compare(of_task)
@@ -417,7 +422,7 @@ def main() -> None:
         if not args.kept:
             print(line(result), flush=True)
     table(results)
-    if args.figure:
+    if args.figure and results:
         draw_figure(results, args.figure)
     return None
 

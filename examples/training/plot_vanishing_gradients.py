@@ -130,13 +130,13 @@ plt.show()
 
 # %%
 # Where a gradient comes from is decided before any training. A network of 50 units is
-# to say, after 100 steps, in which order it has met two symbols, at about the tenth and
-# the fiftieth step: the gradient of that loss is a sum over the steps at which the
-# weights acted, and drawn is the norm of each term, by the spectral radius of the
-# recurrent weights at the start (after Galvan 2016). At radius .7 less than a billionth
-# of the last step's share comes from the symbols, at .9 less than a ten-thousandth:
-# training will hardly learn of them. At 1.3 it is a half from the second symbol, and a
-# fifth or more from the first.
+# to say, after 100 steps, in which order it has met two symbols, one between the 10th
+# and the 20th step and one between the 50th and the 60th: the gradient of that loss is
+# a sum over the steps at which the weights acted, and drawn is the norm of each term,
+# by the spectral radius of the recurrent weights at the start (after Galvan 2016). At
+# radius .7 less than a ten-millionth of the last step's share comes from the symbols,
+# at .9 less than a ten-thousandth: training will hardly learn of them. At 1.3 it is
+# about a half from the second symbol, and a fifth or more from the first.
 X, y = temporal_order(50, length=100, random_state=0)
 classes = (y[:, None] == np.unique(y)).astype(float)
 batch = make_batch(X, list(classes), last=True)

@@ -21,7 +21,7 @@ def refuse_dropout(network: Network, solver: str) -> None:
     if network.cell.drops_out:
         raise ValueError(
             f"solver={solver!r} compares losses at several weights, and dropout draws another loss "
-            'each time. Use a solver of gradient steps, such as "adam", or dropout=0.'
+            'each time. Use a solver of gradient steps, such as "adam".'
         )
 
 

@@ -209,13 +209,14 @@ def make_batch(
         steps = [np.arange(washout, length) for length in lengths]
         rows = np.concatenate([at * n + i for i, at in enumerate(steps)])
         values = np.concatenate([Y[washout:] for Y in targets])
-    values = values.astype(padded.dtype, copy=False)
+    dtype = padded.dtype if padded.dtype.kind == "f" else np.dtype(np.float64)
+    values = values.astype(dtype, copy=False)
     # in the order of time, without those of weight 0
     order, row_weights = np.argsort(rows), None
     if weights is not None:
         each = np.concatenate([np.atleast_1d(w) if last else w[washout:] for w in weights])
-        order = order[each.astype(padded.dtype)[order] > 0]
-        row_weights = each.astype(padded.dtype)[order]
+        order = order[each.astype(dtype)[order] > 0]
+        row_weights = each.astype(dtype)[order]
         row_weights = None if (row_weights == 1).all() else row_weights
     targeted = None if len(order) == n_steps * n else rows[order]
     return Batch(padded, lengths, np.ascontiguousarray(values[order]), targeted, row_weights)

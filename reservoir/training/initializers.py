@@ -247,8 +247,10 @@ def _as_weight(name: str, weight: Weight | tuple[int, ...], n_gates: int) -> Wei
 def _draw(
     name: str, weight: Weight, draws: Scheme, rng: np.random.Generator, options: Options
 ) -> Array:
+    if weight.role == "decay":
+        return np.zeros(weight.shape)
     if len(weight.shape) == 1 or weight.role == "diagonal":
-        if draws.vector is None or weight.role == "decay":
+        if draws.vector is None:
             return np.zeros(weight.shape)
         return draws.vector((1, int(np.prod(weight.shape))), rng, options).reshape(weight.shape)
     rows, columns = weight.shape[0] // weight.n_blocks, weight.shape[1]

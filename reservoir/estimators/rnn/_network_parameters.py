@@ -230,9 +230,9 @@ class NetworkParameters:
         "bool",
         """Whether to hold out `validation_fraction`, and to choose the best weights and the time
         to stop by the loss there: whole sequences, drawn at random, or the end of a single one.
-        With one label per sequence each class keeps a sequence to learn from. The start does
-        not see what is held out, unless `init` is an estimator, which is fitted on
-        everything.""",
+        With one label per sequence each class keeps a sequence to learn from, where others can
+        be held out. The start does not see what is held out, unless `init` is an estimator,
+        which is fitted on everything.""",
         check_switch,
     )
     validation_fraction: float = parameter(

@@ -135,8 +135,11 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
         if not len(mask):
             raise ValueError("allowed lets no symbol through: one at least must be True.")
         return lambda symbol: mask
-    matrix = sparse.csr_array(table)
-    _as_mask(matrix.data)
+    if sparse.issparse(table):  # a copy: it may share its arrays with others
+        _as_mask(table.tocsr().data)
+        matrix = sparse.csr_array(table, copy=True)
+    else:
+        matrix = sparse.csr_array(_as_mask(table))
     matrix.sum_duplicates()  # each symbol once, in order
     matrix.eliminate_zeros()
     _refuse_dead_ends(matrix, classes, first)

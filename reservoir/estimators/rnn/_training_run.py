@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -56,9 +57,11 @@ def split(
         return whole, None
     # of several sequences some are held out, of a single one its end
     if len(inputs) > 1:
-        kept, out = _drawn_apart(len(inputs), share, generator)
-        if last and is_classifier(estimator):
-            kept, out = _none_lost(np.stack(targets), kept, out)
+        labels = None
+        if last and is_classifier(estimator):  # one-hot; -1 for what does not count
+            counts = np.array([(row > 0).any() for row in rows])
+            labels = np.where(counts, np.stack(targets).argmax(axis=1), -1)
+        kept, out = _drawn_apart(len(inputs), share, generator, labels)
         require_targets([rows[i] for i in kept])
         require_targets([rows[i] for i in out], "stop by")
         return whole.picked(kept), whole.picked(out)
@@ -88,25 +91,27 @@ def _weights_of_rows(
     return rows
 
 
-def _drawn_apart(n: int, share: float, generator: np.random.Generator) -> tuple[Array, Array]:
-    """Return which of n sequences are learned from, and which are held out."""
+def _drawn_apart(
+    n: int, share: float, generator: np.random.Generator, labels: Array | None = None
+) -> tuple[Array, Array]:
+    """Return which of n sequences are learned from, and which are held out.
+
+    With labels (codes; -1 for sequences that do not count) the last sequence of a class is not held
+    out as long as there is another one to hold out in its place.
+    """
     n_held, order = max(1, round(share * n)), generator.permutation(n)
     if n_held >= n:
         raise ValueError(
             f"validation_fraction={share} leaves none of {n} sequences to learn from. Lower it."
         )
+    if labels is not None:
+        left = Counter(labels.tolist())
+        last_ones = []
+        for i in order:
+            last_ones.append(labels[i] >= 0 and left[labels[i]] == 1)
+            left[labels[i]] -= 1
+        order = order[np.argsort(last_ones, kind="stable")]
     return np.sort(order[n_held:]), np.sort(order[:n_held])
-
-
-def _none_lost(labels: Array, kept: Array, out: Array) -> tuple[Array, Array]:
-    """Return the parts with one sequence of each class, one-hot, to learn from, if there are two.
-
-    What is held out keeps one sequence at least.
-    """
-    codes = labels.argmax(axis=1)
-    _, first = np.unique(codes[out], return_index=True)
-    moved = out[first][~np.isin(codes[out][first], codes[kept])][: len(out) - 1]
-    return np.sort(np.concatenate([kept, moved])), np.setdiff1d(out, moved)
 
 
 def require_targets(rows: list[Array], what: str = "fit") -> None:

@@ -79,8 +79,8 @@ class SCRNCell(Cell):
                 f"decay={self.decay!r} must be a number between 0 and 1, or {m} such numbers, one "
                 "per context unit. 0 would be no memory, and 1 a sum that never forgets."
             )
-        if decay.ndim:  # an array could be neither compared nor hashed
-            object.__setattr__(self, "decay", tuple(decay.tolist()))
+        if not isinstance(self.decay, float):  # arrays can be neither compared nor hashed
+            object.__setattr__(self, "decay", tuple(decay.tolist()) if decay.ndim else float(decay))
 
     @property
     def _n_context(self) -> int:

@@ -72,8 +72,10 @@ class SimpleCell(Cell):
                 f"leak_rate={self.leak_rate!r} must be a number in (0, 1], or {self.n_units} such "
                 "numbers, one per unit."
             )
-        if leak.ndim:  # an array could be neither compared nor hashed
-            object.__setattr__(self, "leak_rate", tuple(leak.tolist()))
+        if not isinstance(self.leak_rate, (float, int)):  # arrays cannot be compared, nor hashed
+            object.__setattr__(
+                self, "leak_rate", tuple(leak.tolist()) if leak.ndim else float(leak)
+            )
 
     @property
     def reads_codes(self) -> bool:
@@ -114,7 +116,8 @@ class SimpleCell(Cell):
         self, params: Params, X: Array, state: Array | None = None, lengths: Array | None = None
     ) -> Trace:
         """Run over inputs X with weights `params`; `state` and `lengths` as in `Cell.forward`."""
-        return self._run(params, X, self._start(X, state), lengths, self.leaks(X.dtype))
+        leak = self.leaks(np.result_type(X.dtype, params["W"].dtype))
+        return self._run(params, X, self._start(X, state), lengths, leak)
 
     def _run(
         self, params: Params, X: Array, start: Array, lengths: Array | None, leak: Array | None

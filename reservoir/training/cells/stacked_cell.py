@@ -167,7 +167,7 @@ class StackedCell(CompositeCell):
         entering = self._at_outputs(dH * masks[-1] if self.dropout else dH)
         grads: list[Params] = [{}] * len(self.cells)
         d_starts = [np.empty(0)] * len(self.cells)
-        d_X = np.zeros_like(trace.inputs) if inputs else None
+        d_X = np.zeros(trace.inputs.shape, dH.dtype) if inputs else None
         for i in range(len(self.cells) - 1, -1, -1):
             grads[i], d_starts[i], d_read = self.cells[i].backward(
                 own[i], traces[i], entering[i], d_end=ends[i], inputs=inputs or i > 0

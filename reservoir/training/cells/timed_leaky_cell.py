@@ -70,7 +70,8 @@ class TimedLeakyCell(Cell):
     place: int = 0
 
     def __post_init__(self) -> None:
-        self.at_even_steps()  # looks at all but the place
+        even = self.at_even_steps()  # looks at all but the place
+        object.__setattr__(self, "leak_rate", even.leak_rate)
         check_count("place", self.place, minimum=0)
 
     @property
