@@ -333,7 +333,7 @@ def table(results: list[Result]) -> None:
                 for r in of_task
                 if r.n_updates and r[1:3] == (lengths[0], name)
             ]
-            cost = f"{np.median(took):.3g}" if took else ""
+            cost = f"{np.median(took):.1f}" if took else ""
             print(f"{label:30s}{n_weights:8d}{cost:>9s}{''.join(cells)}", flush=True)
         compare(of_task)
 
@@ -392,7 +392,7 @@ def draw_figure(results: list[Result], path: Path) -> None:
         ax.set_yticks(range(len(names)), shown)
         ax.set_xlabel("initial spectral radius" if by_radius else "length T of the sequences")
         ax.set_title(task.replace("_", " "))
-    fig.suptitle("Seeds that solve the task", y=0.99)
+    fig.suptitle("Runs that solve the task (blank: not run)", y=0.99)
     fig.tight_layout()
     fig.savefig(path, dpi=150)
 
