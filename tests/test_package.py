@@ -25,6 +25,9 @@ from reservoir.training.cells import (
     stacked,
 )
 from reservoir.training.gradient_control import GradientControl
+from reservoir.training.hessian_free import HessianFree
+from reservoir.training.omega import Omega
+from reservoir.training.temporal_gradients import SimplexDirection
 
 pytestmark = pytest.mark.one_engine
 
@@ -176,6 +179,14 @@ def test_the_documented_types_are_those_that_skops_asks_for():
         reservoir.ESNRegressor(10, solver="qr").fit(X, y),
         trained.fit(X, y).partial_fit(X, y),
         reservoir.RNNClassifier(5, cell="lstm", max_iter=1).fit(X, y > y.mean()),
+        *(
+            reservoir.RNNRegressor(5, max_iter=1, **{name: value}).fit(X, y)
+            for name, value in (
+                ("gradient_control", Omega(0.1)),
+                ("gradient_control", SimplexDirection()),
+                ("solver", HessianFree()),
+            )
+        ),
         reservoir.RNNRegressor(5, cell="gru", max_iter=1).fit(X, y),
         reservoir.RNNRegressor(5, cell="leaky", time_column=0, max_iter=1).fit(dated, y),
         reservoir.RNNRegressor(5, cell="scrn", max_iter=1).fit(X, y),

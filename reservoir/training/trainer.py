@@ -110,23 +110,7 @@ def train(
     >>> done.losses[-1] < 0.05 * done.losses[0]
     True
     """
-    if curriculum is not None and not isinstance(curriculum, Curriculum):
-        raise TypeError(
-            f"curriculum={curriculum!r} must be an object of reservoir.training.curricula, such as "
-            "EasyFirst(...) or GrowingLength(...)."
-        )
-    cuts = isinstance(curriculum, GrowingLength)
-    if (truncation is not None or cuts) and not network.cell.causal:
-        what = curriculum if cuts else f"truncation={truncation}"
-        raise ValueError(
-            f"{what} cuts off rows to come, which {type(network.cell).__name__} reads. "
-            f"Use {'EasyFirst' if cuts else 'truncation=None'}."
-        )
-    n_easy = 0 if curriculum is None else curriculum.n_epochs
-    if 0 < max_iter <= n_easy:
-        raise ValueError(
-            f"max_iter={max_iter} ends before {curriculum} plays all the data: give more epochs."
-        )
+    n_easy = _length_of(curriculum, network, truncation, max_iter)
     generator = np.random.default_rng(random_state)
     objective = Objective(network, l1, l2, clip_norm, control)
     evaluator = Evaluator(objective, data, validation, batch_size, tol, refit, report)
@@ -156,6 +140,30 @@ def train(
         if evaluator.unchanged >= n_iter_no_change:
             break
     return done
+
+
+def _length_of(
+    curriculum: Curriculum | None, network: Network, truncation: int | None, max_iter: int
+) -> int:
+    """Return over how many epochs a curriculum goes; refuse one that does not fit."""
+    if curriculum is not None and not isinstance(curriculum, Curriculum):
+        raise TypeError(
+            f"curriculum={curriculum!r} must be an object of reservoir.training.curricula, such as "
+            "EasyFirst(...) or GrowingLength(...)."
+        )
+    cuts = isinstance(curriculum, GrowingLength)
+    if (truncation is not None or cuts) and not network.cell.causal:
+        what = curriculum if cuts else f"truncation={truncation}"
+        raise ValueError(
+            f"{what} cuts off rows to come, which {type(network.cell).__name__} reads. "
+            f"Use {'EasyFirst' if cuts else 'truncation=None'}."
+        )
+    n_easy = 0 if curriculum is None else curriculum.n_epochs
+    if 0 < max_iter <= n_easy:
+        raise ValueError(
+            f"max_iter={max_iter} ends before {curriculum} plays all the data: give more epochs."
+        )
+    return n_easy
 
 
 class _Steps:

@@ -16,18 +16,9 @@ from reservoir._validation import check_count, check_number
 from reservoir.training._data import Data
 from reservoir.training._evaluation import Evaluator, Report, Training
 from reservoir.training._objective import Objective, refuse_dropout
-from reservoir.training.bptt import (
-    Batch,
-    Network,
-    forward,
-    loss_and_gradient,
-    loss_value,
-    through_readout,
-)
-from reservoir.training.cells import Trace
-from reservoir.training.losses import curvature_product
+from reservoir.training.bptt import Network, loss_and_gradient, loss_value
+from reservoir.training.hessian_free._gauss_newton import Batches, GaussNewton, vector_of
 from reservoir.training.params import Params, flatten, unflatten
-from reservoir.training.regularizers import penalty
 
 __all__ = ["GaussNewton", "HessianFree", "train_hessian_free"]
 
@@ -39,125 +30,6 @@ _EXPONENT = 0.75  # of the preconditioner
 _GROUPS = 16  # of sequences, whose gradients are squared for the preconditioner, at least
 _SHRINK, _TRIES, _ENOUGH = 0.8, 60, 0.01  # of the line search
 _LARGEST_DAMPING = 1e12  # beyond which no step is to be found
-
-Batches = list[tuple[Batch, Array | None]]
-
-
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """A run over some sequences, at which products are taken."""
-
-    batch: Batch
-    trace: Trace
-    features: Array
-    scores: Array
-    share: float  # in the mean over all rows
-    per_row: Array  # 1 / n_rows at each step of each sequence, 0 at padding
-
-
-class GaussNewton:
-    """The generalised Gauss-Newton matrix of a network's mean loss, by its products.
-
-    ``G = J' H J``, J the Jacobian of the scores (all rows) with respect to the weights and H the
-    curvature of the loss; it is symmetric and positive semi-definite. A product is a run forwards
-    (`Cell.tangent`) and one back (`Cell.backward`): no matrix is ever formed.
-
-    Parameters
-    ----------
-    network : Network
-        Whose cell knows its tangent, and whose loss its curvature.
-    params : dict of arrays
-        Weights, of one dtype, in whose order vectors stand.
-    batches : list of (Batch, array or None)
-        Sequences, and the states before them.
-    l2 : float, default=0.0
-        Penalty on weights as in `reservoir.training.regularizers.penalty`; adds ``l2`` to the
-        diagonal, biases and intercepts left out.
-
-    Raises
-    ------
-    ValueError
-        In a product, if cell or loss do not know what it needs.
-
-    References
-    ----------
-    N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent",
-    Neural Computation 14, 2002.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from reservoir.training.bptt import Network, make_batch
-    >>> from reservoir.training.cells import SimpleCell
-    >>> from reservoir.training.hessian_free import GaussNewton
-    >>> network = Network(SimpleCell(1), 1, 1)
-    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
-    >>> batch = make_batch([np.ones((3, 1))], [np.ones((3, 1))])
-    >>> G = GaussNewton(network, weights, [(batch, None)])
-    >>> G.product(np.ones(5))  # of five weights, the intercept alone moves the scores here
-    array([0., 0., 0., 0., 2.])
-    """
-
-    def __init__(self, network: Network, params: Params, batches: Batches, *, l2: float = 0.0):
-        self.network, self.params = network, params
-        weight = sum(batch.total_weight for batch, _ in batches)
-        self._pieces = []
-        for batch, state in batches:
-            trace, features, scores = forward(network, params, batch, state)
-            running = np.arange(len(batch.inputs))[:, None] < trace.lengths
-            per_row = (running / weight).astype(scores.dtype)[:, :, None]
-            share = batch.total_weight / weight
-            self._pieces.append(_Piece(batch, trace, features, scores, share, per_row))
-        ones = {name: np.ones_like(array) for name, array in params.items()}
-        ridge = penalty(ones, l2=l2, free=network.free_of_penalty())[1]
-        self._ridge = _vector(ridge, params)
-
-    def product(self, v: Array, *, structural: float = 0.0) -> Array:
-        """Return the product with a vector.
-
-        Parameters
-        ----------
-        v : array of shape (n_weights,)
-        structural : float, default=0.0
-            Weight of structural damping: of the Gauss-Newton matrix of the sum, over steps and
-            units, of half the squared changes of what the readout sees of the cell, for each row of
-            targets. It is added.
-
-        Returns
-        -------
-        array of shape (n_weights,), float64
-        """
-        dtype = self.params["coef"].dtype
-        direction = unflatten(v.astype(dtype), self.params)
-        total = self._ridge * v
-        for piece in self._pieces:
-            total = total + _vector(self._of_piece(piece, direction, structural), self.params)
-        return total
-
-    def _of_piece(self, piece: _Piece, direction: Params, structural: float) -> Params:
-        network, params, batch = self.network, self.params, piece.batch
-        # forwards: how states and scores move
-        d_states = network.cell.tangent(params, piece.trace, direction)
-        width, dtype = network.cell.width, d_states.dtype
-        moved = d_states.reshape(-1, width)
-        moved = moved if batch.rows is None else moved[batch.rows]
-        d = piece.features @ direction["coef"].T + direction["intercept"]
-        d += moved @ params["coef"][:, :width].T
-        # through the loss, and back
-        if len(d):
-            d = curvature_product(
-                piece.scores, batch.targets, network.output, network.loss, d, batch.weights
-            )
-        d *= dtype.type(piece.share)
-        readout, dH = through_readout(network, params, batch, piece.features, d)
-        if structural:
-            dH += d_states * (piece.per_row * dtype.type(structural))
-        grads, _, _ = network.cell.backward(params, piece.trace.copy(), dH)
-        return {**grads, **readout}
-
-
-def _vector(grads: Params, like: Params) -> Array:
-    return np.concatenate([grads[name].ravel() for name in like]).astype(np.float64)
 
 
 class _Damped:
@@ -243,7 +115,7 @@ class _Loss:
         squares = np.zeros_like(total)
         for share, (batch, state) in zip(self._shares, self.batches, strict=True):
             part, grads, _ = loss_and_gradient(self.objective.network, params, batch, state)
-            gradient = share * _vector(grads, params)
+            gradient = share * vector_of(grads, params)
             value, total = value + share * part, total + gradient
             squares += gradient**2
         return value, total, squares * len(self.batches)
@@ -331,7 +203,10 @@ class HessianFree:
         check_count("max_cg", self.max_cg)
 
     def train(self, network: Network, params: Params, data: Data, **options: Any) -> Training:
-        """Train with these settings; `network` to `options` as in `train_hessian_free`."""
+        """Train with these settings.
+
+        `network`, `params`, `data` and `options` as in `train_hessian_free`.
+        """
         return train_hessian_free(network, params, data, **asdict(self), **options)
 
 

@@ -1,0 +1,134 @@
+"""The generalised Gauss-Newton matrix of a network's loss, by its products with vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.training.bptt import Batch, Network, forward, through_readout
+from reservoir.training.cells import Trace
+from reservoir.training.losses import curvature_product
+from reservoir.training.params import Params, unflatten
+from reservoir.training.regularizers import penalty
+
+Batches = list[tuple[Batch, Array | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A run over some sequences, at which products are taken."""
+
+    batch: Batch
+    trace: Trace
+    features: Array
+    scores: Array
+    share: float  # in the mean over all rows
+    per_row: Array  # 1 / n_rows at each step of each sequence, 0 at padding
+
+
+class GaussNewton:
+    """The generalised Gauss-Newton matrix of a network's mean loss, by its products.
+
+    ``G = J' H J``, J the Jacobian of the scores (all rows) with respect to the weights and H the
+    curvature of the loss; it is symmetric and positive semi-definite. A product is a run forwards
+    (`Cell.tangent`) and one back (`Cell.backward`): no matrix is ever formed.
+
+    Parameters
+    ----------
+    network : Network
+        Whose cell knows its tangent, and whose loss its curvature.
+    params : dict of arrays
+        Weights, of one dtype, in whose order vectors stand.
+    batches : list of (Batch, array or None)
+        Sequences, and the states before them.
+    l2 : float, default=0.0
+        Penalty on weights as in `reservoir.training.regularizers.penalty`; adds ``l2`` to the
+        diagonal, biases and intercepts left out.
+
+    Raises
+    ------
+    ValueError
+        In a product, if cell or loss do not know what it needs.
+
+    References
+    ----------
+    N. N. Schraudolph, "Fast curvature matrix-vector products for second-order gradient descent",
+    Neural Computation 14, 2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from reservoir.training.bptt import Network, make_batch
+    >>> from reservoir.training.cells import SimpleCell
+    >>> from reservoir.training.hessian_free import GaussNewton
+    >>> network = Network(SimpleCell(1), 1, 1)
+    >>> weights = {name: np.zeros(shape) for name, shape in network.shapes().items()}
+    >>> batch = make_batch([np.ones((3, 1))], [np.ones((3, 1))])
+    >>> G = GaussNewton(network, weights, [(batch, None)])
+    >>> G.product(np.ones(5))  # of five weights, the intercept alone moves the scores here
+    array([0., 0., 0., 0., 2.])
+    """
+
+    def __init__(self, network: Network, params: Params, batches: Batches, *, l2: float = 0.0):
+        self.network, self.params = network, params
+        weight = sum(batch.total_weight for batch, _ in batches)
+        self._pieces = []
+        for batch, state in batches:
+            trace, features, scores = forward(network, params, batch, state)
+            running = np.arange(len(batch.inputs))[:, None] < trace.lengths
+            per_row = (running / weight).astype(scores.dtype)[:, :, None]
+            share = batch.total_weight / weight
+            self._pieces.append(_Piece(batch, trace, features, scores, share, per_row))
+        ones = {name: np.ones_like(array) for name, array in params.items()}
+        ridge = penalty(ones, l2=l2, free=network.free_of_penalty())[1]
+        self._ridge = vector_of(ridge, params)
+
+    def product(self, v: Array, *, structural: float = 0.0) -> Array:
+        """Return the product with a vector.
+
+        Parameters
+        ----------
+        v : array of shape (n_weights,)
+        structural : float, default=0.0
+            Weight of structural damping: of the Gauss-Newton matrix of the sum, over steps and
+            units, of half the squared changes of what the readout sees of the cell, for each row of
+            targets. It is added.
+
+        Returns
+        -------
+        array of shape (n_weights,), float64
+        """
+        dtype = self.params["coef"].dtype
+        direction = unflatten(v.astype(dtype), self.params)
+        total = self._ridge * v
+        for piece in self._pieces:
+            total = total + vector_of(self._of_piece(piece, direction, structural), self.params)
+        return total
+
+    def _of_piece(self, piece: _Piece, direction: Params, structural: float) -> Params:
+        network, params, batch = self.network, self.params, piece.batch
+        # forwards: how states and scores move
+        d_states = network.cell.tangent(params, piece.trace, direction)
+        width, dtype = network.cell.width, d_states.dtype
+        moved = d_states.reshape(-1, width)
+        moved = moved if batch.rows is None else moved[batch.rows]
+        d = piece.features @ direction["coef"].T + direction["intercept"]
+        d += moved @ params["coef"][:, :width].T
+        # through the loss, and back
+        if len(d):
+            d = curvature_product(
+                piece.scores, batch.targets, network.output, network.loss, d, batch.weights
+            )
+        d *= dtype.type(piece.share)
+        readout, dH = through_readout(network, params, batch, piece.features, d)
+        if structural:
+            dH += d_states * (piece.per_row * dtype.type(structural))
+        grads, _, _ = network.cell.backward(params, piece.trace.copy(), dH)
+        return {**grads, **readout}
+
+
+def vector_of(grads: Params, like: Params) -> Array:
+    """Return all entries one after the other, in the order of the names of `like`."""
+    return np.concatenate([grads[name].ravel() for name in like]).astype(np.float64)
