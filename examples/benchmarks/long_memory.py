@@ -14,7 +14,7 @@ seeds of all lengths come first: a method that solves none of them is given up t
 with longer sequences (``--give-up 0``: never).
 
 ``--radius`` draws the plain network with that spectral radius, 15 connections per unit, instead of
-orthogonal (Pascanu et al. 2013, figure 1); with ``--orthogonal`` that start stands beside them.
+orthogonal (Galvan 2016, figure 1); with ``--orthogonal`` that start stands beside them.
 ``--rates`` prints what each learning rate comes to, on seeds from 100 on, which are in no table;
 those of `METHODS` were chosen so at T = 50, among .0005, .001, .002, .003 and .01. Adam clips the
 norm of the gradient at 1. ``--out`` keeps each run in a table of comma-separated values and does
@@ -372,9 +372,10 @@ def draw_figure(results: list[Result], path: Path) -> None:
     tasks = list(dict.fromkeys(r.task for r in results))
     by_radius = any(not np.isnan(r.radius) for r in results)
     results = [r for r in results if by_radius != np.isnan(r.radius)]
-    fig, axes = plt.subplots(1, len(tasks), figsize=(4.6 * len(tasks), 4.0), sharey=True)
+    names = list(dict.fromkeys(r.method for r in results))
+    size = (4.6 * len(tasks), 1.5 + 0.26 * len(names))
+    fig, axes = plt.subplots(1, len(tasks), figsize=size, sharey=True)
     for ax, task in zip(np.atleast_1d(axes), tasks, strict=True):
-        names = list(dict.fromkeys(r.method for r in results))
         columns = sorted({r.radius if by_radius else r.length for r in results})
         shares = np.full((len(names), len(columns)), np.nan)
         for i, name in enumerate(names):
