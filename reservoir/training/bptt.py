@@ -87,7 +87,10 @@ class Network:
         return {name: weight.shape for name, weight in self.weights().items()}
 
     def free_of_penalty(self) -> frozenset[str]:
-        """Return the names of weights that no penalty touches: biases, intercept, decays."""
+        """Return the names of weights that no penalty touches: biases, intercept, decays.
+
+        Those are what the cell declares to be such (`reservoir.training.cells.Weight`).
+        """
         return frozenset(name for name, weight in self.weights().items() if weight.free)
 
 

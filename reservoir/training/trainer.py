@@ -94,6 +94,14 @@ def train(
     -------
     Training
 
+    Raises
+    ------
+    TypeError
+        If `curriculum` is something else.
+    ValueError
+        If a truncation or a curriculum cuts off rows that the cell reads, or training ends before
+        the curriculum does.
+
     Examples
     --------
     >>> import numpy as np

@@ -122,8 +122,8 @@ class NetworkParameters:
         "auto" tries "least_squares", "esn" and "orthogonal": each is trained on three quarters of
         the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows), and
         the weights that do best on the last quarter go on, with all the sequences; `init_` is the
-        start they had. That takes a fifth to a third more time with 200 epochs, and up to four
-        times as long with ten. Where the network is trained to
+        start they had. That takes a fifth to a third more time with 200 epochs; with ten, when each
+        start is trained in full, about four times as long. Where the network is trained to
         predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,
         from eight places of the training data: a start of which one of these loops leaves the
         training range by more than its width gives way to another draw or to a smaller readout,

@@ -179,6 +179,11 @@ class HessianFree:
     TypeError, ValueError
         If a number is outside its range.
 
+    References
+    ----------
+    J. Martens and I. Sutskever, "Learning recurrent neural networks with Hessian-free
+    optimization", ICML 2011.
+
     Examples
     --------
     >>> from reservoir import RNNRegressor
