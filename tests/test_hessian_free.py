@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
@@ -368,7 +370,8 @@ def test_settings_reach_the_solver(tmp_path):
     rnn = RNNRegressor(6, solver=settings, **common).fit(X, y)
     start = RNNRegressor(6, **{**common, "max_iter": 0}).fit(X, y).params_
     data = Data(X, [np.array([v]) for v in y], last=True)
-    done = settings.train(rnn.network_, start, data, max_iter=3, refit=rnn.refit_readout)
+    options = {**asdict(settings), "max_iter": 3, "refit": rnn.refit_readout}
+    done = train_hessian_free(rnn.network_, start, data, **options)
     np.testing.assert_array_equal(done.losses, rnn.loss_curve_)
     named, default = (
         RNNRegressor(6, solver=solver, **common).fit(X, y)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -148,7 +149,7 @@ def run_training(
     if solver in _WHOLE:
         solve, unused = _WHOLE[solver]
         if isinstance(estimator.solver, HessianFree):
-            solve = estimator.solver.train
+            options |= asdict(estimator.solver)
         used = {name: value for name, value in options.items() if name not in unused}
         return solve(network, params, data, **used)
     # schedules count epochs, optimizers updates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -158,7 +158,7 @@ def _searched(
 @saved
 @dataclass(frozen=True)
 class HessianFree:
-    """Settings of Hessian-free training; as `solver` of a trained network, or for a run of its own.
+    """Settings of Hessian-free training, as `solver` of a trained network.
 
     Parameters
     ----------
@@ -206,13 +206,6 @@ class HessianFree:
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name))
         check_count("max_cg", self.max_cg)
-
-    def train(self, network: Network, params: Params, data: Data, **options: Any) -> Training:
-        """Train with these settings.
-
-        `network`, `params`, `data` and `options` as in `train_hessian_free`.
-        """
-        return train_hessian_free(network, params, data, **asdict(self), **options)
 
 
 def train_hessian_free(
