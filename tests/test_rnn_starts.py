@@ -11,7 +11,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
 from reservoir import ESNClassifier, ESNRegressor, RNNClassifier, RNNRegressor
-from reservoir.datasets import mackey_glass
+from reservoir.datasets import adding, gestures, mackey_glass
+from reservoir.scaling import spectral_radius
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.starts import STARTS
 
@@ -63,6 +64,16 @@ def test_least_squares_is_no_worse_than_the_random_reservoir(cell, seed):
         make(cell=cell, init=init, random_state=seed).fit(X, y) for init in ("esn", "least_squares")
     )
     assert ls.best_loss_ <= esn.best_loss_ * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_cannot_be_learned_does_not_blow_the_weights_up(seed):
+    # long steps lowered the error by a thousandth, and left spectral radii up to 1e9
+    common = {"target": "last", "init": "least_squares", "max_iter": 0, "random_state": seed}
+    rnn = RNNRegressor(30, **common).fit(*adding(400, length=50, random_state=seed))
+    assert spectral_radius(rnn.params_["W"]) < 5
+    rnn = RNNClassifier(30, **common).fit(*gestures(150, random_state=seed))
+    assert spectral_radius(rnn.params_["W"]) < 5
 
 
 def test_mackey_glass_from_least_squares_alone():

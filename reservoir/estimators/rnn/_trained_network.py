@@ -28,6 +28,7 @@ from reservoir.estimators._parameters import (
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators._timed_rows import TimedRows
 from reservoir.estimators.rnn._coded_inputs import check_codes
+from reservoir.estimators.rnn._large_inputs import warn_of_large_inputs
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._missing_rows import (
     check_values,
@@ -144,7 +145,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             If training diverged (the message names the epoch), or did not improve on a random
             start; the best weights seen are kept.
         UserWarning
-            If the dates of an index have no frequency: a row is one step, however long.
+            If the dates of an index have no frequency: a row is one step, however long. If X is so
+            large that it holds most units at their bounds: starts from data scale their weights by
+            it, random ones do not, and gradient steps do not either.
         """
         return self._learn_all(X, y, sample_weight)
 
@@ -264,7 +267,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         self.state_ = self._run(last, starts[-1:])[1][0]
         self._online: OnlineLearner | None = None
         self._recent = last_rows(self, sequences, targets, weights, skips, starts)
-        warn_of_trouble(self, done)
+        if not warn_of_trouble(self, done):
+            warn_of_large_inputs(network, done.params, learned)
 
     def _first_weights(
         self,

@@ -194,8 +194,8 @@ def steps_of_update(estimator: Any) -> int | None:
     return estimator.truncation
 
 
-def warn_of_trouble(estimator: Any, done: Training) -> None:
-    """Say what went wrong, if something did."""
+def warn_of_trouble(estimator: Any, done: Training) -> bool:
+    """Say what went wrong, if something did; return whether it was said."""
     # the worst first: at most one is said
     if done.trouble:
         text = (
@@ -224,8 +224,9 @@ def warn_of_trouble(estimator: Any, done: Training) -> None:
             "give init= a fitted network."
         )
     else:
-        return
+        return False
     warnings.warn(text, ConvergenceWarning, stacklevel=caller_level())
+    return True
 
 
 def _show(done: Training, *, total: int) -> None:

@@ -37,6 +37,7 @@ from reservoir.training.least_squares._task import Task, blocks, make_task
 from reservoir.training.params import Params
 
 _FIRST_MOVE = 0.1  # root mean square change of the pre-activations in the first step
+_LARGEST_MOVE = 0.5  # in any step: the slopes say nothing of what is farther away
 _PENALTY = 0.03  # m, in units of the mean eigenvalue of R'R
 _SLOPE_PENALTY = 1.0  # s, in units of the mean eigenvalue of S
 _MAX_CUTS = 12
@@ -63,6 +64,7 @@ class CreditSteps:
         # try the last length, and shorter ones until the error falls
         if self.length is None:
             self.length = _FIRST_MOVE / move
+        self.length = min(self.length, _LARGEST_MOVE / move)
         for cut in range(_MAX_CUTS):
             moved = dict(iterate.params)
             for name, change in direction.items():
