@@ -7,7 +7,7 @@ from sklearn.base import clone
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import temporal_order
 from reservoir.estimators.rnn import _start_trial, _trained_network
-from reservoir.training.trainer import Training
+from reservoir.training.trainer import Data, Training
 
 pytestmark = pytest.mark.both_engines
 
@@ -39,27 +39,66 @@ def test_what_random_weights_do_not_learn_is_begun_from_a_reservoir(seed):
     assert found["auto"].score(X[150:], y[150:]) > 0.8
 
 
-@pytest.mark.parametrize("best", range(3))
-@pytest.mark.parametrize("lost", [np.inf, np.nan])
-def test_the_least_loss_of_what_was_held_out_is_chosen(best, lost, monkeypatch):
-    tried = []
+HELD = np.linspace(1.0, 2.0, 5)  # losses of five sequences under random weights
+TIES = np.array([-1.0, 1.0, -1.0, 1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("least_squares", "esn", "chosen"),
+    [
+        (HELD - 0.1, HELD + 1, "least_squares"),  # ahead on each
+        (HELD - 0.1, HELD - 0.2, "esn"),  # both are: the one of least loss
+        (HELD + TIES - 0.3, HELD + TIES, "orthogonal"),  # on average, not clearly
+        (HELD, HELD + 0.1, "orthogonal"),
+        (np.full(5, np.nan), np.full(5, np.inf), "orthogonal"),
+    ],
+)
+def test_random_weights_give_way_to_what_is_clearly_ahead(least_squares, esn, chosen, monkeypatch):
+    losses, tried, n_epochs = iter([least_squares, esn, HELD]), [], []
 
     def pretended(estimator, network, params, data, validation, generator):
-        loss = [2.0, lost][len(tried) % 2]
-        if estimator.max_iter == 10:  # of the trial
+        n_epochs.append((estimator.max_iter, estimator.n_iter_no_change))
+        if len(tried) < 3:
             tried.append({name: array + 1 for name, array in params.items()})
-            held = [9.0, 1.0 if len(tried) == best + 1 else loss]
-            return Training(tried[-1], [9.0, 0.5], held, best_epoch=1)
-        np.testing.assert_array_equal(params["W"], tried[best]["W"])
+            return Training(tried[-1], [9.0, 0.5], [9.0, 1.0], best_epoch=1)
+        np.testing.assert_array_equal(params["W"], tried[CANDIDATES.index(chosen)]["W"])
         return Training(params, [1.0])
 
     monkeypatch.setattr(_start_trial, "run_training", pretended)
     monkeypatch.setattr(_trained_network, "run_training", pretended)
+    monkeypatch.setattr(_start_trial, "_losses", lambda network, params, data: next(losses))
     X, y = last_marked(20, 0)
-    rnn = RNNRegressor(6, target="last", max_iter=80, random_state=0).fit(X, y)
-    assert len(tried) == 3
-    assert rnn.init_ == CANDIDATES[best]
-    np.testing.assert_array_equal(rnn.params_["W_in"], tried[best]["W_in"])
+    rnn = RNNRegressor(6, target="last", max_iter=96, random_state=0).fit(X, y)
+    assert n_epochs == [(12, 13)] * 3 + [(96, 10)]  # no plateau ends a trial
+    assert rnn.init_ == chosen
+    weights = tried[CANDIDATES.index(chosen)]["W_in"]
+    np.testing.assert_array_equal(rnn.params_["W_in"], weights)
+
+
+def test_clearly_ahead_is_twice_the_standard_error_of_the_difference():
+    rng = np.random.default_rng(0)
+    for n in (3, 20, 200):
+        of, noise = rng.uniform(1, 2, n), rng.normal(size=n)
+        noise -= noise.mean()
+        error = noise.std(ddof=1) / np.sqrt(n)
+        for gain, ahead in ((1.99 * error, False), (2.01 * error, True)):
+            losses = of - gain + noise
+            assert _start_trial._is_ahead(losses, of, np.ones(n)) == ahead
+            assert _start_trial._is_ahead(losses, of, np.full(n, 0.3)) == ahead
+            # sequences of weight 0 say nothing
+            more = [np.append(array, 99.0) for array in (losses, of, np.ones(n))]
+            more[2][-1] = 0.0
+            assert _start_trial._is_ahead(*more) == ahead
+    assert not _start_trial._is_ahead(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
+    assert _start_trial._is_ahead(of, np.append(of[1:], np.inf), np.ones(n))  # overflow
+
+
+def test_losses_by_sequence_are_those_of_the_whole():
+    X, y = last_marked(30, 0)
+    rnn = RNNRegressor(6, target="last", max_iter=1, random_state=0).fit(X, y)
+    data = Data(X, list(y[:, None]), last=True)
+    each = _start_trial._losses(rnn.network_, rnn.params_, data)
+    np.testing.assert_allclose(each, (rnn.predict(X) - y) ** 2)
 
 
 def test_training_goes_on_from_the_best_weights_of_the_trial():
@@ -105,7 +144,7 @@ def test_the_trial_says_what_it_found(caplog):
     lines = [line for line in caplog.messages if "Trial" in line]
     losses = {line.split("'")[1]: float(line.split("loss ")[1].split()[0]) for line in lines}
     assert tuple(losses) == CANDIDATES
-    assert min(losses, key=losses.get) == rnn.init_
+    assert f"goes on from init={rnn.init_!r}" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -118,10 +118,12 @@ class Ended(Exception):
     """Training may end: the task is solved, or its time is over."""
 
 
-def draw(task: str, n: int, length: int, seed: int) -> Data:
-    """Return sequences as data for training."""
+def draw(task: str, n: int, lengths: int | tuple[int, int], seed: int) -> Data:
+    """Return sequences as data for training, of lengths between two, or from T to 1.1 T."""
     make = adding if task == "adding" else temporal_order
-    X, y = make(n, length=(length, length + length // 10), random_state=seed)
+    if isinstance(lengths, int):
+        lengths = (lengths, lengths + lengths // 10)
+    X, y = make(n, length=lengths, random_state=seed)
     Y = y[:, None] if task == "adding" else (y[:, None] == np.array(LABELS)).astype(float)
     inputs = [sequence.astype(DTYPE) for sequence in X]
     return Data(inputs, list(Y.astype(DTYPE)), last=True)

@@ -3,7 +3,9 @@
 A reservoir under a ridge readout knows patients and speakers before any gradient; what decides long
 before the end of a sequence is learned from random weights, or not at all. So where ``init="auto"``
 meets ``target="last"``, each start is trained for a while on three quarters of the sequences, the
-last quarter says who was best, and the best goes on from there, with all of them.
+last quarter says which is ahead, and it goes on from there, with all of them. Random weights are
+taken unless another start is clearly ahead: a start that has learned its three quarters by heart is
+ahead of nothing, and what random weights stand on for some epochs is often a plateau, not the end.
 """
 
 from __future__ import annotations
@@ -21,9 +23,11 @@ from reservoir.estimators.rnn._starting_weights import starting_weights
 from reservoir.estimators.rnn._training_run import run_training
 from reservoir.training.bptt import Network
 from reservoir.training.params import Params
-from reservoir.training.trainer import Data
+from reservoir.training.trainer import Data, data_loss
 
 CANDIDATES = ("least_squares", "esn", "orthogonal")
+BASE = "orthogonal"  # what is taken unless another is clearly ahead
+_CLEARLY = 2.0  # standard errors
 _HELD = 0.25  # of the sequences
 _FEWEST = 12  # sequences: fewer say nothing
 _PART, _LEAST = 8, 10  # epochs of a trial: an eighth of all, ten at least, if there are so many
@@ -40,30 +44,55 @@ def wants_trial(estimator: Any, network: Network, data: Data) -> bool:
 def best_start(
     estimator: Any, network: Network, data: Data, generator: np.random.Generator
 ) -> tuple[str, Params] | None:
-    """Return the start that some epochs suit best, and its weights then.
+    """Return the start that is to be trained, and its weights after some epochs.
 
-    None if weights of 0 leave no sequence to learn from, or none to compare by.
+    None if weights of 0 leave no sequences to learn from, or to compare by.
     """
     kept, held = (data.picked(index) for index in _parted(estimator, data, generator))
-    if _counted(kept) < 2 or not _counted(held):
+    held = held.picked(_counted(held))
+    if len(_counted(kept)) < 2 or len(held) < 2:
         return None
     short = copy(estimator)
     short.max_iter = min(estimator.max_iter, max(_LEAST, estimator.max_iter // _PART))
+    short.n_iter_no_change = short.max_iter + 1  # some epochs on a plateau say nothing
     short.verbose = False
-    found = []
+    trained, losses = {}, {}
     for name, spawned in zip(CANDIDATES, generator.spawn(len(CANDIDATES)), strict=True):
         short.init = name
         params = starting_weights(short, network, None, None, kept, generator=spawned)
         done = run_training(short, network, params, kept, held, spawned)
-        loss = done.criterion[done.best_epoch]
-        found.append((loss if np.isfinite(loss) else np.inf, name, done.params))
+        trained[name], losses[name] = done.params, _losses(network, done.params, held)
         if estimator.verbose:
             say(
-                f"Trial of init={name!r}: loss {loss:.6g} of held-out sequences in epoch "
-                f"{done.best_epoch}"
+                f"Trial of init={name!r}: loss {done.criterion[done.best_epoch]:.6g} of held-out "
+                f"sequences in epoch {done.best_epoch}"
             )
-    _, name, params = min(found, key=lambda one: one[0])
-    return name, params
+    weights = np.ones(len(held)) if held.weights is None else np.ravel(list(held.weights))
+    ahead = [name for name in CANDIDATES if _is_ahead(losses[name], losses[BASE], weights)]
+    best = min(ahead, key=lambda name: weights @ losses[name], default=BASE)
+    if estimator.verbose:
+        say(f"Training goes on from init={best!r}")
+    return best, trained[best]
+
+
+def _losses(network: Network, params: Params, data: Data) -> Array:
+    """Return the loss of each sequence."""
+    each = (data.picked(np.array([i])) for i in range(len(data)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.array([data_loss(network, params, one) for one in each])
+
+
+def _is_ahead(losses: Array, of: Array, weights: Array) -> bool:
+    """Say whether losses are clearly the lower ones: by twice their difference's standard error."""
+    if not np.isfinite(losses).all():
+        return False
+    if not np.isfinite(of).all():
+        return True
+    gains, shares = of - losses, weights / weights.sum()
+    mean = float(shares @ gains)
+    squares = float(shares**2 @ (gains - mean) ** 2)
+    n_counted = 1 / float(shares @ shares)  # sequences of equal weight that would say as much
+    return n_counted > 1 and mean > _CLEARLY * np.sqrt(squares * n_counted / (n_counted - 1))
 
 
 def _parted(estimator: Any, data: Data, generator: np.random.Generator) -> tuple[Array, Array]:
@@ -80,8 +109,8 @@ def _parted(estimator: Any, data: Data, generator: np.random.Generator) -> tuple
     return np.sort(kept), np.sort(held)
 
 
-def _counted(data: Data) -> int:
-    """Return how many sequences have a weight."""
+def _counted(data: Data) -> Array:
+    """Return which sequences have a weight."""
     if data.weights is None:
-        return len(data)
-    return sum(bool(np.any(np.asarray(weight) > 0)) for weight in data.weights)
+        return np.arange(len(data))
+    return np.flatnonzero([np.any(np.asarray(weight) > 0) for weight in data.weights])
