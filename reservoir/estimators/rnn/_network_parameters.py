@@ -120,10 +120,11 @@ class NetworkParameters:
         "auto" is "least_squares", what measures best; "orthogonal" for cells that starts from data
         do not know. With ``target="last"``, twelve sequences or more and ``max_iter`` above 0,
         "auto" tries "least_squares", "esn" and "orthogonal": each is trained on three quarters of
-        the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows), and
-        the weights that do best on the last quarter go on, with all the sequences; `init_` is the
-        start they had. That takes a fifth to a third more time with 200 epochs; with ten, when each
-        start is trained in full, about four times as long. Where the network is trained to
+        the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows).
+        Random weights go on, with all the sequences, unless another start is ahead on the last
+        quarter, by twice the standard error of the difference; then the best of these does.
+        `init_` is the start that was taken. That takes about two fifths more time with 200 epochs;
+        with ten, when each start is trained in full, about four times as long. Where it is to
         predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,
         from eight places of the training data: a start of which one of these loops leaves the
         training range by more than its width gives way to another draw or to a smaller readout,
