@@ -10,7 +10,9 @@ from sklearn.preprocessing import StandardScaler
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
+from reservoir.estimators.rnn._large_inputs import warn_of_large_inputs
 from reservoir.training.cells import bidirectional, stacked
+from reservoir.training.trainer import Data
 
 pytestmark = pytest.mark.one_engine
 SAID = r"inputs hold most units at their bounds: \|W_in u \+ bias\| is \d.*StandardScaler"
@@ -72,6 +74,26 @@ def test_large_inputs_that_do_no_harm_are_left_alone(mean):
     # codes are no sizes
     codes = np.random.default_rng(0).integers(0, 200, (300, 1))
     RNNClassifier(8, init="orthogonal", n_symbols=200, max_iter=1).fit(codes, codes.ravel() % 2)
+
+
+def test_some_rows_of_all_lengths_are_looked_at():
+    seen = []
+
+    class Rows(np.ndarray):
+        def __getitem__(self, item):
+            seen.append(len(range(len(self))[item]))
+            return np.asarray(self)[item]
+
+    X, y = series(1000.0)
+    network = RNNRegressor(4, init="orthogonal", max_iter=1).fit(X / 1000, y).network_
+    params = {name: np.ones(shape) for name, shape in network.shapes().items()}
+    for n_sequences, n_rows in ((1, 5000), (3, 999), (400, 7), (3000, 1)):
+        seen.clear()
+        rows = np.full((n_rows, 1), 1000.0).view(Rows)
+        data = Data([rows] * n_sequences, [None] * n_sequences)
+        with pytest.warns(UserWarning, match=SAID):
+            assert warn_of_large_inputs(network, params, data)
+        assert min(500, n_sequences * n_rows) <= sum(seen) <= 1000
 
 
 def test_one_target_per_sequence_as_it_comes():

@@ -15,7 +15,7 @@ from reservoir.training.params import Params
 from reservoir.training.trainer import Data
 
 _FLAT = 3.0  # a sum beyond which tanh has a slope below .01
-_LOOKED_AT = 1000  # sequences, rows of each, and rows in all, about
+_LOOKED_AT = 1000  # rows in all, at most
 
 
 def warn_of_large_inputs(network: Network, params: Params, data: Data) -> bool:
@@ -38,8 +38,10 @@ def _drive(network: Network, params: Params, data: Data) -> float:
     if network.coded or not _bounded(network):
         return 0.0
     cell = network.cell
-    rows = np.concatenate([cell.channels(X[:_LOOKED_AT]) for X in data.inputs[:_LOOKED_AT]])
-    rows = rows[:: max(1, len(rows) // _LOOKED_AT)].astype(np.float64)
+    some = data.inputs[:_LOOKED_AT]
+    each = _LOOKED_AT // len(some)  # rows of each sequence, from all of its length
+    parts = [cell.channels(X[:: -(-len(X) // each)]) for X in some]
+    rows = np.concatenate(parts).astype(np.float64)
     if np.sqrt(np.mean(rows**2, axis=0)).max() <= _FLAT:
         return 0.0
     read = _readers(network, params)
