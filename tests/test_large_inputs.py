@@ -11,11 +11,19 @@ from sklearn.preprocessing import StandardScaler
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
 from reservoir.estimators.rnn._large_inputs import warn_of_large_inputs
-from reservoir.training.cells import bidirectional, stacked
+from reservoir.training.bptt import Network
+from reservoir.training.cells import (
+    SimpleCell,
+    StackedCell,
+    TimedLeakyCell,
+    Weight,
+    bidirectional,
+    stacked,
+)
 from reservoir.training.trainer import Data
 
 pytestmark = pytest.mark.one_engine
-SAID = r"inputs hold most units at their bounds: \|W_in u \+ bias\| is \d.*StandardScaler"
+SAID = r"X is too large for this network: its columns alone take \d+% .* Scale X \(StandardScaler"
 
 
 def series(scale):
@@ -76,23 +84,93 @@ def test_large_inputs_that_do_no_harm_are_left_alone(mean):
     RNNClassifier(8, init="orthogonal", n_symbols=200, max_iter=1).fit(codes, codes.ravel() % 2)
 
 
-def test_some_rows_of_all_lengths_are_looked_at():
-    seen = []
+def said(network, params, X):
+    """Say whether inputs, a table or a list of them, are said to be too large."""
+    X = X if isinstance(X, list) else [X]
+    data = Data(X, [None] * len(X))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert warn_of_large_inputs(network, params, data) == bool(caught)
+    return bool(caught)
 
-    class Rows(np.ndarray):
-        def __getitem__(self, item):
-            seen.append(len(range(len(self))[item]))
-            return np.asarray(self)[item]
 
-    X, y = series(1000.0)
-    network = RNNRegressor(4, init="orthogonal", max_iter=1).fit(X / 1000, y).network_
+def ones(cell, n_features):
+    network = Network(cell, n_features, 1)
     params = {name: np.ones(shape) for name, shape in network.shapes().items()}
+    params = {name: 0 * array if array.ndim == 1 else array for name, array in params.items()}
+    return network, params
+
+
+def test_what_is_too_large():
+    network, params = ones(SimpleCell(8), 1)
+    for share, flat in ((0.7, False), (0.8, True)):  # of the rows
+        X = np.where(np.arange(1000) < 1000 * share, 4.0, 1.0)[:, None]
+        assert said(network, params, X) == flat
+        assert not said(network, params, 0.74 * X)
+        assert said(network, {**params, "W_in": 0.01 * params["W_in"]}, 100 * X) == flat
+        assert not said(network, {**params, "bias": np.full(8, -2.0)}, X)
+    outlier = np.random.default_rng(0).normal(size=(400, 1))
+    outlier[200] = 1e6
+    assert not said(network, params, outlier)
+    # inputs of order 1 are left alone, whatever the weights
+    assert not said(network, {**params, "W_in": np.full((8, 1), 1e3)}, np.ones((50, 1)))
+    # the sun shines for twelve hours, the stride of a thousand even rows would be a day
+    hour = np.arange(24 * 990) % 24
+    assert said(network, params, np.where(hour < 22, 1000.0, 0.0)[:, None])
+    assert said(network, params, np.where(hour < 1, 0.0, 1000.0)[:, None])
+
+
+def test_only_weights_that_read_inputs_count():
+    for n_units in (5, 6):  # as many as there are features, and one more
+        network, params = ones(StackedCell((SimpleCell(n_units), SimpleCell(n_units))), 5)
+        assert said(network, params, np.full((20, 5), 100.0))
+        params["0.W_in"] *= 1e-4
+        assert not said(network, params, np.full((20, 5), 100.0))
+    # shortcuts stand behind the states
+    cells = (SimpleCell(1), SimpleCell(9))
+    network, params = ones(StackedCell(cells, input_shortcuts=True), 2)
+    params["0.W_in"] *= 0.0
+    assert said(network, params, np.full((20, 2), 100.0))
+    params["1.W_in"][:, -2:] *= 0.0
+    assert not said(network, params, np.full((20, 2), 100.0))
+    # times are no columns
+    network, params = ones(TimedLeakyCell(6, place=0), 2)
+    X = np.column_stack([1000.0 * np.arange(1, 31), np.ones(30)])
+    assert not said(network, params, X)
+    X[:, 1] = 100.0
+    assert said(network, params, X)
+
+
+def test_cells_of_ones_own():
+    class Gain(SimpleCell):
+        """A weight of role "input" that is no matrix."""
+
+        def weights(self, n_features):
+            return {**super().weights(n_features), "gain": Weight((n_features,), "input")}
+
+        def layer(self):
+            return None
+
+    network, params = ones(Gain(6), 2)
+    assert said(network, params, np.full((20, 2), 100.0))
+    unbounded = StackedCell((SimpleCell(6, "relu"), SimpleCell(6, "relu")))
+    assert not said(*ones(unbounded, 2), np.full((20, 2), 100.0))
+
+    class Several(Gain):
+        activation = np.array(["tanh", "relu"])  # not a name
+
+    cell = Several.__new__(Several)
+    object.__setattr__(cell, "n_units", 6)
+    assert not said(Network(cell, 2, 1), params, np.full((20, 2), 100.0))
+
+
+def test_some_rows_of_all_lengths_are_looked_at(monkeypatch):
+    seen = []
+    monkeypatch.setattr(SimpleCell, "channels", lambda self, X: seen.append(len(X)) or X)
+    network, params = ones(SimpleCell(4), 1)
     for n_sequences, n_rows in ((1, 5000), (3, 999), (400, 7), (3000, 1)):
         seen.clear()
-        rows = np.full((n_rows, 1), 1000.0).view(Rows)
-        data = Data([rows] * n_sequences, [None] * n_sequences)
-        with pytest.warns(UserWarning, match=SAID):
-            assert warn_of_large_inputs(network, params, data)
+        assert said(network, params, [np.full((n_rows, 1), 1000.0)] * n_sequences)
         assert min(500, n_sequences * n_rows) <= sum(seen) <= 1000
 
 

@@ -89,6 +89,11 @@ def test_clearly_ahead_is_twice_the_standard_error_of_the_difference():
             more = [np.append(array, 99.0) for array in (losses, of, np.ones(n))]
             more[2][-1] = 0.0
             assert _start_trial._is_ahead(*more) == ahead
+    # of noise a few in a hundred are ahead, whatever the weights
+    for weights in (np.ones(25), np.append(1.0, np.full(24, 0.01)), rng.exponential(size=25) ** 3):
+        draws = rng.normal(size=(2000, 25))
+        found = [_start_trial._is_ahead(noise, np.zeros(25), weights) for noise in draws]
+        assert np.mean(found) < 0.06
     assert not _start_trial._is_ahead(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
     assert _start_trial._is_ahead(of, np.append(of[1:], np.inf), np.ones(n))  # overflow
 

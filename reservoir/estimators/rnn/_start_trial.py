@@ -89,10 +89,12 @@ def _is_ahead(losses: Array, of: Array, weights: Array) -> bool:
     if not np.isfinite(of).all():
         return True
     gains, shares = of - losses, weights / weights.sum()
-    mean = float(shares @ gains)
-    squares = float(shares**2 @ (gains - mean) ** 2)
-    n_counted = 1 / float(shares @ shares)  # sequences of equal weight that would say as much
-    return n_counted > 1 and mean > _CLEARLY * np.sqrt(squares * n_counted / (n_counted - 1))
+    mean, largest = float(shares @ gains), float(shares @ shares)
+    if largest == 1:  # a single sequence
+        return False
+    # of a mean with unequal weights; with equal ones the variance over n
+    variance = largest / (1 - largest) * float(shares @ (gains - mean) ** 2)
+    return mean > _CLEARLY * np.sqrt(variance)
 
 
 def _parted(estimator: Any, data: Data, generator: np.random.Generator) -> tuple[Array, Array]:

@@ -200,9 +200,9 @@ def credit_fit(
 
     Each iteration costs one forward and one backward pass, and a forward pass more for each step
     that has to be cut. The readout is refitted exactly at each trial; a trial is kept if the error
-    drops and the network forgets where it started. No step moves pre-activations by more than a
-    half in the root mean square. It takes every cell, gates included, as they
-    are, and sees credit that comes from the future, as `ls_fit` alone does not.
+    drops and the network forgets where it started. With the states held no step moves
+    pre-activations by more than .5 in the root mean square. It takes every cell, gates included, as
+    they are, and sees credit that comes from the future, as `ls_fit` alone does not.
 
     Parameters
     ----------
