@@ -17,7 +17,6 @@ Printed are a line for each run, and runs solved with their median of seconds.
 from __future__ import annotations
 
 import argparse
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -29,13 +28,13 @@ from long_memory import (
     N_LOOKED_AT,
     N_TESTED,
     N_TRAINED,
-    PROMISING,
     TASKS,
     Ended,
     begin,
     build,
     draw,
     share_right,
+    watch,
 )
 from threadpoolctl import threadpool_limits
 
@@ -59,18 +58,7 @@ def run(
     asked = (length, length + length // 10)
     others = draw(task, N_LOOKED_AT, asked, 1000 + seed)
     network = build(task, method, data)
-    begun, looked = time.process_time(), 0.0
-    seen: list[Any] = []
-
-    def look(done: Any) -> None:
-        nonlocal looked
-        tick = time.process_time()
-        seen[:] = [done.params, done.n_epochs, tick - begun - looked]
-        promising = share_right(network, done.params, others) >= PROMISING
-        looked += time.process_time() - tick
-        if promising or seen[2] > 60 * minutes:
-            raise Ended
-
+    look, seen = watch(network, others, minutes)
     options: dict[str, Any] = {"max_iter": 10**6, "n_iter_no_change": 10**6, "report": look}
     if way == WAYS[2]:
         options["curriculum"] = EasyFirst(n_epochs)

@@ -169,10 +169,10 @@ def begin(method: Method, network: Network, data: Data, seed: int) -> Any:
     return initialize(network.weights(), method.init, dtype=DTYPE, random_state=seed)
 
 
-def run(task: str, length: int, name: str, method: Method, seed: int, minutes: float) -> Result:
-    """Train once, until the task is solved or the time is over."""
-    data, others = draw(task, N_TRAINED, length, seed), draw(task, N_LOOKED_AT, length, 1000 + seed)
-    network = build(task, method, data)
+def watch(
+    network: Network, others: Data, minutes: float
+) -> tuple[Callable[[Any], None], list[Any]]:
+    """Return a report that ends training in time, and what it saw: weights, epochs, seconds."""
     begun, looked = time.process_time(), 0.0
     seen: list[Any] = []
 
@@ -185,6 +185,14 @@ def run(task: str, length: int, name: str, method: Method, seed: int, minutes: f
         if promising or seen[2] > 60 * minutes:
             raise Ended
 
+    return look, seen
+
+
+def run(task: str, length: int, name: str, method: Method, seed: int, minutes: float) -> Result:
+    """Train once, until the task is solved or the time is over."""
+    data, others = draw(task, N_TRAINED, length, seed), draw(task, N_LOOKED_AT, length, 1000 + seed)
+    network = build(task, method, data)
+    look, seen = watch(network, others, minutes)
     with suppress(Ended), threadpool_limits(1), using("auto"):
         params = begin(method, network, data, seed)
         options: dict[str, Any] = {"max_iter": 10**6, "n_iter_no_change": 10**6, "report": look}

@@ -124,8 +124,8 @@ class NetworkParameters:
         Random weights go on, with all the sequences, unless another start is ahead on the last
         quarter, by twice the standard error of the difference; then the best of these does.
         `init_` is the start that was taken. That takes about two fifths more time with 200 epochs;
-        with ten, when each start is trained in full, about four times as long. Where it is to
-        predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,
+        with ten, when each start is trained in full, about four times as long. Where the network is
+        to predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,
         from eight places of the training data: a start of which one of these loops leaves the
         training range by more than its width gives way to another draw or to a smaller readout,
         and weights that training has made worse in that give way to a start whose loops were about
