@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
 from reservoir.estimators.rnn._large_inputs import warn_of_large_inputs
+from reservoir.model_selection import PerStep
 from reservoir.training.bptt import Network
 from reservoir.training.cells import (
     SimpleCell,
@@ -69,6 +70,7 @@ def test_the_remedy_helps():
 def test_large_inputs_that_do_no_harm_are_left_alone(mean):
     X, y = series(1000.0)
     X = X + mean
+    rate = 0.1 / np.median(np.abs(X))  # steps are short
     for params in (
         {},  # the start from data scales its weights
         {"init": "esn"},
@@ -78,10 +80,70 @@ def test_large_inputs_that_do_no_harm_are_left_alone(mean):
         {"init": "orthogonal", "activation": "softplus"},
         {"cell": "scrn", "activation": "identity"},
     ):
-        RNNRegressor(12, max_iter=2, random_state=0, **params).fit(X, y)
+        RNNRegressor(12, max_iter=2, learning_rate_init=rate, random_state=0, **params).fit(X, y)
     # codes are no sizes
     codes = np.random.default_rng(0).integers(0, 200, (300, 1))
     RNNClassifier(8, init="orthogonal", n_symbols=200, max_iter=1).fit(codes, codes.ravel() % 2)
+
+
+LONG = r"X is too large for learning_rate_init=0.001: an update moves .* by up to 1\.\d"
+
+
+def labelled(seed, n=60):
+    """Sequences of two frequencies under noise, and which of them it was."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    waves = np.sin(np.arange(20) * (0.5 + 0.3 * y[:, None]))[..., None]
+    return list(waves + rng.normal(size=(n, 20, 2))), y
+
+
+def test_steps_that_are_too_long_behind_starts_from_data():
+    gained = []
+    for seed in range(5):
+        X, y = labelled(seed)
+        new, labels = labelled(seed + 100, 200)
+        X, new = [1000 * rows for rows in X], [1000 * rows for rows in new]
+        network = RNNClassifier(20, target="last", init="esn", max_iter=40, random_state=seed)
+        scaled = make_pipeline(PerStep(StandardScaler()), network)  # silent
+        remedied = scaled.fit(X, y).score(new, labels)
+        with pytest.warns(UserWarning, match=LONG):
+            gained.append(remedied - network.fit(X, y).score(new, labels))
+    assert np.mean(gained) > 0.1
+    assert min(gained) > 0
+
+
+def test_when_steps_are_too_long():
+    X, y = series(1500.0)
+    common = {"init": "esn", "max_iter": 2, "random_state": 0}
+    for solver in ("adam", "nadam", "rmsprop", "adagrad"):
+        with pytest.warns(UserWarning, match=LONG):
+            RNNRegressor(12, solver=solver, **common).fit(X, y)
+    # a lower rate, no steps, steps that follow the size of the gradient, units without bounds
+    RNNRegressor(12, learning_rate_init=1e-5, **common).fit(X, y)
+    RNNRegressor(12, init="esn", max_iter=0, random_state=0).fit(X, y)
+    for solver in ("lbfgs", "hessian_free", "least_squares"):
+        RNNRegressor(12, solver=solver, **common).fit(X, y)
+    RNNRegressor(12, activation="leaky_relu", init="esn", max_iter=0, random_state=0).fit(X, y)
+    # more columns are farther away, an outlier is not where the data are
+    wide = np.repeat(X / 10, 100, axis=1)
+    with pytest.warns(UserWarning, match=LONG):
+        RNNRegressor(12, **common).fit(wide, y)
+    rows = X / 1500
+    rows[100:110] *= 1e5
+    RNNRegressor(12, **common).fit(rows, y)
+
+
+def test_learning_online_from_large_inputs():
+    X, y = series(1500.0)
+    with pytest.warns(UserWarning, match=SAID):
+        RNNRegressor(12, init="orthogonal", random_state=0).partial_fit(X[:200], y[:200])
+    for online in ("bptt", "rtrl"):
+        network = RNNRegressor(12, init="esn", online=online, random_state=0)
+        with pytest.warns(UserWarning, match=LONG):
+            network.partial_fit(X[:200], y[:200])
+        network.partial_fit(X[200:400], y[200:400])  # once is enough
+    network = RNNRegressor(12, init="least_squares", online="least_squares", random_state=0)
+    network.partial_fit(X[:200], y[:200])
 
 
 def said(network, params, X):

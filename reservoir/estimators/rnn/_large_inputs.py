@@ -1,4 +1,4 @@
-"""Whether inputs are so large that they hold the units of a trained network at their bounds."""
+"""Whether inputs are so large that they hold units at their bounds, or that steps are too long."""
 
 from __future__ import annotations
 
@@ -17,31 +17,52 @@ from reservoir.training.trainer import Data
 
 _FLAT = 3.0  # a sum beyond which tanh has a slope below .01
 _MOST = 0.75  # of the sums; less does little harm, nor do outliers
+_LONGEST = 0.5  # what a step may move the sum of a bounded unit by
 _LOOKED_AT = 1000  # rows in all, at most
+_FEWEST = 10  # rows: fewer say nothing
+_BY_RATE = ("adam", "nadam", "rmsprop", "adagrad")  # move each weight by about the rate
+_REMEDY = "Scale X (StandardScaler in a pipeline; PerStep(StandardScaler()) for sequences)"
 
 
-def warn_of_large_inputs(network: Network, params: Params, data: Data) -> bool:
-    """Say so where inputs drive most units to where they are flat; return whether it was said."""
-    share = _share_of_flat(network, params, data)
-    if share <= _MOST:
+def rate_of(estimator: Any) -> float:
+    """Return how far an update moves each weight of a network, about; 0 where none can tell."""
+    return estimator.learning_rate_init if estimator.solver in _BY_RATE else 0.0
+
+
+def warn_of_large_inputs(
+    network: Network, params: Params, data: Data, *, rate: float = 0.0
+) -> bool:
+    """Say so where inputs are too large for the weights, or for the steps; return whether it was.
+
+    Sums that are flat are beyond learning; steps that move them from one end to the other find
+    nothing between.
+    """
+    if network.coded or not _bounded(network.cell):
+        return False  # scaling is no help
+    rows = _some_rows(network.cell, data)
+    with np.errstate(over="ignore"):
+        if len(rows) < _FEWEST or np.sqrt(np.mean(rows**2, axis=0)).max() <= _FLAT:
+            return False  # of order 1
+        share = _share_of_flat(network, params, rows)
+        move = rate * float(np.median(np.linalg.norm(rows, axis=1)))
+    if share > _MOST:
+        text = (
+            f"X is too large for this network: its columns alone take {share:.0%} of the units' "
+            f"sums beyond {_FLAT:g}, where tanh and gates are flat and hardly learn. {_REMEDY}."
+        )
+    elif move > _LONGEST:
+        text = (
+            f"X is too large for learning_rate_init={rate:g}: an update moves the sums of units "
+            f"by up to {move:.2g}, where {_LONGEST:g} is much. {_REMEDY}, or lower the rate."
+        )
+    else:
         return False
-    warnings.warn(
-        f"X is too large for this network: its columns alone take {share:.0%} of the units' sums "
-        f"beyond {_FLAT:g}, where tanh and gates are flat and hardly learn. Scale X "
-        "(StandardScaler in a pipeline).",
-        UserWarning,
-        stacklevel=caller_level(),
-    )
+    warnings.warn(text, UserWarning, stacklevel=caller_level())
     return True
 
 
-def _share_of_flat(network: Network, params: Params, data: Data) -> float:
-    """Return the share of sums ``W_in u + bias`` that are flat; 0 where scaling u is no help."""
-    if network.coded or not _bounded(network.cell):
-        return 0.0
-    rows = _some_rows(network.cell, data)
-    if np.sqrt(np.mean(rows**2, axis=0)).max() <= _FLAT:
-        return 0.0
+def _share_of_flat(network: Network, params: Params, rows: Array) -> float:
+    """Return the share of sums ``W_in u + bias`` that are flat."""
     sums = [rows @ W_in.T + bias for W_in, bias in _readers(network, params)]
     return float(np.mean(np.abs(np.hstack(sums)) > _FLAT)) if sums else 0.0
 

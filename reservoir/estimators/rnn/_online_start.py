@@ -9,6 +9,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import Sequences, as_generator
 from reservoir.estimators._progress import Progress
+from reservoir.estimators.rnn._large_inputs import rate_of, warn_of_large_inputs
 from reservoir.estimators.rnn._missing_rows import filled, known_rows, weights_of_known
 from reservoir.estimators.rnn._starting_weights import name_of_start, starting_weights
 from reservoir.estimators.rnn._training_run import TRUNCATION, require_targets, steps_of_update
@@ -70,6 +71,8 @@ def start_online(estimator: Any, sequences: Sequences, targets: list[Array], dat
     first = _first_data(estimator, progress, network, sequences, targets)
     X, y = data
     params = starting_weights(estimator, network, X, y, first, generator=generator.spawn(1)[0])
+    rate = 0.0 if estimator.online == "least_squares" else rate_of(estimator)
+    warn_of_large_inputs(network, params, first, rate=rate)
     estimator._hold(network, params, [])
     estimator.n_iter_ = 0
     estimator.washout_ = np.array([washout])

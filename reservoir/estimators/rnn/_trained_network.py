@@ -28,7 +28,7 @@ from reservoir.estimators._parameters import (
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators._timed_rows import TimedRows
 from reservoir.estimators.rnn._coded_inputs import check_codes
-from reservoir.estimators.rnn._large_inputs import warn_of_large_inputs
+from reservoir.estimators.rnn._large_inputs import rate_of, warn_of_large_inputs
 from reservoir.estimators.rnn._loop_trial import trial_of
 from reservoir.estimators.rnn._missing_rows import (
     check_values,
@@ -268,7 +268,8 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         self._online: OnlineLearner | None = None
         self._recent = last_rows(self, sequences, targets, weights, skips, starts)
         if not warn_of_trouble(self, done):
-            warn_of_large_inputs(network, done.params, learned)
+            rate = rate_of(self) if done.n_epochs else 0.0
+            warn_of_large_inputs(network, done.params, learned, rate=rate)
 
     def _first_weights(
         self,
