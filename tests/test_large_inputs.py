@@ -106,7 +106,8 @@ def test_steps_that_are_too_long_behind_starts_from_data():
         network = RNNClassifier(20, target="last", init="esn", max_iter=40, random_state=seed)
         scaled = make_pipeline(PerStep(StandardScaler()), network)  # silent
         remedied = scaled.fit(X, y).score(new, labels)
-        with pytest.warns(UserWarning, match=LONG):
+        # by their steps, or by where these have led
+        with pytest.warns(UserWarning, match=rf"{LONG}|{SAID}"):
             gained.append(remedied - network.fit(X, y).score(new, labels))
     assert np.mean(gained) > 0.1
     assert min(gained) > 0
@@ -165,7 +166,7 @@ def ones(cell, n_features):
 
 def test_what_is_too_large():
     network, params = ones(SimpleCell(8), 1)
-    for share, flat in ((0.7, False), (0.8, True)):  # of the rows
+    for share, flat in ((0.45, False), (0.55, True)):  # of the rows
         X = np.where(np.arange(1000) < 1000 * share, 4.0, 1.0)[:, None]
         assert said(network, params, X) == flat
         assert not said(network, params, 0.74 * X)

@@ -16,7 +16,7 @@ from reservoir.training.params import Params
 from reservoir.training.trainer import Data
 
 _FLAT = 3.0  # a sum beyond which tanh has a slope below .01
-_MOST = 0.75  # of the sums; less does little harm, nor do outliers
+_MOST = 0.5  # of the sums; outliers take fewer
 _LONGEST = 0.5  # what a step may move the sum of a bounded unit by
 _LOOKED_AT = 1000  # rows in all, at most
 _FEWEST = 10  # rows: fewer say nothing

@@ -121,8 +121,8 @@ class NetworkParameters:
         do not know. With ``target="last"``, twelve sequences or more and ``max_iter`` above 0,
         "auto" tries "least_squares", "esn" and "orthogonal": each is trained on three quarters of
         the sequences, for an eighth of `max_iter` epochs (at least ten, if `max_iter` allows).
-        Random weights go on, with all the sequences, unless another start is ahead on the last
-        quarter, by twice the standard error of the difference; then the best of these does.
+        Random weights go on, with all the sequences, unless another start is clearly ahead on the
+        last quarter (a one-sided paired t test at 2.5 %); then the best of these does.
         `init_` is the start that was taken. That takes about two fifths more time with 200 epochs;
         with ten, when each start is trained in full, about four times as long. Where the network is
         to predict its own next input (``y[t] == X[t+1]``), "auto" also runs it on its own outputs,

@@ -14,6 +14,7 @@ from copy import copy
 from typing import Any
 
 import numpy as np
+from scipy.stats import t
 from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
@@ -27,7 +28,7 @@ from reservoir.training.trainer import Data, data_loss
 
 CANDIDATES = ("least_squares", "esn", "orthogonal")
 BASE = "orthogonal"  # what is taken unless another is clearly ahead
-_CLEARLY = 2.0  # standard errors
+_BY_CHANCE = 0.025  # how often noise is ahead
 _HELD = 0.25  # of the sequences
 _FEWEST = 12  # sequences: fewer say nothing
 _PART, _LEAST = 8, 10  # epochs of a trial: an eighth of all, ten at least, if there are so many
@@ -83,7 +84,7 @@ def _losses(network: Network, params: Params, data: Data) -> Array:
 
 
 def _is_ahead(losses: Array, of: Array, weights: Array) -> bool:
-    """Say whether losses are clearly the lower ones: by twice their difference's standard error."""
+    """Say whether losses are clearly the lower ones, by a paired t test."""
     if not np.isfinite(losses).all():
         return False
     if not np.isfinite(of).all():
@@ -94,7 +95,7 @@ def _is_ahead(losses: Array, of: Array, weights: Array) -> bool:
         return False
     # of a mean with unequal weights; with equal ones the variance over n
     variance = largest / (1 - largest) * float(shares @ (gains - mean) ** 2)
-    return mean > _CLEARLY * np.sqrt(variance)
+    return mean > t.isf(_BY_CHANCE, 1 / largest - 1) * np.sqrt(variance)
 
 
 def _parted(estimator: Any, data: Data, generator: np.random.Generator) -> tuple[Array, Array]:
