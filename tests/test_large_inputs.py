@@ -119,12 +119,11 @@ def test_when_steps_are_too_long():
     for solver in ("adam", "nadam", "rmsprop", "adagrad"):
         with pytest.warns(UserWarning, match=LONG):
             RNNRegressor(12, solver=solver, **common).fit(X, y)
-    # a lower rate, no steps, steps that follow the size of the gradient, units without bounds
+    # a lower rate, no steps, steps that follow the size of the gradient
     RNNRegressor(12, learning_rate_init=1e-5, **common).fit(X, y)
     RNNRegressor(12, init="esn", max_iter=0, random_state=0).fit(X, y)
-    for solver in ("lbfgs", "hessian_free", "least_squares"):
+    for solver in ("sgd", "lbfgs", "hessian_free", "least_squares"):
         RNNRegressor(12, solver=solver, **common).fit(X, y)
-    RNNRegressor(12, activation="leaky_relu", init="esn", max_iter=0, random_state=0).fit(X, y)
     # more columns are farther away, an outlier is not where the data are
     wide = np.repeat(X / 10, 100, axis=1)
     with pytest.warns(UserWarning, match=LONG):
@@ -132,6 +131,19 @@ def test_when_steps_are_too_long():
     rows = X / 1500
     rows[100:110] *= 1e5
     RNNRegressor(12, **common).fit(rows, y)
+
+
+def test_steps_of_units_without_bounds_may_be_long():
+    data = Data([np.full((20, 2), 1000.0)], [None])
+    for activation in ("tanh", "logistic", "relu", "softplus"):
+        network, params = ones(SimpleCell(6, activation), 2)
+        quiet = {name: 0 * array for name, array in params.items()}
+        if activation in ("relu", "softplus"):
+            assert not warn_of_large_inputs(network, quiet, data, rate=1e-3)
+            continue
+        assert not warn_of_large_inputs(network, quiet, data, rate=1e-4)
+        with pytest.warns(UserWarning, match=LONG):
+            warn_of_large_inputs(network, quiet, data, rate=1e-3)
 
 
 def test_learning_online_from_large_inputs():

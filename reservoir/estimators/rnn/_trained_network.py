@@ -146,8 +146,9 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             start; the best weights seen are kept.
         UserWarning
             If the dates of an index have no frequency: a row is one step, however long. If X is so
-            large that it holds most units at their bounds: starts from data scale their weights by
-            it, random ones do not, and gradient steps do not either.
+            large that it holds most units at their bounds, or that an update of the weights by
+            `learning_rate_init` moves their sums by more than .5: starts from data scale their
+            weights by X, random ones do not, and gradient steps do not either.
         """
         return self._learn_all(X, y, sample_weight)
 

@@ -112,7 +112,8 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         -----
         UserWarning
             If an index tells that a chunk does not begin where the last one ended, and
-            `new_sequence` does not say so.
+            `new_sequence` does not say so. If X of a first call, of ten rows or more, is too large
+            for the weights or for `learning_rate_init`, as in `fit`.
         """
         return self._learn_chunk(X, y, new_sequence=new_sequence)
 
