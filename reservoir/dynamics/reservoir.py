@@ -118,8 +118,9 @@ class Reservoir:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._freeze()  # pickling forgets the flag
+        # kernels and sparse products read memory by what the arrays say: whoever makes a reservoir,
+        # from a pickle too, has them checked
+        self.__init__(**state)  # type: ignore[misc]
 
     @cached_property
     def _product_W(self) -> Matrix:
@@ -209,6 +210,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
+            matrix.check_format(full_check=True)  # products read where the indices point
             matrix.sum_duplicates()
             finite = np.isfinite(matrix.data).all()
         else:
