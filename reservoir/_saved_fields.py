@@ -15,7 +15,7 @@ which a class can be made (it has a default) may be missing.
                                       ``number`` (finite), ``float`` (infinite or NaN, too)
 ``float64(n, 2)``                     an array of this dtype and shape, all of it finite; also
                                       ``int64``, ``bool_``, ``real`` (float32 or float64),
-                                      ``integers`` and ``numeric`` (of any size), ``labels``
+                                      ``indices``, ``numeric`` (of any size), ``labels``
 ``float64(n, 2, any)``                the same with NaN and infinity
 ``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field
 ``csr(n, m)``                         a sparse array
@@ -24,7 +24,7 @@ which a class can be made (it has a default) may be missing.
 ``Network``                           an object of that class, or of one derived from it
 ``Network(n_outputs=n)``              the same, with attributes that are equal to others
 ``same(a.b)``, ``equal(a.b)``         the object, or the value, that stands elsewhere
-``weights(network)``                  a trained network's arrays by name
+``weights(network)``                  a trained network's arrays by name; ``flat``: in one
 ``a | b``, ``a if c else b``          one or the other
 ====================================  ============================================================
 
@@ -41,7 +41,7 @@ KINDS = {
     "column": "None | int | str",
     "seed": "None | whole | generator",
     "switch": "bool | int",
-    "own": "None | str | BaseEstimator",
+    
     "state": "of(_source.dtype, _source.state_size + _source.n_fed_back)",
 }
 
@@ -66,7 +66,7 @@ FIELDS = {
     """,
     "ReadoutParameters": """
         alpha: numbers; solver, alpha_selection: str; alpha_per_target, fit_intercept: bool
-        forgetting: number; readout: own; washout: str | int; n_jobs: None | int
+        forgetting: number; readout: readout; washout: str | int; n_jobs: None | int
     """,
     "LagParameters": "n_lags, skip, degree: int; basis: str; increments: bool",
     "FeatureParameters": """
@@ -76,7 +76,7 @@ FIELDS = {
         time_column: column; time_step: str | number; dtype: str | dtype; n_jobs: None | int
         random_state: seed; verbose?: switch
     """,
-    "ReadoutOfSequences": "alpha: numbers; relevance_weights: bool; readout: own",
+    "ReadoutOfSequences": "alpha: numbers; relevance_weights: bool; readout: readout",
     "ForecasterParameters": """
         search: str | list[any] | tuple[any, ...]; season: None | numbers; panel: None | str
         sequence_column: column; n_networks: int; clip: None | str | bool | number
@@ -93,15 +93,15 @@ FIELDS = {
     """,
     # ------------------------------------------------------------ fitted estimators
     "BaseEstimator": """
-        n_features_in_: count; feature_names_in_?: labels(n_features_in_)
+        n_features_in_: natural; feature_names_in_?: labels(n_features_in_)
         _sklearn_output_config?: dict[str, any]
     """,
     "TimedRows": """
-        _time_column: column; _clock: None | Clock; time_step_?: None | positive
+        _time_column: column; _clock: None | Clock; time_step_?: equal(None if _clock == None else _clock.step)
     """,
     "SequenceEstimator": """
         _targets: TargetCoding; _target_names: None | list[any]
-        _sequence_column: None | int; n_outputs_: count; state_: real(_); washout_: integers(_)
+        _sequence_column: None | int; n_outputs_: count; state_: real(_); washout_: int64(_)
     """,
     "SourceEstimator": """
         _source: FeatureSource
@@ -114,8 +114,14 @@ FIELDS = {
         temperature_?: positive; readout_?: BaseEstimator
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
+        _progress.pairing.inputs: float64(_, _source.n_features) | float64(0, 0)
+        _source.n_features: equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)
+        _targets.per_sequence: equal(False)
     """,
-    "BaseESN": "reservoir_: same(_source.reservoir)",
+    "BaseESN": """
+        reservoir_: same(_source.reservoir); _activity.total: float64(reservoir_.n_units, any)
+        certificate_.reservoir: None | same(reservoir_)
+    """,
     "SourceRegressor": "missing_targets: str",
     "ESNRegressor": """
         coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
@@ -136,16 +142,20 @@ FIELDS = {
         intercept_?: number if _targets.one_dimensional else of(_source.dtype, n_outputs_)
     """,
     "ReservoirTransformer": """
-        _source: FeatureSource; reservoir_: same(_source.reservoir); state_: real(_)
+        _source: FeatureSource; reservoir_: same(_source.reservoir); state_: state
+        _source.n_features: equal(n_features_in_ if sequence_column == None else n_features_in_ - 1)
         _n_trained: natural; _n_features_out: equal(reservoir_.n_units); _progress: Progress
         certificate_?: Certificate
     """,
     "BaseRNN": """
         _control: None | Control; _engine: 'numpy' | 'numba'; _drawn_at_random?: bool
-        init_: None | str; network_: Network(n_outputs=n_outputs_); params_: weights(network_)
+        init_: None | str; network_: Network(n_outputs=n_outputs_)
+        network_.n_columns: equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)
+        _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
+        params_: weights(network_)
         loss_curve_?: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
         best_epoch_, n_iter_: natural; _progress: Progress; state_: real(network_.cell.state_size)
-        _online: None | OnlineLearner
+        _online: None | OnlineLearner(network=network_)
         _recent: None | tuple[real(n_recent, network_.n_columns), real(n_recent, n_outputs_, any),
             real(network_.cell.state_size), natural]
     """,
@@ -160,11 +170,12 @@ FIELDS = {
     """,
     "ESNSequenceClassifier": """
         classes_: equal(_targets.classes); temperature_?: positive
-        coef_?: real(1 if len(classes_) == 2 else len(classes_), _)
+        coef_?: real(1 if len(classes_) == 2 else len(classes_), sum(features_._widths))
         intercept_?: real(1 if len(classes_) == 2 else len(classes_))
     """,
     "ESNSequenceRegressor": """
-        coef_?: real(_) if _targets.one_dimensional else real(n_outputs_, _)
+        coef_?: real(sum(features_._widths)) if _targets.one_dimensional
+            else real(n_outputs_, sum(features_._widths))
         intercept_?: number if _targets.one_dimensional else real(n_outputs_)
     """,
     "ReservoirFeatures": """
@@ -205,7 +216,7 @@ FIELDS = {
     "Progress": """
         washout, n_steps: natural; continues, last_is_target: bool
         last_output: float64(n, any); target_range: float64(2, n, any); pairing: Pairing
-        ids: set[any]; last_id: any; ended: tuple[None | Ending, None | Ending]
+        ids: set[label]; last_id: label; ended: tuple[None | Ending, None | Ending]
     """,
     "Pairing": """
         n_outputs: natural; coded, feedback: bool; problem: None | str
@@ -213,7 +224,7 @@ FIELDS = {
     """,
     "Ending": """
         kind, shown, unit, zone: str; last: number; following, widest: None | number; plain: bool
-        recent: tuple[number, ...]; frequency: None | str; ids, names: tuple[any, ...]
+        recent: tuple[number, ...]; frequency: None | str; ids, names: tuple[label, ...]
     """,
     "Clock": "place: int; origin: number; step: positive",
     "Activity": "total: float64(n_units, any); n_steps: natural",
@@ -222,9 +233,9 @@ FIELDS = {
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
     "Stream": """
         _estimator: BaseEstimator; _initial_state: str | numbers; callback: None
-        state: None | real(_); n_learned_: natural; last_errors_: float64(...)
+        state: None | of(_estimator.state_.dtype, len(_estimator.state_)); n_learned_: natural; last_errors_: float64(...)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
-        _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: any
+        _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
     """,
     "Chunk": """
@@ -258,7 +269,7 @@ FIELDS = {
     "RadialUnits": "centres: real(_, n_features); scaling: real(n_features)",
     "SpikingNetwork": """
         W: csr(n_units, n_units); W_in: csr(n_units, _); W.dtype, W_in.dtype: dtype
-        refractory: integers(n_units); membrane_time, synapse_time: positive
+        refractory: int64(n_units); membrane_time, synapse_time: positive
         background, reset: number
     """,
     "Pooling": "names: tuple[str, ...]; thresholds: None | real(_, _)",
@@ -269,18 +280,18 @@ FIELDS = {
     # ------------------------------------------------------------ readouts
     "Readout": "settings: ReadoutSettings; width, n_outputs: natural",
     "ReadoutSettings": """
-        estimator: own; solver, selection: str; alpha: numbers
+        estimator: readout; solver, selection: str; alpha: numbers
         alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
     """,
     "RidgeReadout": """
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample
-        parts: dict[int, RowSums(n_features=width, n_outputs=n_outputs)]
+        parts: dict[natural, RowSums(n_features=width, n_outputs=n_outputs)]
     """,
     "LoopTrainedReadout": "",
     "StoredReadout": """
         rows: list[tuple[real(n, width), real(n, _, any), None | float64(n)]]
-        learned: own; asked: dict[str, any]
+        learned: None | BaseEstimator; asked: dict[str, any]
     """,
     "RowSums": """
         n_features, n_outputs: count; forgetting, ageing: fraction; n_samples: natural
@@ -296,11 +307,11 @@ FIELDS = {
     """,
     "RowSample": """
         forgetting, ageing: fraction; level: natural(64)
-        _parts: list[tuple[integers(n), real(n, width), float64(n, k), float64(n)]]
+        _parts: list[tuple[int64(n), real(n, width), float64(n, k), float64(n)]]
     """,
     "RidgeRows": """
         kept: RidgeReadout; factors: list[PenalisedFactor]; n_waiting: natural
-        which: integers(kept.n_outputs)
+        which: indices(kept.n_outputs)
         waiting: list[tuple[real(_, kept.width), real(_, kept.n_outputs), None | float64(_)]]
     """,
     "StoredRows": """
@@ -370,13 +381,18 @@ FIELDS = {
         window_length: count; seed: int; past?: Window
     """,
     "TruncatedBPTT": "",
-    "RealTimeRecurrentLearning": "derivatives?: real(...)",
+    "RealTimeRecurrentLearning": """
+        derivatives?: real(n, n, network.n_features + network.cell.state_size + 1)
+    """,
     "WindowedLeastSquares": """
         follows: bool; errors: PairedErrors; held: None | weights(network)
         trial?: weights(network); held_state?, trial_state?: real(network.cell.state_size)
     """,
     "PairedErrors": "memory: count; n, total, squares: number",
-    "Descent": "objective: Objective; solver: str; learning_rate: number; slots: tuple[any, ...]",
+    "Descent": """
+        objective: Objective; solver: str; learning_rate: number
+        slots: tuple[natural, tuple[number | flat(objective.network), ...]]
+    """,
     "Window": """
         network: Network; start: real(network.cell.state_size); n_skipped: natural
         inputs: real(n_rows, network.n_columns); targets: real(n_rows, network.n_outputs, any)
@@ -391,21 +407,23 @@ FIELDS = {
     """,
     # ------------------------------------------------------------ forecasters of series
     "Panel": """
-        kind: str; ids, levels: tuple[any, ...]; containers: tuple[SeriesContainer, ...]
-        calendars: tuple[Calendar, ...]; whole: SeriesContainer; id_name: any; id_place: int
+        kind: str; ids, levels: tuple[label, ...]; containers: tuple[SeriesContainer, ...]
+        calendars: tuple[Calendar, ...]; whole: SeriesContainer; id_name: label; id_place: int
     """,
     "Calendar": """
         kind, dtype: str; n_rows: natural; first, last: number; step: str | number; plain: bool
-        zone: None | str; name: any
+        zone: None | str; name: label
     """,
     "SeriesContainer": """
         kind: 'array' | 'pandas' | 'polars'; flat, spelled: bool; n_outputs: count
-        names, levels: tuple[any, ...]; dtype: 'float32' | 'float64'
+        names, levels: tuple[label, ...]; dtype: 'float32' | 'float64'
     """,
     "KnownInputs": "container: None | SeriesContainer",
     "Scale": "mean, spread: float64(n)",
     "StatisticalFit": """
         ensemble: Ensemble; data: SeriesData; scale_of_exog: None | Scale; bands: Bands
+        data.values: float64(_, n_outputs); ensemble.bounds.low: float64(n_outputs)
+        bands.growths: float64(n_outputs)
     """,
     "DynamicalFit": """
         members: list[Member]; scale: Scale; scale_of_exog: None | Scale
@@ -439,7 +457,7 @@ FIELDS = {
     """,
     "FittedLoops": """
         differences: Differences; most_terms: natural; low, high: float64(n_outputs)
-        members: list[tuple[FeatureSource, real(n_outputs, _), real(n_outputs)]]
+        members: list[tuple[FeatureSource(width=width), real(n_outputs, width), real(n_outputs)]]
     """,
     "FittedDirect": """
         learned: History; differences: Differences; source: FeatureSource; washout: natural

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from reservoir._saved_fields import FIELDS, KINDS
-from reservoir.readouts import READOUTS
+from reservoir.readouts import READOUTS, kind_of
 
 _HEAD = re.compile(r"(?:^|;|\n)\s*(\w[\w.?]*(?:\s*,\s*\w[\w.?]*)*)\s*:")
 _NAME = re.compile(r"([\w.]+?)(\?(\w*))?")
@@ -75,8 +76,9 @@ def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
             continue
         value = fields[owner]
         for attribute in attributes:
-            value = getattr(value, attribute)
-        if not _is(line.kind, value, scope):
+            value = None if value is None else getattr(value, attribute)
+        nothing = value is None and attributes  # of a part that is not there
+        if not nothing and not _is(line.kind, value, scope):
             raise ValueError(
                 f"{cls.__name__}.{name} must be {line.text}; it is {_described(value)}."
             )
@@ -139,9 +141,15 @@ def _is(kind: ast.expr, value: Any, scope: _Scope) -> bool:
     if called is not None:
         return called(kind.args, value, scope)
     return _has_class(value, kind.func.id) and all(
-        _same_value(getattr(value, str(each.arg)), _value(each.value, scope))
-        for each in kind.keywords
+        _is_attribute(each.value, getattr(value, str(each.arg)), scope) for each in kind.keywords
     )
+
+
+def _is_attribute(arg: ast.expr, value: Any, scope: _Scope) -> bool:
+    """Whether an attribute is the one meant; a name that is new stands for it from here on."""
+    if isinstance(arg, ast.Name) and arg.id not in scope.sizes and arg.id not in scope.fields:
+        scope.sizes[arg.id] = value
+    return _same_value(value, _value(arg, scope))
 
 
 def _is_with_sizes(kind: ast.expr, value: Any, scope: _Scope) -> bool:
@@ -214,6 +222,12 @@ def _is_number(value: Any) -> bool:
     return _is_float(value) and bool(np.isfinite(value))
 
 
+def _is_label(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_label, value))
+    return isinstance(value, (str, bytes, bool, int, float, np.generic, type(None)))
+
+
 def _is_dtype(value: Any) -> bool:
     return isinstance(value, (np.dtype, type)) and value in (np.float32, np.float64)
 
@@ -231,6 +245,8 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
     "positive": lambda value: _is_number(value) and value > 0,
     "fraction": lambda value: _is_number(value) and 0 < value <= 1,
     "dtype": _is_dtype,
+    "label": _is_label,
+    "readout": lambda value: kind_of(value) is not None,
     "generator": lambda value: isinstance(value, np.random.Generator),
 }
 
@@ -287,8 +303,7 @@ def _of_other_dtype(args: list[ast.expr], value: Any, scope: _Scope) -> bool:
 
 def _is_labels(args: list[ast.expr], value: Any, scope: _Scope) -> bool:
     if isinstance(value, np.ndarray) and value.dtype == object:
-        plain = (str, bytes, int, float, tuple, np.generic, type(None))
-        return _has_shape(value.shape, args, scope) and all(isinstance(v, plain) for v in value)
+        return _has_shape(value.shape, args, scope) and all(map(_is_label, value))
     return _of_kinds(_LABELS)(args, value, scope)
 
 
@@ -315,17 +330,24 @@ def _is_weights(args: list[ast.expr], value: Any, scope: _Scope) -> bool:
     )
 
 
+def _is_flat(args: list[ast.expr], value: Any, scope: _Scope) -> bool:
+    """Whether a value is one array with a number for each weight of a network."""
+    n_weights = sum(math.prod(shape) for shape in _value(args[0], scope).shapes().values())
+    return _of_dtype("float32", "float64")([ast.Constant(n_weights)], value, scope)
+
+
 _CALLED: dict[str, Callable[[list[ast.expr], Any, _Scope], bool]] = {
     "float64": _of_dtype("float64"),
     "int64": _of_dtype("int64"),
     "bool_": _of_dtype("bool"),
     "real": _of_dtype("float32", "float64"),
-    "integers": _of_kinds("iu"),
+    "indices": _of_dtype("intp", "int64"),
     "numeric": _of_kinds("biuf"),
     "labels": _is_labels,
     "of": _of_other_dtype,
     "csr": _is_csr,
     "weights": _is_weights,
+    "flat": _is_flat,
     "natural": lambda args, value, scope: (
         _is_int(value) and 0 <= value <= int(_value(args[0], scope))
     ),
@@ -356,7 +378,7 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
     (only,) = node.args
-    return {"len": len, "int": int}[node.func.id](_value(only, scope))
+    return {"len": len, "int": int, "sum": sum}[node.func.id](_value(only, scope))
 
 
 def _described(value: Any) -> str:

@@ -225,6 +225,11 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
+    @property
+    def _widths(self) -> list[int]:
+        """Columns that each direction of time gives."""
+        return [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+
     def transform_sequences(self, sequences: Sequences, engine: str | None = None) -> Array:
         """Return the features of sequences that have been read already.
 
@@ -242,7 +247,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         # series of similar length side by side
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
         batches = _batches(order, sequences.lengths, effective_n_jobs(self.n_jobs))
-        widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+        widths = self._widths
         features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
         places = np.split(features, np.cumsum(widths)[:-1], axis=1)
         engine = self.engine_of(sequences) if engine is None else engine
