@@ -41,7 +41,9 @@ KINDS = {
     "column": "None | int | str",
     "seed": "None | whole | generator",
     "switch": "bool | int",
-    
+    # columns of X but for that of the ids
+    "n_read": "equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)",
+    # of an echo state network: units, then the outputs that are fed back
     "state": "of(_source.dtype, _source.state_size + _source.n_fed_back)",
 }
 
@@ -97,7 +99,8 @@ FIELDS = {
         _sklearn_output_config?: dict[str, any]
     """,
     "TimedRows": """
-        _time_column: column; _clock: None | Clock; time_step_?: equal(None if _clock == None else _clock.step)
+        _time_column: column; _clock: None | Clock
+        time_step_?: equal(None if _clock == None else _clock.step)
     """,
     "SequenceEstimator": """
         _targets: TargetCoding; _target_names: None | list[any]
@@ -115,7 +118,7 @@ FIELDS = {
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
         _progress.pairing.inputs: float64(_, _source.n_features) | float64(0, 0)
-        _source.n_features: equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)
+        _source.n_features: n_read
         _targets.per_sequence: equal(False)
     """,
     "BaseESN": """
@@ -150,7 +153,7 @@ FIELDS = {
     "BaseRNN": """
         _control: None | Control; _engine: 'numpy' | 'numba'; _drawn_at_random?: bool
         init_: None | str; network_: Network(n_outputs=n_outputs_)
-        network_.n_columns: equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)
+        network_.n_columns: n_read
         _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
         params_: weights(network_)
         loss_curve_?: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
@@ -165,7 +168,8 @@ FIELDS = {
         _sequence_column, _time_column: column; _targets: TargetCoding; _per_row: bool
         features_: ReservoirFeatures(n_features_in_=n_features_in_)
         input_scaling_: numbers; input_scaling_scores_?: numeric(...); readout_?: BaseEstimator
-        _mean?, _scale?: float64(_); n_outputs_?: count; intercept_?: any; coef_?intercept_: real(...)
+        _mean?, _scale?: float64(_); n_outputs_?: count
+        intercept_?: any; coef_?intercept_: real(...)
         alpha_?intercept_: number | float64(_); alpha_scores_?intercept_: float64(_, _, any)
     """,
     "ESNSequenceClassifier": """
@@ -201,7 +205,8 @@ FIELDS = {
         search_results_, best_params_: any; best_score_: float
     """,
     "RowRegressor": """
-        n_features_in_?: count; fit_intercept: bool; coef_?: float64(n_features_in_) | float64(n, n_features_in_)
+        n_features_in_?: count; fit_intercept: bool
+        coef_?: float64(n_features_in_) | float64(n, n_features_in_)
         intercept_?coef_: number | float64(n)
     """,
     "LMS": """
@@ -233,7 +238,8 @@ FIELDS = {
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
     "Stream": """
         _estimator: BaseEstimator; _initial_state: str | numbers; callback: None
-        state: None | of(_estimator.state_.dtype, len(_estimator.state_)); n_learned_: natural; last_errors_: float64(...)
+        state: None | of(_estimator.state_.dtype, len(_estimator.state_))
+        n_learned_: natural; last_errors_: float64(...)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
@@ -320,10 +326,10 @@ FIELDS = {
     """,
     "PenalisedFactor": """
         n_features, n_outputs: count; alpha, _scale: positive; _forgetting: fraction
-        fit_intercept: bool; n_samples: natural; _shift: float64(n_features + n_outputs)
-        _factor: float64(fit_intercept + n_features + n_outputs, fit_intercept + n_features + n_outputs)
+        fit_intercept: bool; n_samples: natural; _factor: float64(width, width)
+        _shift: float64(width - fit_intercept); _shift.size: equal(n_features + n_outputs)
         _penalty: float64(n_features); _turn: number; _fill: natural(len(_waiting))
-        _waiting, _whitened: float64(most, fit_intercept + n_features + n_outputs, any)
+        _waiting, _whitened: float64(most, width, any)
         _products: float64(most, most)
         _solved: None | tuple[float64(n_outputs, n_features), float64(n_outputs)]
     """,

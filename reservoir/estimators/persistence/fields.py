@@ -253,7 +253,9 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
 # ---------------------------------------------------------------------- arrays
 
 
-def _is_array(value: Any, matches: Callable[[np.dtype[Any]], bool], args: list[ast.expr], scope: _Scope) -> bool:  # fmt: skip
+def _is_array(
+    value: Any, matches: Callable[[np.dtype[Any]], bool], args: list[ast.expr], scope: _Scope
+) -> bool:
     """Whether a value is an array of a dtype and shape, without NaN unless `any` stands last."""
     if not isinstance(value, np.ndarray) or not matches(value.dtype):
         return False
@@ -369,7 +371,7 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
     if isinstance(node, ast.IfExp):
         return _value(node.body if _value(node.test, scope) else node.orelse, scope)
     if isinstance(node, ast.BoolOp):
-        return all(_value(each, scope) for each in node.values)  # noqa: C419 (only "and" occurs)
+        return all(_value(each, scope) for each in node.values)  # there is no "or"
     if isinstance(node, ast.Compare):
         return _value(node.left, scope) == _value(node.comparators[0], scope)
     if isinstance(node, ast.BinOp):

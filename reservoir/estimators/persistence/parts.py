@@ -76,8 +76,7 @@ def _make_estimator(parts: list[Any]) -> Any:
 def encode_estimator(model: Any, written: Written) -> list[Any]:
     """Return JSON for an estimator or a session: its class, parameters and fitted attributes."""
     encoded = [
-        {key: encode(value, key, written) for key, value in half.items()}
-        for half in _halves(model)
+        {key: encode(value, key, written) for key, value in half.items()} for half in _halves(model)
     ]
     check_fields(type(model), _fields_of(model))  # or `load` would refuse the file
     return [type(model).__name__, *encoded]
@@ -119,7 +118,7 @@ def encode(value: Any, name: str, written: Written) -> Any:
 
 def decode(value: Any, read: Read) -> Any:
     """Return the value that JSON stands for."""
-    if not isinstance(value, dict):
+    if value is None or isinstance(value, (bool, int, float, str)):
         return value
     ((kind, content),) = value.items()
     if kind == "array":
