@@ -29,7 +29,7 @@ which a class can be made (it has a default) may be missing.
 ====================================  ============================================================
 
 A size is a number, a field, an expression of fields, ``_`` (any), or a name that stands for the
-same number wherever it returns within the object; ``...`` is any shape.
+same number wherever it returns within the object; ``least(n)`` is n or more, ``...`` any shape.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ FIELDS = {
         _sklearn_output_config?: dict[str, any]
     """,
     "TimedRows": """
-        _time_column: column; _clock: None | Clock
+        _time_column: column; _clock: None if _time_column == None else Clock
         time_step_?: equal(None if _clock == None else _clock.step)
     """,
     "SequenceEstimator": """
@@ -445,11 +445,11 @@ FIELDS = {
     """,
     "SeriesData": """
         values: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)
-        known: float64(_, _); seasons: tuple[positive, ...]; positive: bool_(n_outputs); first: int
+        known: float64(least(n_rows), _); seasons: tuple[positive, ...]; positive: bool_(n_outputs); first: int
     """,
     "History": """
         levels: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)
-        known: float64(_, _); seasons: tuple[positive, ...]; first: int
+        known: float64(least(n_rows), _); seasons: tuple[positive, ...]; first: int
     """,
     "Bounds": "low, high: float64(n_outputs)",
     "Ensemble": """

@@ -13,6 +13,7 @@ from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows,
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers
+from reservoir._validation.arrays import check_csr
 from reservoir.activations import Activation, get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
 
@@ -209,8 +210,8 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
     refuse_complex(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
+            check_csr(name, value)  # before anything is read where its indices point
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
-            matrix.check_format(full_check=True)  # products read where the indices point
             matrix.sum_duplicates()
             finite = np.isfinite(matrix.data).all()
         else:

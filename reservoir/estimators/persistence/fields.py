@@ -282,6 +282,8 @@ def _is_size(arg: ast.expr, size: int, scope: _Scope) -> bool:
             if arg.id != "_":
                 scope.sizes[arg.id] = size
             return True
+    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name) and arg.func.id == "least":
+        return bool(_value(arg.args[0], scope) <= size)
     return bool(_value(arg, scope) == size)
 
 

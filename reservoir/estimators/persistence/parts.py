@@ -16,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import SAVED
 from reservoir._typing import Array
+from reservoir._validation.arrays import check_csr
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.estimators.persistence.archive import Archive
 from reservoir.estimators.persistence.fields import check_fields
@@ -202,10 +203,11 @@ def _make_csr(parts: list[Any]) -> Any:
     data, indices, indptr, shape = parts
     if data.ndim != 1 or data.dtype.kind not in "biuf" or len(shape) != 2:
         raise ValueError(f"a sparse array of {data.dtype} and shape {shape}")
-    if any(a.ndim != 1 or a.dtype not in (np.int32, np.int64) for a in (indices, indptr)):
+    whole = indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64)
+    if not whole or any(a.ndim != 1 for a in (indices, indptr)):
         raise ValueError(f"indices of {indices.dtype} and {indptr.dtype}")
     matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
-    matrix.check_format(full_check=True)  # or products would read beyond the arrays
+    check_csr("a sparse array", matrix)
     return matrix
 
 
