@@ -156,7 +156,7 @@ FIELDS = {
         network_.n_columns: n_read
         _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
         params_: weights(network_)
-        loss_curve_?: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
+        loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
         best_epoch_, n_iter_: natural; _progress: Progress; state_: real(network_.cell.state_size)
         _online: None | OnlineLearner(network=network_)
         _recent: None | tuple[real(n_recent, network_.n_columns), real(n_recent, n_outputs_, any),
@@ -193,7 +193,7 @@ FIELDS = {
     """,
     "LiquidStateMachine": """
         n_units: int; inhibitory, connection_length, recurrent_scaling, input_scaling: number
-        input_density, membrane_time, synapse_time, filter_time: number
+        input_density: number; membrane_time, synapse_time, filter_time: positive
         refractory_time: tuple[int, int] | list[int]; pool: str | tuple[str, ...] | list[str]
         sequence_column: column; dtype: str | dtype; random_state: seed
         _sequence_column?: None | int; _container: str; n_channels_: count
@@ -243,6 +243,7 @@ FIELDS = {
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
+        _waiting.end: None | equal(_n_run)
     """,
     "Chunk": """
         first: natural; rows: real(n_rows, _); state: real(_)
@@ -344,7 +345,8 @@ FIELDS = {
     """,
     # ------------------------------------------------------------ trained networks
     "Network": """
-        cell: Cell; n_features, n_outputs: count; output, loss: str; include_input, coded: bool
+        cell: Cell; n_features, n_outputs: count; output: output; loss: loss
+        include_input, coded: bool
     """,
     "Cell": "n_units?: count",
     "SimpleCell": "activation: str; leak_rate: fraction | tuple[fraction, ...]",

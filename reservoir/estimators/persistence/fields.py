@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 
 from reservoir._saved_fields import FIELDS, KINDS
 from reservoir.readouts import READOUTS, kind_of
+from reservoir.training.losses import LOSSES, OUTPUTS
 
 _HEAD = re.compile(r"(?:^|;|\n)\s*(\w[\w.?]*(?:\s*,\s*\w[\w.?]*)*)\s*:")
 _NAME = re.compile(r"([\w.]+?)(\?(\w*))?")
@@ -246,6 +247,8 @@ _PLAIN: dict[str, Callable[[Any], bool]] = {
     "fraction": lambda value: _is_number(value) and 0 < value <= 1,
     "dtype": _is_dtype,
     "label": _is_label,
+    "output": lambda value: isinstance(value, str) and value in OUTPUTS,
+    "loss": lambda value: isinstance(value, str) and value in LOSSES,
     "readout": lambda value: kind_of(value) is not None,
     "generator": lambda value: isinstance(value, np.random.Generator),
 }
@@ -382,7 +385,8 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
     assert isinstance(node, ast.Call)
     assert isinstance(node.func, ast.Name)
     (only,) = node.args
-    return {"len": len, "int": int, "sum": sum}[node.func.id](_value(only, scope))
+    functions: dict[str, Callable[[Any], Any]] = {"len": len, "int": int, "sum": sum}
+    return functions[node.func.id](_value(only, scope))
 
 
 def _described(value: Any) -> str:

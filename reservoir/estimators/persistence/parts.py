@@ -53,7 +53,7 @@ def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return params, {key: value for key, value in state.items() if key not in params}
 
 
-def _class_named(name: Any) -> type:
+def _class_named(name: Any) -> Any:
     if not isinstance(name, str) or name not in SAVED:
         raise ValueError(f"no class {name!r} may be saved; a module of your own is imported first")
     return SAVED[name]
@@ -231,7 +231,7 @@ def _make_part(parts: list[Any]) -> Any:
         raise ValueError(f"{parts[0]} is no part of an estimator")
     fields = dict(zip(parts[1::2], parts[2::2], strict=True))
     check_fields(cls, fields)
-    if dataclasses.is_dataclass(cls):
+    if hasattr(cls, "__dataclass_fields__"):
         return cls(**fields)  # whose constructor checks what kernels and products rely on
     part = cls.__new__(cls)
     if hasattr(part, "__setstate__"):
