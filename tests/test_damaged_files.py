@@ -35,8 +35,8 @@ from reservoir import (
     load,
     save,
 )
-from reservoir._saved_fields import FIELDS
 from reservoir._saving import SAVED
+from reservoir._saving.saved_fields import FIELDS
 from reservoir.dynamics import Reservoir
 from reservoir.estimators.persistence import archive
 from reservoir.readouts import SlidingWindow

@@ -57,7 +57,7 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
             mode = stat.S_IMODE(os.fstat(old.fileno()).st_mode)
     partial = target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.partial")
     try:
-        # mode "x" gives the permissions that the umask leaves
+        # mode "x" gives the permissions that new files get here
         with partial.open("xb") as stream:
             yield stream
             stream.flush()

@@ -1,4 +1,4 @@
-"""Whether the fields of an object are what `reservoir._saved_fields` says of its class."""
+"""Whether the fields of an object are what `reservoir._saving.saved_fields` says of its class."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from reservoir._saved_fields import FIELDS, KINDS
+from reservoir._saving.saved_fields import FIELDS, KINDS
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.training.losses import LOSSES, OUTPUTS
 
