@@ -447,7 +447,8 @@ FIELDS = {
     """,
     "SeriesData": """
         values: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)
-        known: float64(least(n_rows), _); seasons: tuple[positive, ...]; positive: bool_(n_outputs); first: int
+        known: float64(least(n_rows), _); seasons: tuple[positive, ...]
+        positive: bool_(n_outputs); first: int
     """,
     "History": """
         levels: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)

@@ -105,7 +105,7 @@ def joined(arrays: Sequence[Array]) -> Array:
 def check_csr(name: str, matrix: Any) -> None:
     """Refuse a compressed sparse array whose indices point outside of it.
 
-    Products read memory at these places without a look. SciPy's own ``check_format(full_check=True)``
+    Products read memory at these places without a look. SciPy's ``check_format(full_check=True)``
     misses pointers whose differences overflow. Other formats are left to their conversion.
     """
     if getattr(matrix, "format", None) not in ("csr", "csc"):
@@ -117,6 +117,6 @@ def check_csr(name: str, matrix: Any) -> None:
         or pointers[0] != 0
         or not (pointers[:-1] <= pointers[1:]).all()
         or not pointers[-1] <= min(len(indices), len(matrix.data))
-        or (len(indices) and not (0 <= indices.min() and indices.max() < n_columns))
+        or (len(indices) and not (indices.min() >= 0 and indices.max() < n_columns))
     ):
         raise ValueError(f"{name} has indices outside of its shape {matrix.shape}.")
