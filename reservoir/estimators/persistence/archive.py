@@ -73,13 +73,17 @@ def _replacing(path: Path) -> Iterator[IO[bytes]]:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether a path leads to a plain file, or to none; pipes and devices are written into."""
+    """Whether a new file can take the place of one; pipes and devices are written into.
+
+    So is a file in a folder that takes no new ones.
+    """
     if path.absolute().parts[1:2] in (("dev",), ("proc",)):  # /dev/stdout may be any file
         return False
     try:
-        return stat.S_ISREG(path.stat().st_mode)
+        plain = stat.S_ISREG(path.stat().st_mode)
     except FileNotFoundError:
         return True
+    return plain and os.access(Path(os.path.realpath(path)).parent, os.W_OK)
 
 
 def _sync_folder(folder: Path) -> None:
