@@ -343,6 +343,10 @@ class RidgeReadout(Readout):
             if forgetting is not None:
                 sums.forgetting = forgetting
             self.parts[part] = sums.discounted(factor)
+        if self.kept is not None:
+            if forgetting is not None:
+                self.kept.merge(RowSample(forgetting=forgetting))
+            self.kept.discount(factor)
 
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array]:
