@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -194,39 +193,6 @@ class QRAccumulator(RowSums):
     def _discount(self, factor: float) -> None:
         self._age(factor, (0.0, 0.0), 0)
 
-    def without(self, part: QRAccumulator, others: Sequence[QRAccumulator]) -> QRAccumulator:
-        """Return new sums over all rows but those of a part: the others', merged.
-
-        Rows cannot be taken away from R without loss of digits.
-
-        Parameters
-        ----------
-        part : QRAccumulator
-        others : sequence of QRAccumulator
-            Parts that hold the remaining rows.
-
-        Returns
-        -------
-        QRAccumulator
-
-        Raises
-        ------
-        ValueError
-            If the part and the others do not hold as many rows as this accumulator, or rows were
-            forgotten.
-        """
-        self._refuse_removal_of_aged(part, *others)
-        rest = QRAccumulator(self.n_features, self.n_outputs)
-        for other in others:
-            rest.merge(other)
-        if part.n_samples + rest.n_samples != self.n_samples:
-            raise ValueError(
-                f"The blocks hold {part.n_samples + rest.n_samples} of {self.n_samples} rows, and "
-                "a QRAccumulator cannot subtract: give an accumulator over the remaining rows "
-                "(rest=)."
-            )
-        return rest
-
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
         """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
 
@@ -378,6 +344,12 @@ class QRAccumulator(RowSums):
         found = {one: system.coef(one) for one in set(alpha.tolist())}
         coef = np.stack([found[one][k] for k, one in enumerate(alpha.tolist())])
         return Solved(coef, leverage)
+
+    def _less(self, part: QRAccumulator, n_held: int) -> QRAccumulator:
+        raise ValueError(
+            f"The blocks hold {n_held} of {self.n_samples} rows, and a QRAccumulator cannot "
+            "subtract: give an accumulator over the remaining rows (rest=)."
+        )
 
     def _intercept(self, coef: Array) -> Array:
         n = 1 + self.n_features
