@@ -29,7 +29,8 @@ which a class can be made (it has a default) may be missing.
 ====================================  ============================================================
 
 A size is a number, a field, an expression of fields, ``_`` (any), or a name that stands for the
-same number wherever it returns within the object; ``least(n)`` is n or more, ``...`` any shape.
+same number wherever it returns within the object; ``least(n)`` is n or
+more, ``most(n)`` n or fewer, ``...`` any shape.
 """
 
 from __future__ import annotations
@@ -310,7 +311,7 @@ FIELDS = {
     """,
     "QRAccumulator": """
         n_blocks: number
-        R: float64(1 + n_features + n_outputs, 1 + n_features + n_outputs)
+        R: float64(most(1 + n_features + n_outputs), 1 + n_features + n_outputs)
     """,
     "RowSample": """
         forgetting, ageing: fraction; level: natural(64)

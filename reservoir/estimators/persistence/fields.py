@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -277,6 +278,9 @@ def _has_shape(shape: tuple[int, ...], args: list[ast.expr], scope: _Scope) -> b
     )
 
 
+_BOUNDS: dict[str, Callable[[int, int], bool]] = {"least": operator.ge, "most": operator.le}
+
+
 def _is_size(arg: ast.expr, size: int, scope: _Scope) -> bool:
     """Whether a size is the one meant; a name that is new stands for it from here on."""
     if isinstance(arg, ast.Name) and arg.id not in scope.sizes:
@@ -285,8 +289,8 @@ def _is_size(arg: ast.expr, size: int, scope: _Scope) -> bool:
             if arg.id != "_":
                 scope.sizes[arg.id] = size
             return True
-    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name) and arg.func.id == "least":
-        return bool(_value(arg.args[0], scope) <= size)
+    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name) and arg.func.id in _BOUNDS:
+        return _BOUNDS[arg.func.id](size, _value(arg.args[0], scope))
     return bool(_value(arg, scope) == size)
 
 
