@@ -222,10 +222,16 @@ def test_containers_states_and_files(tmp_path):
     coded, dense = pair(RNNClassifier, cell="gru", dtype="float32", max_iter=0)
     coded.fit([part[:, None] for part in parts], y)
     dense.fit([columns(part) for part in parts], y)
-    one, two = coded.predict_proba([parts[1][:, None]])[0], dense.predict_proba(columns(parts[1]))
-    np.testing.assert_allclose(one, two, atol=1e-4)
-    ours, theirs = coded.states(codes[:, None]), dense.states(columns(codes))
-    np.testing.assert_allclose(ours, theirs, atol=1e-4)
+    # step by step: gates that are drawn at random amplify rounding from one to the next
+    before = dense.states(columns(codes))[:-1]
+    for code, state in zip(codes[1:], before, strict=True):
+        one = coded.states(code[None, None], initial_state=state)
+        two = dense.states(columns(code[None]), initial_state=state)
+        np.testing.assert_allclose(one, two, atol=1e-6)
+    starts = [part[:1] for part in parts]
+    ours = coded.predict_proba([part[:, None] for part in starts])
+    theirs = dense.predict_proba([columns(part) for part in starts])
+    np.testing.assert_allclose(np.concatenate(ours), np.concatenate(theirs), atol=1e-6)
     # a table with ids
     table = np.column_stack([np.repeat([7, 8, 9], [40, 25, 25]), codes])
     by_id = pair(RNNClassifier, cell="gru", sequence_column=0)[0].fit(table, np.concatenate(y))
