@@ -8,12 +8,7 @@ from sklearn.metrics import log_loss
 
 from reservoir.readouts import leave_one_out_ridge, relevance
 from reservoir.readouts.dual import ridge_at
-from reservoir.readouts.relevance import (
-    folds_for,
-    relevance_ridge,
-    relevance_weights,
-    tried_rows,
-)
+from reservoir.readouts.relevance import folds_for, relevance_ridge, relevance_weights
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 
@@ -84,7 +79,7 @@ def test_rows_left_out_are_those_of_fits_and_weights_without_them(shape, weighte
     rng = np.random.default_rng(2)
     w = rng.uniform(0.5, 3, len(H)) if weighted else np.ones(len(H))
     folds = rng.permutation(np.arange(len(H)) % 5) - 1  # the rows of -1 are never left out
-    ridge = relevance_ridge(H, Y, [100.0, 3.0], w, folds)
+    ridge = relevance_ridge(H, Y, [100.0, 3.0], w, folds[None])
     center = np.average(H, axis=0, weights=w)
     spread = np.sqrt(np.average((H - center) ** 2, axis=0, weights=w))
     varies = np.arange(shape[1]) != shape[1] // 2
@@ -98,8 +93,8 @@ def test_rows_left_out_are_those_of_fits_and_weights_without_them(shape, weighte
             said = fit.predict(Z[out] * factors)
             errors[k] += w[out] @ (said - Y[out]) ** 2
             if alpha == ridge.alpha:
-                np.testing.assert_allclose(ridge.left_out[out], said, rtol=1e-6, atol=1e-8)
-    assert np.isnan(ridge.left_out[folds < 0]).all()
+                np.testing.assert_allclose(ridge.left_out[0, out], said, rtol=1e-6, atol=1e-8)
+    assert np.isnan(ridge.left_out[0, folds < 0]).all()
     np.testing.assert_allclose(ridge.scores, errors / w[folds >= 0].sum(), rtol=1e-6)
     assert ridge.alpha == (100.0, 3.0)[np.argmin(errors.sum(axis=1))]
     # the fit itself has seen all rows
@@ -110,17 +105,95 @@ def test_rows_left_out_are_those_of_fits_and_weights_without_them(shape, weighte
     )
 
 
-@pytest.mark.parametrize("n", [2, 3, 40, 100, 450, 900, 6000])
-def test_folds_hold_rows_of_all_targets(n):
-    y = np.random.default_rng(0).permutation(np.arange(n) % 3)
-    folds = folds_for(2.0 * (y[:, None] == np.arange(3)) - 1)
-    sizes = np.bincount(folds[folds >= 0])
-    assert min(n, 500) <= sizes.sum() <= max(500, sizes.sum() // len(sizes) + 500)
-    assert len(sizes) == {2: 2, 3: 3, 40: 20, 100: 10, 450: 5, 900: 3, 6000: 1}[n]
-    assert sizes.max() - sizes.min() <= 1
-    for label in range(3):
-        of_label = np.bincount(folds[(folds >= 0) & (y == label)], minlength=len(sizes))
-        assert of_label.max() - of_label.min() <= 1
+def test_several_deals_count_alike():
+    for seed in range(3):
+        H, _, Y = table(60, 20, seed=seed)
+        w = np.random.default_rng(seed).uniform(0.5, 3, 60)
+        folds = folds_for(Y)
+        assert len(folds) == 3
+        alone = [relevance_ridge(H, Y, [100.0, 3.0], w, deal[None]) for deal in folds]
+        ridge = relevance_ridge(H, Y, [100.0, 3.0], w, folds)
+        np.testing.assert_allclose(ridge.scores, np.mean([one.scores for one in alone], axis=0))
+        assert ridge.alpha == (100.0, 3.0)[np.argmin(ridge.scores.sum(axis=1))]
+        for said, deal in zip(ridge.left_out, folds, strict=True):
+            one = relevance_ridge(H, Y, [ridge.alpha], w, deal[None])
+            np.testing.assert_allclose(said, one.left_out[0])
+            np.testing.assert_allclose(ridge.coef, one.coef)
+
+
+def labelled(n, n_classes=3, seed=0):
+    """Columns of +-1 for labels in an order of no sense; one column for two classes."""
+    y = np.random.default_rng(seed).permutation(np.arange(n) % n_classes)
+    Y = 2.0 * (y[:, None] == np.arange(n_classes)) - 1
+    return y, Y[:, 1:] if n_classes == 2 else Y
+
+
+SIZES = [2, 3, 50, 51, 99, 100, 199, 500, 501, 2499, 2500, 3001, 14_000, 14_995, 14_996, 100_000]
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_folds_leave_most_rows_to_learn_from(n):
+    y, Y = labelled(n)
+    folds = folds_for(Y)
+    assert folds.shape == (3 if 50 < n < 100 else 1, n)
+    tried = folds >= -1
+    assert (tried.sum(axis=1) == min(n, 3000)).all()
+    for deal in folds:
+        assert np.array_equal(deal >= 0, folds[0] >= 0)
+        sizes = np.bincount(deal[deal >= 0])
+        assert sizes.sum() == min(n, 500)
+        assert sizes.max() - sizes.min() <= 1
+        assert sizes.max() <= max(1, -(-min(n, 3000) // 5))
+        # of every class as many
+        for part in (deal >= 0, deal == -1, *(deal == k for k in range(len(sizes)))):
+            of_part = np.bincount(y[part], minlength=3)
+            assert of_part.max() - of_part.min() <= 2
+    if n <= 50:
+        assert sorted(folds[0]) == list(range(n))
+
+
+def test_any_number_of_rows_has_folds():
+    for n in [*range(2, 130, 3), *np.random.default_rng(0).integers(130, 15_000, 12)]:
+        for Y in (labelled(n)[1], np.random.default_rng(n).normal(size=(n, 1)), np.ones((n, 1))):
+            for deal in folds_for(Y):
+                sizes = np.bincount(deal[deal >= 0])
+                assert 0 < sizes.min() <= sizes.max() <= 1 + np.count_nonzero(deal >= -1) / 5
+                assert sizes.sum() == min(n, 500)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 7])
+@pytest.mark.parametrize("n", [60, 120, 700, 4000])
+def test_folds_do_not_ask_for_the_names_of_classes(n, n_classes):
+    for seed in range(3):
+        _, Y = labelled(n, n_classes, seed)
+        Y[:: n // 5] *= 0.5  # labels that differ among equal sequences
+        folds = folds_for(Y)
+        if n_classes == 2:
+            np.testing.assert_array_equal(folds_for(-Y), folds)
+        else:
+            order = np.random.default_rng(seed).permutation(n_classes)
+            np.testing.assert_array_equal(folds_for(Y[:, order]), folds)
+            np.testing.assert_array_equal(folds_for(Y[:, ::-1]), folds)
+
+
+@pytest.mark.parametrize("n", [60, 120, 4000])
+@pytest.mark.parametrize("decimals", [0, 15])
+def test_folds_do_not_ask_for_the_units_of_numbers(n, decimals):
+    for seed in range(3):
+        Y = np.round(np.random.default_rng(seed).normal(size=(n, 3)), decimals)
+        folds, one = folds_for(Y), folds_for(Y[:, :1])
+        np.testing.assert_array_equal(folds_for(Y[:, [2, 0, 1]]), folds)
+        np.testing.assert_array_equal(folds_for(Y * [3.0, 1e-3, 7e8] + [0, 1, 5e8]), folds)
+        for unit in (3.0, -1.0, 1e-3, 1e150):
+            np.testing.assert_array_equal(folds_for(unit * Y[:, :1] + unit), one)
+
+
+def test_rows_of_similar_numbers_are_left_out_at_different_times():
+    y = np.random.default_rng(0).normal(size=(120, 1))
+    (folds,) = folds_for(y)
+    near = folds[np.argsort(y[:, 0])]
+    for start in range(112):
+        assert len(set(near[start : start + 8])) == 8
 
 
 def test_labels_without_any_sense_are_not_believed():
@@ -136,7 +209,8 @@ def test_labels_without_any_sense_are_not_believed():
         assert seen.scores.sum(axis=1).min() < 0.75 * ridge.scores.sum(axis=1).min()
         losses = []
         for fit in (seen, ridge):
-            temperature = fitted_temperature(fit.left_out, Y[mine])
+            left_out = fit.left_out if fit is seen else fit.left_out[0]
+            temperature = fitted_temperature(left_out, Y[mine])
             scores = H[60:] @ fit.coef.T + fit.intercept
             losses.append(log_loss(y[60:], probabilities(scores, temperature)))
         assert losses[1] < np.log(3) + 0.15 < losses[0] - 0.5
@@ -192,12 +266,12 @@ def test_of_many_rows_some_choose_the_penalty_and_all_are_fitted():
     H = rng.normal(size=(4000, 6))
     Y = H[:, :2] + rng.normal(size=(4000, 2))
     folds = folds_for(Y)
-    tried = tried_rows(Y, folds)
-    assert len(tried) == len(set(tried)) == 3000
-    assert np.isin(np.flatnonzero(folds >= 0), tried).all()
-    weights = np.ones(len(Y))
-    found = relevance_ridge(H, Y, [1e-2, 1.0, 1e2, 1e6], weights, folds)
-    np.testing.assert_array_equal(np.isfinite(found.left_out).all(axis=1), folds >= 0)
+    weights, alphas = np.ones(len(Y)), [1e-2, 1.0, 1e2, 1e6]
+    found = relevance_ridge(H, Y, alphas, weights, folds)
+    np.testing.assert_array_equal(np.isfinite(found.left_out).all(axis=2), folds >= 0)
+    tried = folds[0] >= -1
+    alone = relevance_ridge(H[tried], Y[tried], alphas, weights[tried], folds[:, tried])
+    np.testing.assert_allclose(found.scores, alone.scores)
     columns = relevance_weights(H, Y, weights)
     exact = leave_one_out_ridge(H, Y, [found.alpha], weights, column_weights=columns)
     np.testing.assert_allclose(found.coef, exact.coef, rtol=1e-9)

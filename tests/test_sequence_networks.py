@@ -168,6 +168,167 @@ def test_weights_repetitions_and_the_order_are_of_one_kind(cls):
     assert weighted.alpha_ == repeated.alpha_
 
 
+# --- units, names and order are of no account ----------------------------------------------------
+
+
+def unclear(n, seed, *, n_classes=3):
+    """Sequences whose labels are hard to tell: who is left out with whom would show."""
+    Xs, _ = waves(n, seed)
+    rng = np.random.default_rng(seed + 100)
+    y = np.arange(n) % n_classes
+    return [X + 0.7 * rng.normal(size=X.shape) + 0.03 * y[i] for i, X in enumerate(Xs)], y
+
+
+QUICK = {
+    "n_units": 6,
+    "alpha": (0.1, 1.0, 10.0, 100.0),
+    "bidirectional": False,
+    "differences": False,
+    "n_quantiles": 3,
+}
+OTHER_UNITS = [
+    (4.0, 0.0),
+    (3.0, 0.0),
+    (1e3, 0.0),
+    (1e-3, 0.0),
+    (np.array([0.7, 1e5]), 0.0),
+    (np.array([1.8, 12.0]), np.array([32.0, -5.0])),
+    (1.0, 1000.0),
+]
+
+
+def said(model, new):
+    """Return probabilities, or the numbers that are predicted."""
+    return (model.predict_proba if hasattr(model, "classes_") else model.predict)(new)
+
+
+def compare(other, found, model, expected):
+    """Hold a fit on the same data in other words against a model."""
+    assert other.alpha_ == model.alpha_
+    scores = (fit.alpha_scores_.sum(axis=1) for fit in (other, model))
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
+@pytest.mark.parametrize("n, weighted", [(30, False), (60, True), (110, False)])
+def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
+    for seed in range(3):
+        Xs, y = unclear(n, seed)
+        new, _ = unclear(10, seed + 50)
+        weights = np.random.default_rng(seed).uniform(0.2, 2, n) if weighted else None
+        options = QUICK | {"random_state": seed, "dtype": ("float32", "float64")[seed % 2]}
+        if weighted and cls is ESNSequenceClassifier:
+            options["class_weight"] = "balanced"
+        model = cls(**options).fit(Xs, y, weights)
+        for factor, shift in OTHER_UNITS[seed::3]:
+            other = cls(**options).fit([factor * X + shift for X in Xs], y, weights)
+            moved = [factor * X + shift for X in new]
+            compare(other, said(other, moved), model, said(model, new))
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n", [30, 60, 110])
+def test_the_names_of_classes_are_of_no_account(n, n_classes):
+    for seed in range(3):
+        Xs, y = unclear(n, seed, n_classes=n_classes)
+        new, _ = unclear(10, seed + 50)
+        options = QUICK | {"random_state": seed}
+        if seed == 1:
+            options["class_weight"] = "balanced"
+        model = make(**options).fit(Xs, y)
+        for names in (np.array(["c", "b", "a"]), np.array([3, -1, 2]), np.array(["b", "c", "a"])):
+            other = make(**options).fit(Xs, names[y])
+            columns = np.searchsorted(other.classes_, names[:n_classes])
+            compare(other, said(other, new)[:, columns], model, said(model, new))
+
+
+@pytest.mark.parametrize("n", [30, 60, 110])
+@pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
+def test_the_order_of_sequences_is_of_no_account(cls, n):
+    for seed in range(3):
+        Xs, y = unclear(n, seed)
+        new, _ = unclear(10, seed + 50)
+        weights = np.random.default_rng(seed).uniform(0.2, 2, n)
+        model = make(cls, **QUICK).fit(Xs, y, weights)
+        order = np.random.default_rng(seed).permutation(n)
+        other = make(cls, **QUICK).fit([Xs[i] for i in order], y[order], weights[order])
+        compare(other, said(other, new), model, said(model, new))
+
+
+def test_the_units_of_numbers_are_of_no_account():
+    for seed in range(2):
+        for n in (30, 60):
+            Xs, y = unclear(n, seed)
+            new, _ = unclear(10, seed + 50)
+            target = np.round(y + np.random.default_rng(seed).normal(size=n), seed)
+            model = make(ESNSequenceRegressor, **QUICK).fit(Xs, target)
+            for unit, zero in ((3.0, 0.0), (-1.0, 0.0), (1e-3, 5.0)):
+                other = make(ESNSequenceRegressor, **QUICK).fit(Xs, unit * target + zero)
+                assert other.alpha_ == model.alpha_
+                found = (other.predict(new) - zero) / unit
+                np.testing.assert_allclose(found, model.predict(new), rtol=0, atol=1e-6)
+            both = np.column_stack([target, y])
+            model = make(ESNSequenceRegressor, **QUICK).fit(Xs, both)
+            other = make(ESNSequenceRegressor, **QUICK).fit(Xs, both[:, ::-1])
+            compare(other, said(other, new)[:, ::-1], model, said(model, new))
+
+
+def test_values_that_differ_by_rounding_stay_where_they_are():
+    """First values that are equal but for rounding would be sorted by it."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        Xs, y = unclear(60, seed)
+        for X in Xs:
+            X[0] = rng.choice([0.3, 0.1 + 0.2, 0.3 - 1e-16], 2)
+        model = make(**QUICK).fit(Xs, y)
+        other = make(**QUICK).fit([3 * X + 7 for X in Xs], y)
+        assert other.alpha_ == model.alpha_
+        assert other.temperature_ == pytest.approx(model.temperature_, rel=1e-6)
+
+
+@pytest.mark.parametrize("change", ["zero", "nan"])
+def test_equal_sequences_are_equal_whatever_their_bytes(change):
+    """A zero may have a sign, and so may NaN: copies that differ in it are left out together."""
+    for seed in range(3):
+        Xs, y = unclear(24, seed)
+        value = 0.0 if change == "zero" else np.nan
+        for X in Xs:
+            X[3:5] = value
+        copies = [np.where(np.arange(len(X))[:, None] == 3, -value, X) for X in Xs]
+        options = QUICK | {"missing_values": "hold"}
+        once = make(**options).fit(Xs, y, np.full(24, 2.0))
+        twice = make(**options).fit(Xs + copies, np.tile(y, 2))
+        assert twice.alpha_ == once.alpha_
+        assert twice.temperature_ == pytest.approx(once.temperature_)
+
+
+def many(n, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    waves_of = np.sin(np.arange(6) * (0.5 + 0.4 * y[:, None]))
+    return (0.5 * waves_of + rng.normal(size=(n, 6)))[:, :, None], y
+
+
+@pytest.mark.parametrize(
+    "n", [2499, 2500, 14_995, 14_996, pytest.param(100_000, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
+def test_many_sequences_leave_most_to_learn_from(cls, n):
+    X, y = many(n)
+    new, truth = many(1000, seed=1)
+    options = {"differences": False, "bidirectional": False, "leak_rate": 1.0}
+    model = make(cls, n_units=4, alpha=(1.0, 1e9), **options).fit(X, y)
+    assert model.alpha_ == 1.0
+    if cls is ESNSequenceClassifier:
+        assert log_loss(truth, model.predict_proba(new)) < 1.06  # log(3) is 1.099
+    else:
+        assert model.score(new, truth) > 0.05
+
+
+# --- weights and probabilities -------------------------------------------------------------------
+
+
 def test_class_weights_weigh_like_sample_weights():
     Xs, y = waves(45)
     by_class = make(class_weight={0: 1.0, 1: 5.0, 2: 0.5}).fit(Xs, y)

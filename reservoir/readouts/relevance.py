@@ -22,36 +22,63 @@ from reservoir.readouts.dual import (
 from reservoir.readouts.eigen import EPS, NOISE
 from reservoir.readouts.selection import least_score
 
+<<<<<<< HEAD
 _TRIED = 3000  # rows that penalties are tried on, at most
 _CONSTANT = 16  # roundings of its largest value, by which a constant target seems to vary
+=======
+_ALONE = 50  # rows, each of which is left out by itself
+_FEW, _DEALS = 100, 3  # fewer rows than these are dealt into folds so many times
+_LEFT_OUT = 500  # rows: what they say of a penalty is enough
+_TRIED = 3000  # rows that penalties are tried on, at most, those that are left out among them
+>>>>>>> seq
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
 _LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
 
 
 def folds_for(Y: Array) -> Array:
-    """Return the number of the fold that each row is left out with, (n_rows,); -1 for none.
+    """Return the number of the fold that each row is left out with, (n_deals, n_rows).
 
-    Rows of similar targets go to different folds. Many folds, where rows are few, leave many rows
-    to learn from; about 500 rows left out say enough.
+    -1 for rows that are never left out, -2 for those that penalties are not tried on. Few rows are
+    dealt into folds several times: the more, the less it matters who is left out with whom. Of many
+    rows some 500 are left out, a fifth or less at a time, so that most are there to learn from.
+
+    Rows of similar targets go to different folds. For that they stand in an order which neither
+    units nor names decide, but for rows of equal targets their own; see `_by_targets`.
     """
     n_rows = len(Y)
-    n_folds = min(n_rows, max(5, min(20, 1000 // n_rows)))
-    folds = np.empty(n_rows, int)
-    folds[np.lexsort(Y.T)] = np.arange(n_rows) % n_folds
-    return np.where(folds < -(-500 * n_folds // n_rows), folds, -1)
+    if n_rows <= _ALONE:
+        return np.arange(n_rows)[None]
+    n_out = min(n_rows, _LEFT_OUT)
+    n_folds = max(-(-5 * n_out // n_rows), 1000 // n_rows)
+    folds = np.full((_DEALS if n_rows < _FEW else 1, n_rows), -1)
+    order = _by_targets(Y)
+    out = _evenly(n_rows, n_out)
+    for k, each in enumerate(folds):  # one fold fewer each time: others meet
+        each[order[out]] = np.arange(n_out) % (n_folds - k)
+    if n_rows > _TRIED:
+        kept = np.delete(order, out)
+        folds[:, np.delete(kept, _evenly(len(kept), _TRIED - n_out))] = -2
+    return folds
 
 
-def tried_rows(Y: Array, folds: Array) -> Array:
-    """Return the rows that penalties are tried on: all, or 3000 of them evenly by their targets.
+def _by_targets(Y: Array) -> Array:
+    """Return the rows in an order of their targets, as one puts numbers or classes in order.
 
-    Those that are left out come first.
+    Columns are compared by what they say of the first row, then of the second, and so on, so that
+    classes are numbered by their first appearance, whatever column they have. A single column
+    counts beside its negative: two classes may share it. Rounded, in units of what is between the
+    largest and the smallest: equal targets stay equal in other units.
     """
-    if len(Y) <= _TRIED:
-        return np.arange(len(Y))
-    order = np.lexsort(Y.T)
-    out, kept = order[folds[order] >= 0], order[folds[order] < 0]
-    wanted = max(_TRIED - len(out), 0)
-    return np.sort(np.concatenate([out, kept[np.linspace(0, len(kept) - 1, wanted).astype(int)]]))
+    low, high = Y.min(axis=0), Y.max(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        columns = (Y - (low / 2 + high / 2)) / np.where(high > low, high - low, 1.0)
+    columns = np.round(np.hstack([-columns, columns]) if Y.shape[1] == 1 else columns, 9)
+    return np.lexsort(columns[:, np.lexsort(columns[::-1])].T)
+
+
+def _evenly(n: int, n_wanted: int) -> Array:
+    """Return so many of the numbers below n, evenly."""
+    return np.arange(n_wanted) * n // n_wanted
 
 
 def relevance_weights(H: Array, Y: Array, weights: Array) -> Array:
@@ -130,30 +157,32 @@ def relevance_ridge(
     alphas : array of shape (n_alphas,)
     weights : array of shape (n_rows,)
         Of the rows, positive.
-    folds : array of int of shape (n_rows,)
+    folds : array of int of shape (n_deals, n_rows)
         Rows of one number, from 0, are left out together, and weights of columns and coefficients
-        are learned from the others; those of number -1 are never left out. Of more than 3000 rows
-        so many are looked at, evenly by their targets: the penalty does not depend on how many
-        there are.
+        are learned from the others; those of -1 are never left out, those of -2 not looked at: the
+        penalty does not depend on how many rows there are. Each deal leaves out the same rows, in
+        other company.
 
     Returns
     -------
     LeaveOneOut
-        Scores and left-out predictions are those of the folds; NaN for rows never left out.
+        Scores are means over the deals; left-out predictions have shape (n_deals, n_rows,
+        n_outputs), NaN for rows never left out.
     """
     H, Y, weights = read_rows(H, Y, weights)
     alphas = np.atleast_1d(check_penalties("alphas", alphas))
-    said = np.full((len(alphas), *Y.shape), np.nan)
-    tried = tried_rows(Y, folds)
-    each = H[tried], Y[tried], alphas, weights[tried], folds[tried]
-    said[:, tried] = left_out_by_folds(*each)
-    known = np.zeros(len(Y), bool)
-    known[tried] = folds[tried] >= 0
-    share = weights[known] / weights[known].sum()
-    scores = np.einsum("i,aij->aj", share, np.square(said[:, known] - Y[known]))
+    tried = np.flatnonzero(folds[0] >= -1)
+    each, truth, share = H[tried], Y[tried], weights[tried]
+    said = np.stack(
+        [left_out_by_folds(each, truth, alphas, share, deal) for deal in folds[:, tried]]
+    )
+    out = folds[0, tried] >= 0
+    share = share[out] / share[out].sum()
+    scores = np.einsum("i,daij->aj", share, np.square(said[:, :, out] - truth[out])) / len(folds)
     best = least_score(alphas, scores, False)
+    left_out = np.full((len(folds), *Y.shape), np.nan)
+    left_out[:, tried] = said[:, int(np.argmax(alphas == best))]
     column_weights = relevance_weights(H, Y, weights)
-    left_out = said[int(np.argmax(alphas == best))]
     if min(H.shape) > _LARGE:
         coef, intercept = ridge_at(H, Y, float(best), weights, column_weights)
     else:

@@ -67,7 +67,7 @@ class SequenceInputs:
         mean, scale = np.zeros(n_channels), np.ones(n_channels)
         fill = mean
         if scaling is not None or missing != "raise":
-            fill, spread = _mean_and_spread(arrays)
+            fill, spread = mean_and_spread(arrays)
             mean, scale = (mean, scale) if scaling is None else (fill, spread)
         if missing != "raise":
             _warn_of_empty_channels(arrays)
@@ -208,7 +208,7 @@ def _warn_of_empty_channels(arrays: Sequence[Array]) -> None:
         )
 
 
-def _mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
+def mean_and_spread(arrays: Sequence[Array]) -> tuple[Array, Array]:
     """Return mean and standard deviation of each channel over all steps; NaN are left out.
 
     The spread of a constant channel is its size, so that other values, should they come, count by

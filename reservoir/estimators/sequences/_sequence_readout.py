@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from reservoir.estimators._described import Described, listed, words_for_penalty
 from reservoir.estimators._parameters import check_parameters, parameter
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._target_coding import TargetCoding
+from reservoir.estimators.sequences._cases import Cases
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
 from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
@@ -120,8 +120,9 @@ class ReadoutOfSequences(FeatureParameters):
         of variance between classes, or regression on numbers), so that the ridge penalises those
         less which say much of y by themselves; the mean square of these weights is 1. They are
         learned from y: what is said of left-out sequences is honest only if theirs was not looked
-        at. So sequences are left out in folds, and weights learned anew for each: 20 folds of up to
-        50 sequences, 5 of 200 and more; of many sequences some 500 are left out. False: no weights,
+        at. So sequences are left out in folds, and weights learned anew for each: up to 50
+        sequences each by itself, 5 folds from 200 on, and of more than 500 sequences 500. Below 100
+        they are dealt into folds three times, and what comes of it is averaged. False: no weights,
         and exact leave-one-out (`reservoir.readouts.leave_one_out_ridge`).""",
         check_switch,
     )
@@ -146,63 +147,6 @@ class _Candidate(NamedTuple):
         return 0.0 if self.ridge is None else float(self.ridge.scores.sum(axis=1).min())
 
 
-class Cases(NamedTuple):
-    """The different sequences of positive weight, in an order that their content decides.
-
-    So a sequence that is repeated counts as one that weighs more, also where it is left out, one of
-    weight zero as one that is not there, and the order of sequences is of no account.
-
-    Attributes
-    ----------
-    sequences : Sequences
-    targets : array of shape (n_cases, n_outputs)
-        Weighted means, where equal sequences have different targets.
-    weights : array of shape (n_cases,)
-    place : array of shape (n_sequences,)
-        Which of the cases each sequence is; -1 for those of weight zero.
-    """
-
-    sequences: Sequences
-    targets: Array
-    weights: Array
-    place: Array
-
-    @property
-    def used(self) -> Array:
-        """Whether each sequence is of positive weight."""
-        return self.place >= 0
-
-    @classmethod
-    def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> Cases:
-        """Return the cases among sequences; refuse fewer than two."""
-        each = np.ones(len(sequences)) if weights is None else weights
-        gaps = [None] * len(sequences) if sequences.gaps is None else sequences.gaps
-        cases = zip(sequences.arrays, gaps, each, strict=True)
-        keys = [_content(rows, between) if w > 0 else b"" for rows, between, w in cases]
-        found = {key: i for i, key in enumerate(keys) if key}
-        order = sorted(found)
-        if len(order) < 2:
-            raise ValueError(
-                f"X holds {len(order)} different sequence(s) of positive weight (n_samples="
-                f"{len(sequences)}): at least 2 are needed, so that one can be left out."
-            )
-        number = {key: k for k, key in enumerate(order)} | {b"": -1}
-        place = np.array([number[key] for key in keys])
-        used = place >= 0
-        total, sums = np.zeros(len(order)), np.zeros((len(order), targets.shape[1]))
-        np.add.at(total, place[used], each[used])
-        np.add.at(sums, place[used], each[used, None] * targets[used])
-        ones = sequences.some([found[key] for key in order])
-        return cls(ones, sums / total[:, None], total, place)
-
-
-def _content(rows: Array, gaps: Array | None) -> bytes:
-    """Return what is equal for equal arrays, and times between rows, alone, and never empty."""
-    content = np.ascontiguousarray(rows).tobytes() + (b"" if gaps is None else gaps.tobytes())
-    digest = hashlib.blake2b(content, digest_size=16).digest()
-    return digest + str(rows.shape).encode()
-
-
 class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     """Features of whole sequences under a readout. Subclasses say what targets are."""
 
@@ -224,7 +168,8 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     ) -> None:
         """Learn from what the ridge says of each of the cases when fitted without it.
 
-        NaN for cases that were never left out.
+        Of shape (n_deals, n_cases, n_outputs): for each way to deal the cases into folds. NaN for
+        cases that were never left out.
         """
 
     def _description(self) -> dict[str, str]:
@@ -321,6 +266,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             ridge = relevance_ridge(*given, folds_for(cases.targets))
         else:
             ridge = leave_one_out_ridge(*given)
+            ridge = ridge._replace(left_out=ridge.left_out[None])
         return ridge._replace(
             coef=ridge.coef * sizes[:, None],
             intercept=ridge.intercept * sizes,

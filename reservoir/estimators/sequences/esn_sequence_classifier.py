@@ -16,7 +16,8 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.estimators._parameters import LabelParameters, documented
 from reservoir.estimators._target_coding import Labels
-from reservoir.estimators.sequences._sequence_readout import FITTED, Cases, SequenceReadout
+from reservoir.estimators.sequences._cases import Cases
+from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
 __all__ = ["ESNSequenceClassifier"]
@@ -92,13 +93,13 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
     ) -> None:
         self._warn_of_single_members(targets)
         # equal sequences of one label are one row, as in the ridge
-        used = cases.used & np.isfinite(left_out[cases.place]).all(axis=1)
+        used = cases.used & np.isfinite(left_out[0, cases.place]).all(axis=1)
         pairs = np.column_stack([cases.place[used], targets[used]])
         pairs, which = np.unique(pairs, axis=0, return_inverse=True)
         total = np.bincount(which.ravel(), None if weights is None else weights[used])
-        self.temperature_ = fitted_temperature(
-            left_out[pairs[:, 0].astype(int)], pairs[:, 1:], total
-        )
+        scores = left_out[:, pairs[:, 0].astype(int)]
+        each = [fitted_temperature(of_deal, pairs[:, 1:], total) for of_deal in scores]
+        self.temperature_ = float(np.exp(np.mean(np.log(each))))
 
     def _warn_of_single_members(self, targets: Array) -> None:
         """Say which class has one sequence: when that is left out, nothing is known of the class.

@@ -12,7 +12,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.estimators._parameters import documented
 from reservoir.estimators._target_coding import Numbers
-from reservoir.estimators.sequences._sequence_readout import FITTED, Cases, SequenceReadout
+from reservoir.estimators.sequences._cases import Cases
+from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
 
 __all__ = ["ESNSequenceRegressor"]
 
