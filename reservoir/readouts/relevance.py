@@ -22,15 +22,11 @@ from reservoir.readouts.dual import (
 from reservoir.readouts.eigen import EPS, NOISE
 from reservoir.readouts.selection import least_score
 
-<<<<<<< HEAD
-_TRIED = 3000  # rows that penalties are tried on, at most
 _CONSTANT = 16  # roundings of its largest value, by which a constant target seems to vary
-=======
 _ALONE = 50  # rows, each of which is left out by itself
 _FEW, _DEALS = 100, 3  # fewer rows than these are dealt into folds so many times
 _LEFT_OUT = 500  # rows: what they say of a penalty is enough
 _TRIED = 3000  # rows that penalties are tried on, at most, those that are left out among them
->>>>>>> seq
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
 _LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
 
