@@ -211,6 +211,18 @@ def test_equal_seeds_give_equal_paths_and_others_do_not():
     assert not np.array_equal(first, other)
 
 
+def test_more_steps_change_none_of_the_first():
+    learned, point, _ = bands_of(walk, 0)
+    point = np.concatenate([point, point])  # beyond what was validated, too
+    paths = learned.paths(point, 5, np.random.default_rng(0))
+    bands = learned.around(point, [0.5, 0.99])
+    for n_steps in range(1, len(point), 5):
+        some = learned.paths(point[:n_steps], 5, np.random.default_rng(0))
+        np.testing.assert_allclose(some, paths[:, :n_steps], rtol=1e-14)
+        some = learned.around(point[:n_steps], [0.5, 0.99])
+        np.testing.assert_allclose(some, bands[:, :, :n_steps], rtol=1e-14)
+
+
 @pytest.mark.parametrize("process", [walk, growing_season])
 def test_paths_are_spread_as_the_bands_say(process):
     learned, point, _ = bands_of(process, 1)

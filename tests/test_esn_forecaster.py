@@ -243,6 +243,29 @@ def test_a_context_is_another_start(search):
         model.forecast(3, context=ORBIT[:15])
 
 
+@pytest.mark.filterwarnings("ignore:The forecast was held at its bounds")
+@pytest.mark.parametrize("case", ["no seed", "lags", "exog", "context"])
+def test_more_steps_change_none_of_the_first(case):
+    y, exog = ORBIT[:60], None
+    if case == "exog":
+        y, exog = ORBIT[:60, :1], ORBIT[:60, 1:]
+    seed = None if case == "no seed" else 0
+    model = small(search=LAGS if case == "lags" else SMALL[:1], random_state=seed).fit(y, exog)
+
+    def known(n_steps):
+        return {} if exog is None else {"exog": ORBIT[60 : 60 + n_steps, 1:]}
+
+    def bands(n_steps):
+        more = known(n_steps) | ({"context": ORBIT[50:100]} if case == "context" else {})
+        return model.forecast(n_steps, coverage=[0.5, 0.9], **more)
+
+    leeway, whole = 1e-12 * np.ptp(y, axis=0).min(), bands(50)
+    for n_steps in (1, 9):
+        np.testing.assert_allclose(bands(n_steps), whole[:n_steps], rtol=0, atol=leeway)
+    paths = [model.simulate(n, 4, random_state=1, **known(n)) for n in (9, 50)]
+    np.testing.assert_allclose(paths[0], paths[1][:, :9], rtol=0, atol=leeway)
+
+
 def test_a_short_context_is_refused():
     with pytest.raises(ValueError, match="context has 1 row, and the networks need at least 2"):
         small().fit(ORBIT).forecast(3, context=ORBIT[:1])

@@ -21,8 +21,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVR
 
-from reservoir import ESNRegressor, ReservoirTransformer, RNNRegressor, forecast
-from reservoir.datasets import lorenz, mackey_glass
+from reservoir import ESNRegressor, NVARRegressor, ReservoirTransformer, RNNRegressor, forecast
+from reservoir.datasets import henon, lorenz, mackey_glass
 from reservoir.dynamics import step
 
 pytestmark = pytest.mark.both_engines
@@ -51,6 +51,36 @@ def by_hand(esn, state, u, n_steps, exog=None):
         u = coef @ features + intercept
         rows.append(u)
     return np.array(rows)
+
+
+HORIZONS = {
+    "ESN": network(),
+    "ESN in single precision": network(dtype="float32"),
+    "ESN with squares": network(augment="square", solver="qr", alpha=1e-12),
+    "NVAR": NVARRegressor(3, degree=2),
+    "RNN": RNNRegressor(10, cell="leaky", init="orthogonal", max_iter=1),
+    "GRU": RNNRegressor(10, cell="gru", init="orthogonal", max_iter=1),
+    "pipeline": make_pipeline(StandardScaler(), network()),
+    "by rows": make_pipeline(FunctionTransformer(np.tanh), network()),
+}
+
+
+@pytest.mark.filterwarnings("ignore:The closed loop:RuntimeWarning")
+@pytest.mark.parametrize("name", HORIZONS)
+def test_more_steps_change_none_of_the_first(name):
+    rows = henon(300, random_state=0)
+    known = 0.1 * np.random.default_rng(0).normal(size=(300, 2))
+    X = np.hstack([rows[:-1], known[1:]])
+    model = HORIZONS[name].fit(X[:150], rows[1:151])
+
+    def ahead(n_steps, **options):
+        n_known = n_steps - ("context" in options)
+        return forecast(model, n_steps, exog=known[151:][:n_known], **options)
+
+    for options in ({}, {"clip": True}, {"context": X[100:120]}):
+        whole = ahead(90, **options)
+        for n_steps in (1, 2, 65):
+            np.testing.assert_array_equal(ahead(n_steps, **options), whole[:n_steps])
 
 
 @pytest.mark.parametrize("include_input", [True, False])

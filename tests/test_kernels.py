@@ -574,6 +574,48 @@ def test_the_choice_does_not_depend_on_what_ran_before():
     np.testing.assert_array_equal(run(net, X[:20]), loop)
 
 
+@pytest.mark.parametrize("engine", ["auto", "numba"])
+@pytest.mark.parametrize("n_exog", [0, 1, 9])
+def test_more_steps_change_none_of_the_first(engine, n_exog, monkeypatch):
+    for seed in range(3):
+        # chaotic: what differs in its last bit is soon elsewhere
+        rng = np.random.default_rng(seed)
+        W, W_in = rng.normal(size=(40, 40)) / 3, rng.uniform(-1, 1, (40, 2 + n_exog))
+        net = Reservoir(W, W_in, rng.uniform(-0.3, 0.3, 40))
+        readout, exog = (rng.normal(size=(2, 40)), np.zeros(2)), rng.normal(size=(300, n_exog))
+        # under "auto" kernels begin in the 30th step
+        worth = 29.5 * engines.numpy_seconds_per_step(net)
+        monkeypatch.setattr(engines, "_WORTH_LOADING", worth)
+        whole, last = run_closed_loop(net, readout, 300, exog=exog, engine=engine)
+        for n_steps in (1, 2, 7, 29, 30, 31, 64, 65, 200):
+            some, _ = run_closed_loop(net, readout, n_steps, exog=exog[:n_steps], engine=engine)
+            np.testing.assert_array_equal(some, whole[:n_steps])
+        reference, _ = run_closed_loop(net, readout, 29, exog=exog[:29], engine="numpy")
+        assert engine == "numba" or np.array_equal(whole[:29], reference)
+        assert np.abs(last).max() > 0.5
+
+
+def test_a_loop_that_diverges_does_so_at_one_step_whoever_takes_it(monkeypatch):
+    net = Reservoir([[0.0]], [[2.0]], [0.0], activation="identity")
+    step = engines.numpy_seconds_per_step(net)
+    for first in (0, 200, 511, 512, 5000):
+        monkeypatch.setattr(engines, "_WORTH_LOADING", (first + 0.5) * step)
+        outputs, state, n_sound = run_closed_loop(
+            net, (np.ones((1, 1)), np.zeros(1)), 600, initial_output=[1.0], return_steps=True
+        )
+        expected = run_closed_loop(
+            net,
+            (np.ones((1, 1)), np.zeros(1)),
+            600,
+            initial_output=[1.0],
+            return_steps=True,
+            engine="numpy",
+        )
+        np.testing.assert_array_equal(outputs, expected[0])
+        np.testing.assert_array_equal(state, expected[1])
+        assert n_sound == expected[2] < 600
+
+
 @pytest.mark.usefixtures("usual_rule")
 @pytest.mark.parametrize("n_samples", [300, 6000])
 def test_a_model_keeps_its_engine(n_samples):

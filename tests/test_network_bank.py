@@ -330,25 +330,28 @@ def test_a_committee_feeds_back_the_median_within_bounds():
         design = design_of(data, [plan], leave_out=False)
         trial = NetworkTrial(plan, seed, data, design, ALPHAS, leave_out=False)
         members.append(trial.member(1))
-    starts = [states_at(m.source, data, [(0, 299)])[0] for m in members]
-    exog = np.random.default_rng(1).normal(size=(40, 1))
+    places = [(0, 120), (0, 299)]
+    starts = [states_at(m.source, data, places) for m in members]
+    exog = np.random.default_rng(1).normal(size=(40, 2, 1))
     clip = (np.array([-0.5, -9.0]), np.array([0.5, 9.0]))
-    found = run_committee(members, starts, data.levels[0][-1], 40, exog=exog, clip=clip)
-    level, states, n_free = data.levels[0][-1], list(starts), 40
-    for k in range(40):
-        said = []
-        for m, member in enumerate(members):
-            given = np.concatenate([level, exog[k]])[None]
-            ((_, features, states[m]),) = member.source.iter_features(given, states[m])
-            said.append(features[0] @ member.coef.T + member.intercept)
-        level = level + np.median(said, axis=0)
-        if n_free == 40 and ((level < clip[0]) | (level > clip[1])).any():
-            n_free = k
-        level = np.clip(level, *clip)
-        np.testing.assert_allclose(found.levels[k], level, rtol=0, atol=1e-8)
-    assert found.n_free == n_free < 40
-    for mine, theirs in zip(found.states, states, strict=True):
-        np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-8)
+    rows = data.levels[0][[120, 299]]
+    found = run_committee(members, starts, rows, 40, exog=exog, clip=clip)
+    for i, level in enumerate(rows):
+        states, n_free = [each[i] for each in starts], 40
+        for k in range(40):
+            said = []
+            for m, member in enumerate(members):
+                given = np.concatenate([level, exog[k, i]])[None]
+                ((_, features, states[m]),) = member.source.iter_features(given, states[m])
+                said.append(features[0] @ member.coef.T + member.intercept)
+            level = level + np.median(said, axis=0)
+            if n_free == 40 and ((level < clip[0]) | (level > clip[1])).any():
+                n_free = k
+            level = np.clip(level, *clip)
+            np.testing.assert_allclose(found.levels[k, i], level, rtol=0, atol=1e-8)
+        assert found.n_free[i] == n_free < 40
+        for mine, theirs in zip(found.states, states, strict=True):
+            np.testing.assert_allclose(mine[i], theirs, rtol=0, atol=1e-8)
 
 
 def test_what_networks_say_that_is_not_finite_stops_no_loop():
@@ -356,9 +359,10 @@ def test_what_networks_say_that_is_not_finite_stops_no_loop():
     design = design_of(data, [PLANS["plain"]], leave_out=False)
     member = NetworkTrial(PLANS["plain"], 0, data, design, ALPHAS, leave_out=False).member(0)
     member = replace(member, intercept=np.array([np.nan, np.inf]))
-    ran = run_committee([member], [np.zeros(20)], np.zeros(2), 5, exog=np.zeros((5, 0)), clip=CLIP)
-    np.testing.assert_array_equal(ran.levels, np.tile([0.0, 5.0], (5, 1)))
-    assert ran.n_free == 0
+    start, exog = [np.zeros((1, 20))], np.zeros((5, 1, 0))
+    ran = run_committee([member], start, np.zeros((1, 2)), 5, exog=exog, clip=CLIP)
+    np.testing.assert_array_equal(ran.levels[:, 0], np.tile([0.0, 5.0], (5, 1)))
+    assert ran.n_free == [0]
 
 
 # --- the search ----------------------------------------------------------------------------------

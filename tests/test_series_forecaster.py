@@ -267,6 +267,56 @@ def test_what_is_not_fitted_says_so():
             call(quick())
 
 
+# --- horizons ------------------------------------------------------------------------------------
+
+
+def any_forecaster(seed):
+    """A series of any kind, with settings of any kind; what is known of 30 further rows."""
+    rng = np.random.default_rng(seed)
+    n_rows, panel = int(rng.integers(20, 60)), rng.choice([None, "each", "shared"])
+    n_columns = int(rng.integers(1, 3)) if panel is None else 2
+    rows = np.arange(n_rows)[:, None]
+    y = rng.normal(size=(n_rows, n_columns)).cumsum(axis=0) + 4 * np.sin(rows * np.pi / 6)
+    y[rng.integers(n_rows)] += rng.choice([0, 30])  # an outlier
+    y = rng.choice([0, 60, 1e6]) + rng.choice([1e-3, 1.0]) * y
+    y[1:-1][rng.random((n_rows - 2, n_columns)) < rng.choice([0, 0.05, 0.2])] = np.nan
+    y[n_rows - rng.integers(3) :, 0] = np.nan  # a column ends early
+    known = rng.normal(size=(n_rows + 30, 2)) if panel is None and rng.random() < 0.5 else None
+    frequency = rng.choice([None, "ME", "D", "h", "B"])
+    if frequency is not None:
+        y = pd.DataFrame(y, pd.date_range("2020-01-31", periods=n_rows, freq=frequency))
+    if n_columns == 1:
+        y = y.iloc[:, 0] if frequency is not None else y[:, 0]
+    season, clip = rng.choice([None, 1, 4, 12]), rng.choice([0.05, 1.0])
+    model = quick(season=season, clip=clip, panel=panel, random_state=seed)
+    return model.fit(y, None if known is None else known[:n_rows]), known
+
+
+@pytest.mark.filterwarnings("ignore:The forecast.* was held at its bounds")
+@pytest.mark.parametrize(
+    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
+)
+def test_more_steps_change_none_of_the_first(seed):
+    model, known = any_forecaster(seed)
+
+    def ahead(n_steps):
+        """Return forecasts with intervals, and paths; steps come first."""
+        more = {} if known is None else {"exog": known[-30:][:n_steps]}
+        bands = model.forecast(n_steps, coverage=[0.5, 0.9], **more)
+        paths = model.simulate(n_steps, 4, random_state=1, **more)
+        paths = np.asarray(paths) if hasattr(paths, "columns") else np.swapaxes(paths, 0, 1)
+        point = np.asarray(model.forecast(n_steps, **more)).reshape(n_steps, -1)
+        bands = np.asarray(bands).reshape(n_steps, -1)
+        np.testing.assert_array_equal(bands.reshape(*point.shape, 5)[..., 0], point)
+        return np.hstack([bands, paths.reshape(n_steps, -1)])
+
+    values = np.concatenate([fit.data.values for fit in model._fits])
+    leeway = 1e-12 * np.ptp(values, axis=0).min() + 1e-15 * np.abs(values).max()
+    whole = ahead(30)
+    for n_steps in (1, 11):
+        np.testing.assert_allclose(ahead(n_steps), whole[:n_steps], rtol=0, atol=leeway)
+
+
 # --- bounds --------------------------------------------------------------------------------------
 
 

@@ -13,7 +13,9 @@ from reservoir.series_models import lag_source
 from reservoir.series_models.candidates import Candidate, candidates_for, whole_periods
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.direct_network import DirectNetwork
+from reservoir.series_models.ensemble import Ensemble
 from reservoir.series_models.gaps import fill_gaps
+from reservoir.series_models.growth_sums import GrowthSums
 from reservoir.series_models.history import History
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
@@ -234,8 +236,8 @@ def test_a_direct_network_equals_a_ridge_for_each_horizon():
     net = fitted.source.reservoir
     states = naive.open_loop(net.W, net.W_in, net.bias, inputs, leak=net.leak_rate)
     features, y = np.hstack([states, inputs]), levels[:, 0]
-    learned = np.arange(12, 54)  # the last one for which five more rows are known
     for h in range(1, 6):
+        learned = np.arange(12, 59 - h)  # up to the last one for which h more rows are known
         growth = (y[learned + 1 + h] - y[learned + 1] - h * mean) / spread
         coef, intercept = naive.ridge(features[learned], growth[:, None], 10.0)
         for k, place in enumerate((45, 60)):
@@ -319,7 +321,70 @@ def test_sums_with_gaps_equal_a_ridge_for_each_target():
     assert not coef[3].any()
 
 
+OBSERVED = {
+    "all": lambda rng, n: np.ones(n, bool),
+    "few missing": lambda rng, n: rng.random(n) > 0.05,
+    "many missing": lambda rng, n: rng.random(n) > 0.6,
+    "a long gap": lambda rng, n: np.abs(np.arange(n) - n // 2) > 15,
+    "the end missing": lambda rng, n: np.arange(n) < n - 12,
+    "every second row": lambda rng, n: np.arange(n) % 2 == 0,
+    "one row in seven": lambda rng, n: np.arange(n) % 7 == 3,
+    "none": lambda rng, n: np.zeros(n, bool),
+}
+
+
+@pytest.mark.parametrize("which", OBSERVED)
+def test_growths_are_learned_on_the_rows_that_each_horizon_has(which):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        features, levels = rng.normal(size=(118, 6)), 9 + rng.normal(size=(120, 2)).cumsum(axis=0)
+        features[:, 3], features[:, 4] = features[:, 2], 4.0  # dependent, and constant
+        observed = OBSERVED[which](rng, 120)
+        sums = GrowthSums(6, levels, observed, 5, 40)
+        for start, stop in ((0, 50), (50, 51), (51, 118)):
+            sums.update(features[start:stop], start)
+        coef, intercept = sums.solve(0.5)
+        for h in range(1, 41):
+            rows = np.arange(5, 119 - h)
+            rows = rows[observed[rows + 1] & observed[rows + 1 + h]]
+            if len(rows):
+                growth = levels[rows + 1 + h] - levels[rows + 1]
+                expected = naive.ridge(features[rows], growth, 0.5)
+                np.testing.assert_allclose(coef[h - 1].T, expected[0], atol=1e-9)
+                np.testing.assert_allclose(intercept[h - 1], expected[1], atol=1e-9)
+            else:
+                assert not coef[h - 1].any()
+                assert not intercept[h - 1].any()
+
+
 # ----------------------------------------------------------------------- forecasts from any place
+
+
+def test_the_bits_of_an_average_do_not_depend_on_the_steps():
+    data = data_of(1e6 + seasonal(60, n_outputs=2), ())
+    for seed in range(5):
+        shares = np.random.default_rng(seed).dirichlet(np.ones(11))
+        members = [Candidate("", False, SeasonalNaive(k)).fit(data, 0) for k in range(1, 12)]
+        average = Ensemble(members, shares, bounds_of(data))
+        whole = average.run(data, 40)[0]
+        for n_steps in (1, 2, 3, 8, 17):
+            np.testing.assert_array_equal(average.run(data, n_steps)[0], whole[:n_steps])
+            some = average.forecast(data, np.array([60]), n_steps)[0]
+            np.testing.assert_array_equal(some, whole[:n_steps])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_more_steps_change_none_of_the_first(name, share):
+    levels, places = 1e5 + seasonal(90, n_outputs=2), np.array([70, 90])
+    observed = np.random.default_rng(0).random((90, 2)) >= share
+    history = replace(history_of(levels, n_known=1), observed=observed)
+    fitted = MODELS[name].fit(history, 0)
+    whole = fitted.forecast(history, places, AHEAD)
+    for n_steps in (1, 2, 7, 24, 33):
+        some = fitted.forecast(history, places, n_steps)
+        leeway = 1e-12 * np.ptp(levels, axis=0).min() + 1e-15 * levels.max()
+        np.testing.assert_allclose(some, whole[:, :n_steps], rtol=0, atol=leeway)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -661,12 +726,9 @@ def test_horizons_of_a_direct_network_are_learned_where_both_ends_are_observed(s
     inputs = (np.diff(levels, axis=0) - mean) / spread
     net = fitted.source.reservoir
     features = np.hstack([run(net, inputs), inputs])
-    learned = np.arange(18, 83)
-    complete = np.array([seen[t + 1 : t + 8].all() for t in learned])
     for h in range(1, 7):
-        rows = (
-            learned[complete] if share < 0.1 else learned[seen[learned + 1] & seen[learned + 1 + h]]
-        )
+        learned = np.arange(18, 89 - h)
+        rows = learned[seen[learned + 1] & seen[learned + 1 + h]]
         growth = (y[rows + 1 + h] - y[rows + 1] - h * mean) / spread
         coef, intercept = naive.ridge(features[rows], growth[:, None], 1e-3)
         out = (coef @ features[88] + intercept)[0]

@@ -4,7 +4,7 @@ Usage:
 
     pip install statsmodels                       # the series; pip install statsforecast lightgbm
     python examples/benchmarks/series.py [--only TEXT ...] [--jobs N] [--origins 6] [--seeds 1]
-    python examples/benchmarks/series.py --yearly | --coverage | --co2 | --seconds
+    python examples/benchmarks/series.py --yearly | --coverage | --co2 | --seconds | --steps
 
 Without an option: fifteen series, of the library and of statsmodels, six rolling origins from 60 %
 of the rows on, horizons 12 and 24. The error is the mean absolute one over that of the seasonal
@@ -18,6 +18,7 @@ methods whose name holds one of the texts; statsforecast's and LightGBM's are th
 `--coverage`: the share of values inside intervals of 80 and 95 %, over held-back origins of the
 fifteen series and of 200 generated ones, with its standard error over series.
 `--co2`: 52 weeks of CO2, from five origins. `--seconds`: the time that 500 rows take.
+`--steps`: the time that forecasts of 1 to 168 steps from 10,000 rows take, with and without gaps.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -323,12 +325,38 @@ def seconds_table(options: Any) -> None:
         print(f"{one.name:36s}{times}  {model.kind_}", flush=True)
 
 
+def steps_table(options: Any) -> None:
+    """Print the processor time of forecasts of few and of many steps from 10,000 rows.
+
+    All members of the average take part; a direct network alone solves a ridge for each step.
+    """
+    steps, n_rounds = (1, 24, 168), 9
+    print(f"\n{'s of processor time, 10,000 rows':36s}" + "".join(f"{n:>9d}" for n in steps))
+    values = generated("seasonal", 0, n_rows=10_000).values
+    for name, n_missing in (("no gap", 0), ("5 rows in each 500 are missing", 5)):
+        model = fitted(values.where((250 + np.arange(10_000)) % 500 >= n_missing), 24)
+        (fit,) = model._fits
+        data, place = fit.data.with_room(10_168), np.array([10_000])
+        members = fit.ensemble.members
+        direct = next(m for m in members if type(m.model).__name__ == "FittedDirect")
+        seconds = np.empty((2, n_rounds, len(steps)))
+        with threadpool_limits(1):
+            for k, (i, n_steps) in product(range(n_rounds), enumerate(steps)):
+                begin = time.process_time()
+                model.forecast(n_steps)
+                middle = time.process_time()
+                direct.forecast(data, place, n_steps, fit.ensemble.bounds)
+                seconds[:, k, i] = middle - begin, time.process_time() - middle
+        for row, times in zip((name, "  of this a direct network"), seconds, strict=True):
+            print(f"{row:36s}" + "".join(f"{each:9.3f}" for each in np.median(times, axis=0)))
+
+
 def options_of_command() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    for part in ("yearly", "coverage", "co2", "seconds"):
+    for part in ("yearly", "coverage", "co2", "seconds", "steps"):
         parser.add_argument(f"--{part}", action="store_true")
     parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="methods")
     parser.add_argument("--each", action="store_true", help="a table of the series as well")
@@ -349,6 +377,7 @@ def main() -> None:
         "coverage": coverage_table,
         "co2": co2_table,
         "seconds": seconds_table,
+        "steps": steps_table,
     }
     asked = [part for part in parts if getattr(options, part)]
     for part in asked:

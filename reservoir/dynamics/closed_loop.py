@@ -15,11 +15,13 @@ from reservoir._validation import caller_level, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
 from reservoir.dynamics.augment import augmented_width, split_augmented, write_augmented
-from reservoir.dynamics.engines import code_of, uses_kernels
+from reservoir.dynamics.engines import code_of, steps_in_numpy
 from reservoir.dynamics.fed_back import as_hold, as_limits
 from reservoir.dynamics.open_loop import as_series, block_rows
 from reservoir.dynamics.reference import recurrence
 from reservoir.dynamics.reservoir import Reservoir, as_vector
+
+_PRODUCT_ROWS = 64  # exogenous rows that are multiplied with the weights at once
 
 
 def run_closed_loop(
@@ -73,7 +75,9 @@ def run_closed_loop(
     return_steps : bool, default=False
         Whether to also return `n_sound`, in place of the warning of a loop that diverged.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. With a readout, an `augment` or a `clip` that is a function "auto" takes NumPy.
+        As in `run`. With a readout, an `augment` or a `clip` that is a function "auto" takes NumPy;
+        else it takes NumPy for the first steps, as many as are not worth kernels, so that a longer
+        loop begins with the bits of a shorter one.
 
     Returns
     -------
@@ -129,19 +133,24 @@ def run_closed_loop(
     )
     # kernels know linear readouts only, and leave sums that may overflow to NumPy
     in_python = callable(readout) or callable(augment) or callable(clip)
-    compiled = uses_kernels(reservoir, n_steps, "numpy" if in_python else engine)
+    first = steps_in_numpy(reservoir, n_steps, "numpy" if in_python else engine)
+    if extreme or code_of(reservoir) is None:
+        first = n_steps
+    say = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
+    hold = as_hold(clip, n_outputs, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        if compiled and not extreme and code_of(reservoir) is not None:
+        outputs, state, n_sound = _loop(
+            reservoir, say, seen, output, exog[:first], n_fed, hold, extreme
+        )
+        output = outputs[-1] if first else output
+        if n_sound < first:
+            outputs = np.concatenate([outputs, np.tile(output, (n_steps - first, 1))])
+        elif first < n_steps:
             ridge = _as_coefficients(readout, n_outputs, seen.features)
-            outputs, state, n_sound = _compiled_loop(
-                reservoir, ridge, augment, state, output, exog, n_fed, limits
+            later, state, n_more = _compiled_loop(
+                reservoir, ridge, augment, state, output, exog[first:], n_fed, limits
             )
-        else:
-            say = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
-            hold = as_hold(clip, n_outputs, dtype)
-            outputs, state, n_sound = _loop(
-                reservoir, say, seen, output, exog, n_fed, hold, extreme
-            )
+            outputs, n_sound = np.concatenate([outputs, later]), first + n_more
     if return_steps:
         return outputs, state, n_sound
     if n_sound < n_steps:
@@ -288,7 +297,7 @@ def _compiled_loop(
     # the outputs write themselves into the block; state and output go from block to block
     for start in range(0, len(exog), rows):
         given = np.ascontiguousarray(exog[start : start + rows])
-        drive = reservoir.bias[None] + (given @ from_exog.T if given.shape[1] else 0)
+        drive = reservoir.bias[None] + (_products(given, from_exog) if given.shape[1] else 0)
         block = outputs[start : start + rows]
         done, state = _kernels.closed_loop(
             block,
@@ -314,6 +323,18 @@ def _compiled_loop(
             return outputs, state, start + done
         output = block[-1].copy()
     return outputs, state, len(exog)
+
+
+def _products(given: Array, weights: Array) -> Array:
+    """Return the products of rows of exogenous inputs with weights, (n_rows, n_units).
+
+    The bits of a product depend on its shape: all have the same, so that a row's product does not
+    depend on how many rows come behind.
+    """
+    n_blocks = -(-len(given) // _PRODUCT_ROWS)
+    blocks = np.zeros((n_blocks, _PRODUCT_ROWS, given.shape[1]), given.dtype)
+    blocks.reshape(-1, given.shape[1])[: len(given)] = given
+    return (blocks @ weights.T).reshape(-1, len(weights))[: len(given)]
 
 
 def _loop(

@@ -40,9 +40,29 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
         return False
     if not sp.issparse(reservoir._product_W) and reservoir.n_units > _DENSE_UNITS:
         return False
-    if not _kernels.load():
-        return False
-    return seconds >= _WORTH_COMPILING or _kernels.keeps_code()
+    return _kernels.load() and seconds >= _worth()
+
+
+def steps_in_numpy(reservoir: Reservoir, n_steps: int, engine: str) -> int:
+    """Return how many of the first steps of a closed loop NumPy takes; kernels take the others.
+
+    Under "auto" these are as many as are not worth kernels by themselves. A longer loop so begins
+    with the bits of a shorter one, and a chaotic one does not go astray from it.
+    """
+    if not uses_kernels(reservoir, n_steps, engine):
+        return n_steps
+    if engine == "numba":
+        return 0
+    worth, step = _worth(), numpy_seconds_per_step(reservoir)
+    first = int(worth / step) + 1
+    while first and first * step >= worth:  # the very sizes that `uses_kernels` compares
+        first -= 1
+    return first
+
+
+def _worth() -> float:
+    """Return the seconds from which a job is worth kernels, which are loaded."""
+    return _WORTH_LOADING if _kernels.keeps_code() else _WORTH_COMPILING
 
 
 def engine_for(reservoir: Reservoir, n_steps: int) -> str:

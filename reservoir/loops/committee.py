@@ -14,43 +14,43 @@ _ROUNDING = 1e-9  # widths of the bounds that a level may be beyond them by roun
 
 
 class CommitteeRun(NamedTuple):
-    """What came of a loop.
+    """What came of loops from several starts.
 
     Attributes
     ----------
-    levels : array of shape (n_steps, n_outputs)
+    levels : array of shape (n_steps, n_starts, n_outputs)
         As they were fed back: within the bounds.
-    states : list of arrays of shape (state_size,)
+    states : list of arrays of shape (n_starts, state_size)
         One for each member, before the last of the levels.
-    n_free : int
-        Steps before the loop was first held at its bounds; n_steps if it never was.
+    n_free : array of int of shape (n_starts,)
+        Steps before a loop was first held at its bounds; n_steps if it never was.
     """
 
     levels: Array
     states: list[Array]
-    n_free: int
+    n_free: Array
 
 
 def run_committee(
     members: Sequence[Member],
     states: Sequence[Array],
-    row: Array,
+    rows: Array,
     n_steps: int,
     *,
     exog: Array,
     clip: Clip,
 ) -> CommitteeRun:
-    """Run networks on the median of their outputs.
+    """Run networks on the median of their outputs, side by side from several starts.
 
     Parameters
     ----------
     members : sequence of Member
-    states : sequence of arrays of shape (state_size,)
-        One for each member, before `row`.
-    row : array of shape (n_outputs,)
-        The last level that is known.
+    states : sequence of arrays of shape (n_starts, state_size)
+        One for each member, before `rows`.
+    rows : array of shape (n_starts, n_outputs)
+        The last levels that are known.
     n_steps : int
-    exog : array of shape (n_steps, n_exog)
+    exog : array of shape (n_steps, n_starts, n_exog)
     clip : (low, high)
         Bounds of the levels.
 
@@ -60,20 +60,20 @@ def run_committee(
     """
     low, high = clip
     leeway = _ROUNDING * (high - low)
-    n_free = n_steps
-    levels = np.empty((n_steps, len(row)))
-    now = [state[None] for state in states]
+    n_free = np.full(len(rows), n_steps)
+    levels = np.empty((n_steps, *rows.shape))
+    now = list(states)
     turned = [np.ascontiguousarray(member.coef.T) for member in members]
-    said = np.empty((len(members), len(row)))
+    said = np.empty((len(members), *rows.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         for k in range(n_steps):
-            given = np.concatenate([row, exog[k]])[None]
+            given = np.hstack([rows, exog[k]])
             for m, member in enumerate(members):
                 features, now[m] = member.source.advance(now[m], given)
-                said[m] = features[0] @ turned[m] + member.intercept
-            wanted = row + np.nan_to_num(np.median(said, axis=0))
-            row = np.clip(wanted, low, high)
-            if n_free > k and (np.abs(wanted - row) > leeway).any():
-                n_free = k
-            levels[k] = row
-    return CommitteeRun(levels, [state[0] for state in now], n_free)
+                said[m] = features @ turned[m] + member.intercept
+            wanted = rows + np.nan_to_num(np.median(said, axis=0))
+            rows = np.clip(wanted, low, high)
+            held = (np.abs(wanted - rows) > leeway).any(axis=1)
+            n_free[held & (n_free > k)] = k
+            levels[k] = rows
+    return CommitteeRun(levels, now, n_free)

@@ -94,18 +94,20 @@ def dependent_normals(
     -------
     array of shape (n_paths, n_steps, n_outputs)
     """
-    n_steps, n_known = shape[1], len(along)
-    mixed = generator.standard_normal(shape) @ _root(across).T
-    whole = generator.standard_normal((shape[0], 1, shape[2])) @ _root(across).T
-    found = np.empty_like(mixed)
-    first = min(n_steps, n_known)
-    found[:, :first] = np.einsum("hk,pkj->phj", _root(along[:first, :first]), mixed[:, :first])
+    (n_paths, n_steps, n_outputs), n_known = shape, len(along)
+    # step by step, and with the root of all correlations: more steps change none of the first
+    whole = generator.standard_normal((n_paths, 1, n_outputs)) @ _root(across).T
+    n_drawn = max(n_steps, n_known)
+    mixed = generator.standard_normal((n_drawn, n_paths, n_outputs)) @ _root(across).T
+    found = np.empty((n_drawn, n_paths, n_outputs))
+    found[:n_known] = np.tensordot(_root(along), mixed[:n_known], 1)
     gaps = 1 - np.diag(along, 1)
     latest = np.arange(len(gaps) * 3 // 4, len(gaps))
     rate = (gaps[latest] * (latest + 1.0) ** (2 * growth)).mean() if len(latest) else 1.0
     for h in range(n_known, n_steps):
         step = float(np.clip(1 - rate / h ** (2 * growth), -_CLOSEST, _CLOSEST))
-        found[:, h] = step * found[:, h - 1] + np.sqrt(1 - step**2) * mixed[:, h]
+        found[h] = step * found[h - 1] + np.sqrt(1 - step**2) * mixed[h]
+    found = found[:n_steps].swapaxes(0, 1)
     return np.sqrt(1 - common) * found + np.sqrt(common) * whole
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.differences import Differences
+from reservoir.series_models.growth_sums import GrowthSums
 from reservoir.series_models.history import History
-from reservoir.series_models.masked_sums import MaskedSums
 from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
 from reservoir.series_models.own_loops import (
     Drive,
@@ -22,12 +22,11 @@ from reservoir.series_models.own_loops import (
 )
 
 _PART_AHEAD = 3  # horizons are learned up to one part in so many of the rows
-_ENOUGH = 0.5  # part of the rows in which all horizons are observed: the others are left out
 
 
 @dataclass(frozen=True)
 class DirectNetwork(SeriesModel):
-    """A ridge from the state of a network to the growth over each horizon.
+    """A ridge from the state of a network to the growth over each horizon, on all rows that it has.
 
     Parameters
     ----------
@@ -70,7 +69,8 @@ class FittedDirect(FittedModel):
         coef, intercept = self._readout(n_said)
         drive = Drive.of(history, self.differences, self.learned.most_terms)
         features = features_at(self.source, drive.inputs, places - 2)
-        said = (features @ coef.T + intercept).reshape(len(places), n_said, -1)
+        # horizon by horizon: the bits of a product depend on its shape
+        said = (features @ coef + intercept[:, None]).transpose(1, 0, 2)
         # differences less their mean were learned
         steps = np.arange(1, n_steps + 1)[:, None]
         period = round(max(learned.seasons, default=1.0))
@@ -82,23 +82,33 @@ class FittedDirect(FittedModel):
         return history.levels[places - 1][:, None] + growth
 
     def _readout(self, n_steps: int) -> tuple[Array, Array]:
-        """Return the ridge from features to growths, without units and less their mean."""
+        """Return the ridges from features to growths, without units and less their mean.
+
+        Coefficients are of shape (n_steps, width, n_outputs), intercepts (n_steps, n_outputs).
+        """
         learned = self.learned
         drive = Drive.of(learned, self.differences, learned.most_terms)
-        # of the level at row i + 1, less its mean growth
-        sums = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
-        rows = np.arange(learned.n_rows - 1 - n_steps)
-        ends = np.add.outer(rows + 1, np.arange(1, n_steps + 1))
-        told = learned.observed[ends] & learned.observed[rows + 1][:, None]
-        told = told.reshape(len(rows), -1)
-        told[: self.washout] = False
-        # one set of sums where that costs few rows, or else one for each horizon
-        complete: Array = np.all(told, axis=1)
-        if complete.sum() >= _ENOUGH * told.any(axis=1).sum():
-            told = np.tile(complete[:, None], told.shape[1])
-        gram = MaskedSums(self.source.width, told)
-        for start, features in features_of(self.source, drive.inputs[: len(rows)]):
-            ahead = ends[start : start + len(features)]
-            growth = sums[ahead] - sums[ahead[:, 0] - 1][:, None]
-            gram.update(features, growth.reshape(len(features), -1), start)
-        return gram.solve(self.alpha)
+        # levels less their mean growth
+        levels = np.concatenate([np.zeros((1, learned.n_outputs)), np.cumsum(drive.rows, axis=0)])
+        # columns that are observed in the same rows share their sums
+        groups: dict[bytes, list[int]] = {}
+        for k, seen in enumerate(learned.observed.T):
+            groups.setdefault(seen.tobytes(), []).append(k)
+        sums = [
+            GrowthSums(
+                self.source.width,
+                levels[:, columns],
+                learned.observed[:, columns[0]],
+                self.washout,
+                n_steps,
+            )
+            for columns in groups.values()
+        ]
+        for start, features in features_of(self.source, drive.inputs[:-1]):
+            for each in sums:
+                each.update(features, start)
+        coef = np.empty((n_steps, self.source.width, learned.n_outputs))
+        intercept = np.empty((n_steps, learned.n_outputs))
+        for columns, each in zip(groups.values(), sums, strict=True):
+            coef[:, :, columns], intercept[:, columns] = each.solve(self.alpha)
+        return coef, intercept

@@ -41,7 +41,7 @@ class Ensemble:
 
     def forecast(self, data: SeriesData, places: Array, n_steps: int) -> Array:
         """Forecast from several places, (n_places, n_steps, n_outputs)."""
-        return np.tensordot(self.shares, self._said(data, places, n_steps, self.bounds), 1)
+        return self._average(self._said(data, places, n_steps, self.bounds))
 
     def run(self, data: SeriesData, n_steps: int) -> tuple[Array, int]:
         """Forecast from the end, (n_steps, n_outputs); return the steps before it was held, too.
@@ -51,7 +51,7 @@ class Ensemble:
         """
         place, low, high = np.array([data.n_rows]), self.bounds.low, self.bounds.high
         said = self._said(data, place, n_steps, self.bounds)[:, 0]
-        forecast, floor = np.tensordot(self.shares, said, 1), np.where(low == 0, -np.inf, low)
+        forecast, floor = self._average(said), np.where(low == 0, -np.inf, low)
         if self._first(data, (said >= high) | (said <= floor), n_steps) == n_steps:
             return forecast, n_steps
         # what only touches the bounds is not held
@@ -65,9 +65,17 @@ class Ensemble:
 
         Columns that have never varied are not counted.
         """
-        most = np.tensordot(self.shares, beyond, 1) > _MOST
+        most = self._average(beyond) > _MOST
         held: Array = (most & (np.ptp(data.values, axis=0) > 0)).any(axis=1)
         return int(np.argmax(held)) if held.any() else n_steps
+
+    def _average(self, said: Array) -> Array:
+        """Return the mean of what members say, (n_members, ...), weighted by their shares."""
+        # one after the other: the bits of a product would depend on the number of steps
+        total = np.zeros(said.shape[1:])
+        for share, one in zip(self.shares.tolist(), said, strict=True):
+            total += share * one
+        return total
 
     def _said(self, data: SeriesData, places: Array, n_steps: int, bounds: Bounds) -> Array:
         """Return what each model says, (n_members, n_places, n_steps, n_outputs)."""

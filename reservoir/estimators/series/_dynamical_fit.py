@@ -76,7 +76,8 @@ class DynamicalFit:
         def forecast(before: Array, n_steps: int) -> Array:
             begin = len(before)
             seen = self._joined(before, known[:begin])
-            return seen.run(n_steps, known[begin : begin + n_steps]).levels
+            following = known[begin : begin + n_steps, None]
+            return seen._run([len(seen.levels)], following).levels[:, 0]
 
         return self._joined(fill_later(later, forecast), known)
 
@@ -93,34 +94,37 @@ class DynamicalFit:
 
         The number that comes with it is that of the steps before it is held at its bounds.
         """
-        run = self.run(n_steps, self.standard_exog(known))
-        return self.scale.restore(run.levels), run.n_free
+        run = self._run([len(self.levels)], self.standard_exog(known)[:, None])
+        return self.scale.restore(run.levels[:, 0]), int(run.n_free[0])
 
-    def run(self, n_steps: int, known: Array) -> CommitteeRun:
-        """Run the loop behind the last row, without units."""
+    def _run(self, places: list[int], known: Array) -> CommitteeRun:
+        """Run loops from beginnings of the data, without units.
+
+        Parameters
+        ----------
+        places : list of int
+            How many rows each knows, ascending.
+        known : array of shape (n_steps, n_places, n_exog)
+            Of the rows behind.
+        """
         one = Trajectories([self.levels], [self.known])
         # the row itself goes in with what is known of the next one
-        place = [(0, len(self.levels) - 1)]
-        states = [states_at(member.source, one, place)[0] for member in self.members]
+        last = [(0, place - 1) for place in places]
+        states = [states_at(member.source, one, last) for member in self.members]
+        rows = self.levels[np.array(places) - 1]
         return run_committee(
-            self.members,
-            states,
-            self.levels[-1],
-            n_steps,
-            exog=known,
-            clip=tuple(self.limits),
+            self.members, states, rows, len(known), exog=known, clip=tuple(self.limits)
         )
 
     def from_places(self, places: Array, n_steps: int) -> Array:
-        """Return forecasts from beginnings of the data, (n_places, n_steps, n_outputs)."""
-        found = []
-        for place in places.tolist():
-            known = self.known[place : place + n_steps]
-            beyond = np.repeat(known[-1:], n_steps - len(known), axis=0)
-            part = replace(self, levels=self.levels[:place], known=self.known[:place])
-            run = part.run(n_steps, np.concatenate([known, beyond]))
-            found.append(self.scale.restore(run.levels))
-        return np.stack(found)
+        """Return forecasts from beginnings of the data, (n_places, n_steps, n_outputs).
+
+        Behind the data the last exogenous row goes on.
+        """
+        rows = np.minimum(np.add.outer(np.arange(n_steps), places), len(self.known) - 1)
+        return self.scale.restore(
+            self._run(places.tolist(), self.known[rows]).levels.swapaxes(0, 1)
+        )
 
 
 def limits_of(rows: Array, widths: float) -> Array:

@@ -29,6 +29,8 @@ from reservoir.series_models.rule import look_for_rule, mean_error
 from reservoir.series_models.series_data import SeriesData
 from reservoir.series_models.shared_models import learn_shared
 
+_LONGEST_BANDS = 1000  # steps of the loops whose errors intervals are made of, at most
+
 
 class Settings(NamedTuple):
     """Parameters of a fit, read.
@@ -183,20 +185,22 @@ def _networks_go_further(data: SeriesData, settings: Settings) -> bool:
     return mean_error(by_networks, followed) < mean_error(by_models, followed)
 
 
-def bands_of_networks(fit: DynamicalFit, settings: Settings, n_steps: int) -> Bands:
+def bands_of_networks(fit: DynamicalFit, settings: Settings) -> Bands:
     """Return what errors of networks in the last rows say of those to come.
 
-    For them networks are fitted to the rows before.
+    For them networks are fitted to the rows before. How far a forecast goes makes no difference:
+    its first steps have the same intervals as a shorter one.
     """
     levels, known = fit.levels, fit.known
     first = first_rows(len(levels))
-    n_steps = max(1, min(n_steps, (len(levels) - first) // 2))
+    n_steps = int(np.clip((len(levels) - first) // 2, 1, _LONGEST_BANDS))
     trajectories = [each for each, _ in fit.earlier] + [levels[:first]]
     exogenous = [each for _, each in fit.earlier] + [known[:first]]
     earlier, _ = fit_dynamics(trajectories, exogenous if known.shape[1] else [], settings)
-    origins = origins_behind(first, len(levels) - n_steps, n_steps)
+    origins = origins_behind(first, len(levels), 1)
     said = earlier.after(levels, known).from_places(origins, n_steps)
-    followed = levels[np.add.outer(origins, np.arange(n_steps))]
+    beyond = np.full((n_steps, levels.shape[1]), np.nan)
+    followed = np.concatenate([levels, beyond])[np.add.outer(origins, np.arange(n_steps))]
     restore = fit.scale.restore
     unsigned = np.zeros(levels.shape[1], bool)
     return Bands.of(restore(said), restore(followed), origins, unsigned)

@@ -189,7 +189,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
     def _fit(self, y: Any, exog: Any) -> None:
         for name in ("seasons_", "feature_names_in_"):
             self.__dict__.pop(name, None)
-        seed = int(as_generator(self.random_state).integers(2**31))
+        self._seed = seed = int(as_generator(self.random_state).integers(2**31))
         settings = self._settings(seed)
         if self.panel is None and is_collection(y):
             self._fit_trajectories(y, exog, settings)
@@ -303,10 +303,10 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         -------
         array, Series, DataFrame, or list
             As y was, with its index continued, within the range of the training data, widened by
-            `clip`. With `coverage` a DataFrame with the columns "forecast", "lower 90%", "upper
-            90%" and so on (of a DataFrame as the last level of its columns); of arrays an array
-            with these along its last axis, (n_steps, 1 + 2 n_coverages) or (n_steps, n_outputs,
-            1 + 2 n_coverages).
+            `clip`; its first rows are the same however many follow. With `coverage` a DataFrame
+            with the columns "forecast", "lower 90%", "upper 90%" and so on (of a DataFrame as the
+            last level of its columns); of arrays an array with these along its last axis, (n_steps,
+            1 + 2 n_coverages) or (n_steps, n_outputs, 1 + 2 n_coverages).
 
         Raises
         ------
@@ -331,7 +331,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
             if not coverages:
                 return panel.wrap(points)
             bands = [
-                self._bands(fit, n_steps).ends(point, coverages)
+                self._bands(fit).ends(point, coverages)
                 for fit, point in zip(fits, points, strict=True)
             ]
         return panel.wrap_bands(points, bands, coverages)
@@ -356,7 +356,8 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         -------
         array of shape (n_paths, n_steps) or (n_paths, n_steps, n_outputs), DataFrame, or list
             Of a Series a DataFrame with a column for each path; of a DataFrame one whose columns
-            have the path as their first level.
+            have the path as their first level. With the same seed the first steps are the same
+            however many follow.
 
         Raises
         ------
@@ -369,9 +370,11 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         generator = as_generator(self.random_state if random_state is None else random_state)
         with threadpool_limits(1):
             points = self._points(panel, fits, known, n_steps)
+            # of each series its own: what one draws does not depend on how far another goes
+            generators = map(np.random.default_rng, generator.integers(2**63, size=len(fits)))
             paths = [
-                self._bands(fit, n_steps).paths(point, n_paths, generator)
-                for fit, point in zip(fits, points, strict=True)
+                self._bands(fit).paths(point, n_paths, own)
+                for fit, point, own in zip(fits, points, generators, strict=True)
             ]
         return panel.wrap_paths(paths)
 
@@ -457,14 +460,15 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         warn_of_bounds([n_free for _, n_free in found], n_steps, panel)
         return [levels for levels, _ in found]
 
-    def _bands(self, fit: DynamicalFit | StatisticalFit, n_steps: int) -> Spread:
+    def _bands(self, fit: DynamicalFit | StatisticalFit) -> Spread:
         """Return what is known of the errors of forecasts of one series."""
         if isinstance(fit, StatisticalFit):
             bounds = fit.ensemble.bounds
             return Spread(fit.bands, bounds.low, bounds.high)
-        settings = self._settings(int(as_generator(self.random_state).integers(2**31)))
         low, high = fit.scale.restore(fit.limits)
-        return Spread(bands_of_networks(fit, settings, n_steps), low, high)
+        # the seed of fit, which a file of an earlier version does not hold
+        settings = self._settings(getattr(self, "_seed", 0))
+        return Spread(bands_of_networks(fit, settings), low, high)
 
     def _read_known(self, exog: Any, lengths: list[int], *, following: bool) -> list[Array]:
         """Return known inputs for each series, of its rows or of those behind it."""
