@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +23,7 @@ from reservoir._validation import (
     refuse_full_leak,
     step_of,
 )
+from reservoir._workers import n_workers, run_jobs
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
@@ -241,7 +241,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         arrays = sequences.arrays
         # series of similar length side by side
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
-        batches = _batches(order, sequences.lengths, effective_n_jobs(self.n_jobs))
+        batches = _batches(order, sequences.lengths, n_workers(self.n_jobs))
         widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
         features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
         places = np.split(features, np.cumsum(widths)[:-1], axis=1)
@@ -265,7 +265,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
                     name_of=name_of,
                 )
 
-        Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
+        jobs = [(batch,) for batch in batches]
+        for _ in run_jobs(fill, jobs, self.n_jobs, in_threads=True):
+            pass
         return features
 
     def engine_of(self, sequences: Sequences) -> str:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, caller_level, check_count
+from reservoir._workers import one_blas_thread
 from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
@@ -182,7 +182,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column, y)
         # small matrices: more BLAS threads cost time, and would change the last bits
-        with leaving_no_trace(self), threadpool_limits(1):
+        with leaving_no_trace(self), one_blas_thread():
             self._fit(y, exog)
         return self
 
@@ -326,7 +326,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         n_steps = check_count("n_steps", n_steps)
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
-        with threadpool_limits(1):
+        with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
                 return panel.wrap(points)
@@ -367,7 +367,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
         panel, fits, known = self._start(n_steps, exog, None)
         generator = as_generator(self.random_state if random_state is None else random_state)
-        with threadpool_limits(1):
+        with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             paths = [
                 self._bands(fit, n_steps).paths(point, n_paths, generator)
