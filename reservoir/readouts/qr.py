@@ -20,7 +20,9 @@ from reservoir.readouts.sums import (
     RowSums,
     Solved,
     above_tiny,
+    in_room,
     refuse_overflow,
+    room_for_matrices,
     sums_of,
 )
 from reservoir.readouts.triangular import TriangularSystem, eliminated
@@ -73,10 +75,13 @@ class QRAccumulator(RowSums):
     True
     """
 
+    to_solve, of_path = 4, 8
+
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)
         width = 1 + self.n_features + self.n_outputs
-        self.R = np.zeros((width, width), order="F")
+        with room_for_matrices(self.n_features, 1):
+            self.R = np.zeros((width, width), order="F")
         self.n_samples = 0
         self.n_blocks: float = 0
         self.weight = 0.0
@@ -256,6 +261,7 @@ class QRAccumulator(RowSums):
         given = self._check_alpha(alpha)
         return self._solution(self._solve(given, fit_intercept).coef, given, fit_intercept)
 
+    @in_room(8)
     def path(self, fit_intercept: bool = True) -> SingularBasis:
         """Return ridge solutions for any penalty, from one singular value decomposition of R.
 
@@ -311,6 +317,7 @@ class QRAccumulator(RowSums):
             error[:] = np.einsum("ij,ij->j", residual, residual)
         return errors
 
+    @in_room(3)
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
         """Return a triangular factor of features and penalty, and the targets that go with it.
 
@@ -361,6 +368,7 @@ class QRAccumulator(RowSums):
         A[:, :n][:, linalg.norm(A[:, :n], axis=0) <= 16 * EPS * size[:n]] = 0.0
         return A, size
 
+    @in_room(4)
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """By QR, for one penalty or one for each output; leverages may need the path."""
         A, size = self._factor(fit_intercept)

@@ -21,6 +21,7 @@ from reservoir._validation import (
     check_scaling,
     read_whole_series,
     refuse_full_leak,
+    room_for,
     step_of,
 )
 from reservoir._workers import n_workers, run_jobs
@@ -243,7 +244,11 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
         batches = _batches(order, sequences.lengths, n_workers(self.n_jobs))
         widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
-        features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
+        dtype = self.reservoir_.dtype
+        what = f"{sum(widths)} features of each of {len(arrays)} sequences"
+        n_bytes = float(sum(widths)) * len(arrays) * dtype.itemsize
+        with room_for(what, n_bytes, "Transform some of the sequences at a time."):
+            features = np.empty((len(arrays), sum(widths)), dtype)
         places = np.split(features, np.cumsum(widths)[:-1], axis=1)
         engine = self.engine_of(sequences) if engine is None else engine
 

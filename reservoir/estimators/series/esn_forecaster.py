@@ -276,6 +276,10 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
                 stacklevel=caller_level(),
             )
 
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        return "Lower n_units in search=, n_networks or n_jobs, or give fewer rows or series."
+
     def _report(
         self, results: Iterable[Any], total: int, what: str, unit: str = "network"
     ) -> Iterable[Any]:
