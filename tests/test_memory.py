@@ -87,7 +87,7 @@ def filled(kind):
 # what is asked for, the memory there is, what the message says of it
 REFUSED = {
     "gram": (lambda: GramAccumulator(N, 1), HALF, r"120 x 120 numbers, 1 at a time.*features"),
-    "qr": (lambda: QRAccumulator(N, 1), HALF, r"120 x 120 numbers, 1 at a time.*features"),
+    "qr": (lambda: filled(QRAccumulator).R, HALF, r"122 x 122 numbers, 1 at a time.*features"),
     "gram, solved": (lambda: filled(GramAccumulator).solve(1.0), TWO, "3 at a time"),
     "gram, path": (lambda: filled(GramAccumulator).path(), TWO, "5 at a time"),
     "qr, solved": (lambda: filled(QRAccumulator).solve(1.0), TWO, "4 at a time"),
@@ -304,7 +304,7 @@ LIMITED = """
     X, n = np.zeros((9, 1)), 22_000
     for ask in (
         lambda: GramAccumulator(n, 1),
-        lambda: QRAccumulator(n, 1),
+        lambda: QRAccumulator(n, 1).R,
         lambda: orthogonal(n),
         lambda: random_sparse(n, in_degree=1.0),
         lambda: ESNRegressor(n, topology="ring").fit(X, X[:, 0]),

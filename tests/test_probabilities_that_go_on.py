@@ -67,6 +67,43 @@ def test_a_session_learns_what_it_gave_probabilities_for():
         np.testing.assert_array_equal(ours.predict_proba(X[400:]), theirs.predict_proba(X[400:]))
 
 
+@pytest.mark.parametrize("forgetting", [1.0, 0.98])
+@pytest.mark.parametrize("size", [1, 8, 200])
+def test_the_temperature_behind_a_session_is_that_of_all_rows(forgetting, size):
+    """Rows that a session has learned are among those that tell it, as heavy as in the sums."""
+    rng = np.random.default_rng(size)
+    labels = np.arange(600) // 5 % 2
+    noise = np.where(np.arange(600) < 200, 0.2, 1.5)  # what comes in the session is less certain
+    rows = (labels + noise * rng.normal(size=600))[:, None]
+
+    def taught(*ends):
+        clf = ESNClassifier(10, random_state=0, washout=0, forgetting=forgetting, alpha=1e-3)
+        for begin, end in zip((0, *ends), ends, strict=False):
+            clf.partial_fit(rows[begin:end], labels[begin:end], classes=[0, 1])
+        return clf
+
+    session = taught(200).stream()
+    for t in range(200, 400, size):
+        session.learn(rows[t : t + size], labels[t : t + size], predicted=False)
+    clf = session.to_estimator().partial_fit(rows[400:], labels[400:])
+    assert clf.temperature_ == pytest.approx(taught(200, 400, 600).temperature_, rel=1e-4)
+
+
+def test_what_a_session_forgets_tells_the_temperature_no_more():
+    clf = ESNClassifier(20, random_state=0).fit(X[:300], THREE[:300])
+    session = clf.stream().forget(1e-3)
+    session.forgetting = 0.9
+    session.learn(X[300:320], THREE[300:320], predicted=False)
+    kept = session.to_estimator()._readout.kept
+    numbers, _, _, weights = kept.rows()
+    aged = np.where(numbers < 300, 1e-3 * 0.9**20, 0.9 ** (319.0 - numbers))
+    np.testing.assert_allclose(weights, aged)
+    assert kept.forgetting == 0.9
+    assert numbers[-1] == 319
+    none = session.forget(0.0).to_estimator()._readout.kept
+    assert len(none) == 0
+
+
 def test_tables_come_out_with_the_classes_as_names():
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame(X, columns=["u"])

@@ -132,6 +132,36 @@ def test_the_factor_is_that_of_a_qr_decomposition():
     assert not np.tril(accumulator.R, -1).any()
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("n_samples", [0, 1, 14, 15, 16])  # 15 columns
+def test_fewer_rows_than_columns_have_a_factor_that_is_read_and_not_kept(n_samples, seed):
+    """To look at it in between, or to save and load, changes no bit of what comes later."""
+    H, Y = rows(n_samples + 40, seed=seed)
+    H[:, 2], H[:, 4], H[:, 6] = 0.0, H[:, 3], 1.0
+    one, other = (QRAccumulator(12, 2).update(H[:n_samples], Y[:n_samples]) for _ in range(2))
+    table = np.hstack([np.ones((n_samples, 1)), H[:n_samples], Y[:n_samples]])
+    assert one.R.shape == (15, 15)
+    assert not np.tril(one.R, -1).any()
+    np.testing.assert_allclose(one.R.T @ one.R, table.T @ table, rtol=0, atol=1e-10)
+    if n_samples:
+        one.solve(1e-3)
+    one = pickle.loads(pickle.dumps(one))
+    for sums in (one, other):
+        sums.update(H[n_samples:], Y[n_samples:])
+    np.testing.assert_array_equal(one.R, other.R)
+
+
+def test_files_of_earlier_versions_hold_the_factor_of_few_rows():
+    H, Y = rows(40)
+    few = QRAccumulator(12, 2).update(H[:5], Y[:5])
+    few.__setstate__({**few.__getstate__(), "R": few.R})
+    whole = QRAccumulator(12, 2).update(H, Y)
+    for sums in (few.copy().update(H[5:], Y[5:]), QRAccumulator(12, 2).update(H[5:], Y[5:])):
+        merged = sums if sums.n_samples == 40 else sums.merge(few)
+        assert merged.n_samples == 40
+        np.testing.assert_allclose(merged.R.T @ merged.R, whole.R.T @ whole.R, rtol=0, atol=1e-8)
+
+
 def test_an_offset_costs_no_digits_of_what_moves():
     H, Y = rows()
     plain = QRAccumulator(12, 2).update(H, Y).solve(1e-3)

@@ -99,6 +99,23 @@ def test_any_chunking_and_merge_order_equals_one_update(cuts, order, offset, wei
     assert_same_gram(merged, whole)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_column_that_varies_in_the_rows_left_out_alone_has_the_coefficient_zero(seed):
+    """What is left of large numbers that are subtracted would be fitted by a small penalty."""
+    H, Y = rows(500, seed=seed)
+    H[:, 2] = np.where(np.arange(500) < 400, 0.0, 1e3 * H[:, 2])
+    alphas, rest = [1e-8, 1e-6, 1e-3], np.array_split(np.arange(400), 3)
+    block, others = gram_of(H[400:], Y[400:]), [gram_of(H[part], Y[part]) for part in rest]
+    kept = {"blocks": [block], "rest": gram_of(H[:400], Y[:400])}
+    scores = ridge_path(gram_of(H, Y), alphas, selection="holdout", **kept).scores
+    without = np.delete(H, 2, axis=1)
+    expected = naive.block_scores(without, Y, alphas, [np.arange(400, 500)])
+    np.testing.assert_allclose(scores, expected, rtol=1e-10)
+    path = gram_of(H, Y).without(block, others).path()
+    for alpha in (1e-8, np.array([1e-8, 1e-6])):  # the way of penalties for each output
+        assert not path.coef(alpha)[:, 2].any()
+
+
 @settings(max_examples=20, deadline=None)
 @given(start=st.integers(0, 690), length=st.integers(1, 600), weighted=st.booleans())
 def test_downdate_and_subtract_undo_update(start, length, weighted):

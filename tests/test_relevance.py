@@ -202,3 +202,18 @@ def test_of_many_rows_some_choose_the_penalty_and_all_are_fitted():
     exact = leave_one_out_ridge(H, Y, [found.alpha], weights, column_weights=columns)
     np.testing.assert_allclose(found.coef, exact.coef, rtol=1e-9)
     assert found.alpha < 1e6
+
+
+@pytest.mark.parametrize("value", [-1.0, 0.1, 5.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_target_that_is_constant_among_the_rows_says_nothing(value, seed):
+    """As the column of a class that only the fold left out has."""
+    rng = np.random.default_rng(seed)
+    H, Y, w = rng.normal(size=(41, 9)), rng.normal(size=(41, 1)), rng.uniform(0.1, 2, 41)
+    both = np.column_stack([np.full(41, value), Y])
+    expected = relevance_weights(H, Y, w)
+    np.testing.assert_allclose(relevance_weights(H, both, w), expected, rtol=1e-9)
+    both[::4, 0] = 7.0
+    folds = np.where(np.arange(41) % 4, -1, 0)
+    said = [relevance.left_out_by_folds(H, y, np.ones(1), w, folds) for y in (Y, both)]
+    np.testing.assert_allclose(said[1][0, ::4, 1], said[0][0, ::4, 0], rtol=1e-9)

@@ -100,3 +100,23 @@ def together(arrays: Sequence[Array]) -> Iterator[list[Array]]:
 def joined(arrays: Sequence[Array]) -> Array:
     """Return the rows of all arrays as one; a single array as it is."""
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def check_csr(name: str, matrix: Any) -> None:
+    """Refuse a compressed sparse array whose indices point outside of it.
+
+    Products read memory at these places without a look. SciPy's ``check_format(full_check=True)``
+    misses pointers whose differences overflow. Other formats are left to their conversion.
+    """
+    if getattr(matrix, "format", None) not in ("csr", "csc"):
+        return
+    n_rows, n_columns = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    pointers, indices = matrix.indptr, matrix.indices
+    if (
+        len(pointers) != n_rows + 1
+        or pointers[0] != 0
+        or not (pointers[:-1] <= pointers[1:]).all()
+        or not pointers[-1] <= min(len(indices), len(matrix.data))
+        or (len(indices) and not (indices.min() >= 0 and indices.max() < n_columns))
+    ):
+        raise ValueError(f"{name} has indices outside of its shape {matrix.shape}.")

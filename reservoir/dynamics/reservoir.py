@@ -13,6 +13,7 @@ from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows,
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers, dense
+from reservoir._validation.arrays import check_csr
 from reservoir.activations import Activation, get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
 
@@ -118,8 +119,9 @@ class Reservoir:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._freeze()  # pickling forgets the flag
+        # kernels and sparse products read memory by what the arrays say: whoever makes a reservoir,
+        # from a pickle too, has them checked
+        self.__init__(**state)  # type: ignore[misc]
 
     @cached_property
     def _product_W(self) -> Matrix:
@@ -208,6 +210,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
     refuse_complex(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
+            check_csr(name, value)  # before anything is read where its indices point
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
             matrix.sum_duplicates()
             finite = np.isfinite(matrix.data).all()

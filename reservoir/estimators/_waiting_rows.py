@@ -67,11 +67,19 @@ class WaitingRows:
         return {"most": self.most, "chunks": list(self.chunks)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        chunks = state["chunks"]
+        if any(later.first != chunk.end for chunk, later in itertools.pairwise(chunks)):
+            raise ValueError("the chunks of rows that wait do not follow each other")
         self.most = state["most"]
-        self._build(state["chunks"])
+        self._build(chunks)
 
     def __len__(self) -> int:
         return self._n_rows
+
+    @property
+    def end(self) -> int | None:
+        """The number behind that of the last row; None if none wait."""
+        return self.chunks[-1].end if self.chunks else None
 
     def add(self, chunk: Chunk) -> None:
         """Let rows wait that follow those that wait already."""

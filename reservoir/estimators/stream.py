@@ -83,6 +83,7 @@ class Stream:
     session begins in another state than that at the end of training, and after `reset`.
 
     The temperature of a classifier's probabilities and a penalty that was chosen stay as they are.
+    `partial_fit` of what `to_estimator` returns finds both anew, from all rows.
 
     References
     ----------

@@ -240,6 +240,11 @@ class RowLearner(ABC):
             Turns targets into what the user's own readout is fitted on.
         """
 
+    def sample(  # noqa: B027 (most keep no rows)
+        self, numbers: Array, features: Array, targets: Array, weights: Array | None
+    ) -> None:
+        """Take a look at rows that were learned, as `Readout.sample` does."""
+
     @abstractmethod
     def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
         """Return the fitted attributes, by name, that all rows so far lead to."""

@@ -179,9 +179,11 @@ class Eigenbasis(PenaltyPath):
         ages: tuple[float, float] | None = None,
     ) -> None:
         driver = "evd" if len(matrix) > 1 else "ev"  # older SciPy asks for too little room
+        zeros = ~matrix.any(axis=0)
         values, self.vectors = linalg.eigh(
             matrix, driver=driver, overwrite_a=True, check_finite=False
         )
+        self.vectors[zeros] = 0.0  # columns of zeros get zeros
         self.values = np.maximum(values, 0.0)
         self.noise = NOISE * self.values[-1]
         self.projected = self.vectors.T @ cross

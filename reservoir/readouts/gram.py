@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -209,23 +208,6 @@ class GramAccumulator(RowSums):
             total._upper = earlier._upper.copy(order="F")
         return total._combine(self, sign=1, use_up=True)
 
-    def without(
-        self, part: GramAccumulator, others: Sequence[GramAccumulator] = ()
-    ) -> GramAccumulator:
-        """Return new sums over all rows but those of a part, which are subtracted.
-
-        Parameters
-        ----------
-        part : GramAccumulator
-        others : sequence of GramAccumulator
-            Not needed here.
-
-        Returns
-        -------
-        GramAccumulator
-        """
-        return self.copy().subtract(part)
-
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
         """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
 
@@ -344,6 +326,9 @@ class GramAccumulator(RowSums):
                 return solved
         basis = path or self.path(fit_intercept)
         return Solved(basis.coef(alpha), partial(basis.leverage, alpha=alpha))
+
+    def _less(self, part: GramAccumulator, n_held: int) -> GramAccumulator:
+        return self.copy().subtract(part)
 
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,11 +31,12 @@ from reservoir.readouts.triangular import TriangularSystem, eliminated
 class QRAccumulator(RowSums):
     """The factor R of a QR decomposition of [1, H, Y], H features and Y targets, over all rows.
 
-    It takes rows block by block like `GramAccumulator`, and stores none of them. A Gram matrix
-    squares the condition number of H, which costs half of the digits; R keeps them all [1]_, so
-    that penalties far below 1e-12 still mean something. Those are wise where data have no noise,
-    as simulated dynamical systems have none. On measured data the penalty that generalises is
-    larger by many orders of magnitude; a Gram matrix is then as good, and takes half the time.
+    It takes rows block by block like `GramAccumulator`, and stores them only while they are fewer
+    than the columns of R. A Gram matrix squares the condition number of H, which costs half of the
+    digits; R keeps them all [1]_, so that penalties far below 1e-12 still mean something. Those are
+    wise where data have no noise, as simulated dynamical systems have none. On measured data the
+    penalty that generalises is larger by many orders of magnitude; a Gram matrix is then as good,
+    and takes half the time.
 
     Parameters
     ----------
@@ -79,12 +79,25 @@ class QRAccumulator(RowSums):
 
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)
-        width = 1 + self.n_features + self.n_outputs
-        with room_for_matrices(self.n_features, 1):
-            self.R = np.zeros((width, width), order="F")
+        # the rows themselves, weighted, while they are fewer than the columns; R from then on
+        self._rows = np.empty((0, 1 + self.n_features + self.n_outputs), order="F")
         self.n_samples = 0
         self.n_blocks: float = 0
         self.weight = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes to be saved; the rows are named R as in earlier versions."""
+        state = vars(self).copy()
+        return {"R": state.pop("_rows"), **state}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._rows = self.__dict__.pop("R")
+
+    @property
+    def R(self) -> Array:
+        """The upper triangular factor of all rows."""
+        return _triangle(self._rows)
 
     def update(
         self,
@@ -142,13 +155,13 @@ class QRAccumulator(RowSums):
         self._age(ageing, sums_of(ages), len(h))
         if ages is not None:
             w = ages if w is None else w * ages
-        block = np.empty((len(h), len(self.R)), order="F")
+        block = np.empty((len(h), self._rows.shape[1]), order="F")
         block[:, 0] = 1.0
         block[:, 1 : 1 + self.n_features] = h
         block[:, 1 + self.n_features :] = y
         if w is not None:
             block *= np.sqrt(w)[:, None]
-        self.R = eliminated(self.R, block)
+        self._rows = _joined(self._rows, block)
         self.n_samples += len(h)
         self.n_blocks += 1
         self.weight += float(len(h) if w is None else w.sum())
@@ -174,14 +187,10 @@ class QRAccumulator(RowSums):
         self._check_size(other)
         if other.n_samples == 0:
             return self
-        self._check_columns(_squares(other.R)[1:])
+        self._check_columns(_squares(other._rows)[1:])
         self._age(other.ageing, other._ages, other.n_samples)
-        if self.n_samples == 0:
-            self.R = other.R.copy(order="F")
-        else:
-            # rows below are rounding errors: where chunks are short, nearly all
-            rows = other.R[: other.n_samples].copy(order="F")
-            self.R = eliminated(self.R, rows, triangular=True)
+        few, many = sorted((other._rows.copy(order="F"), self._rows), key=len)
+        self._rows = _joined(many, few, triangular=len(few) == few.shape[1])
         self.n_samples += other.n_samples
         self.n_blocks += other.n_blocks
         self.weight += other.weight
@@ -191,46 +200,13 @@ class QRAccumulator(RowSums):
         """Take note of n rows that are about to enter, and make what is there lighter."""
         self._count_ages(ageing, ages, n)
         if ageing != 1.0:
-            self.R *= np.sqrt(ageing)
-            self.R[np.abs(self.R) < np.sqrt(TINY)] = 0.0
+            self._rows *= np.sqrt(ageing)
+            self._rows[np.abs(self._rows) < np.sqrt(TINY)] = 0.0
             self.n_blocks *= ageing
             self.weight = above_tiny(self.weight * ageing)
 
     def _discount(self, factor: float) -> None:
         self._age(factor, (0.0, 0.0), 0)
-
-    def without(self, part: QRAccumulator, others: Sequence[QRAccumulator]) -> QRAccumulator:
-        """Return new sums over all rows but those of a part: the others', merged.
-
-        Rows cannot be taken away from R without loss of digits.
-
-        Parameters
-        ----------
-        part : QRAccumulator
-        others : sequence of QRAccumulator
-            Parts that hold the remaining rows.
-
-        Returns
-        -------
-        QRAccumulator
-
-        Raises
-        ------
-        ValueError
-            If the part and the others do not hold as many rows as this accumulator, or rows were
-            forgotten.
-        """
-        self._refuse_removal_of_aged(part, *others)
-        rest = QRAccumulator(self.n_features, self.n_outputs)
-        for other in others:
-            rest.merge(other)
-        if part.n_samples + rest.n_samples != self.n_samples:
-            raise ValueError(
-                f"The blocks hold {part.n_samples + rest.n_samples} of {self.n_samples} rows, and "
-                "a QRAccumulator cannot subtract: give an accumulator over the remaining rows "
-                "(rest=)."
-            )
-        return rest
 
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:
         """Ridge coefficients: minimise ``||Y - H C' - c||^2 + alpha ||C||^2``.
@@ -283,7 +259,7 @@ class QRAccumulator(RowSums):
         """
         A, size = self._factor(fit_intercept)
         n = self.n_features
-        means = self.R[0, 1:] / self.R[0, 0] if fit_intercept else np.zeros(len(self.R) - 1)
+        means = self._means(fit_intercept)
         rest = A[n:, n:]
         return SingularBasis(
             A[:n, :n],
@@ -310,7 +286,7 @@ class QRAccumulator(RowSums):
         array of shape (n_candidates, n_outputs)
         """
         n = self.n_features
-        ones, features, targets = self.R[:, :1], self.R[:, 1 : 1 + n], self.R[:, 1 + n :]
+        ones, features, targets = np.hsplit(self._rows, [1, 1 + n])
         errors = np.empty(intercepts.shape)
         for error, coef, intercept in zip(errors, coefs, intercepts, strict=True):
             residual = targets - features @ coef.T - ones * intercept
@@ -341,8 +317,7 @@ class QRAccumulator(RowSums):
         below = np.zeros((n, len(A)), order="F")
         np.fill_diagonal(below, np.sqrt(alpha))
         both = eliminated(A, below, triangular=True)
-        means = self.R[0, 1:] / self.R[0, 0] if fit_intercept else np.zeros(len(A))
-        return both[:n, :n], both[:n, n:], means
+        return both[:n, :n], both[:n, n:], self._means(fit_intercept)
 
     @property
     def _noise(self) -> float:
@@ -360,10 +335,11 @@ class QRAccumulator(RowSums):
         Lengths are about zero in either case: that is what rounding errors are relative to.
         """
         self._check_filled()
-        size = np.sqrt(_squares(self.R))[1:]
-        A = np.asfortranarray(self.R[1:, 1:])
+        size = np.sqrt(_squares(self._rows))[1:]
+        R = self.R
+        A = np.asfortranarray(R[1:, 1:])
         if not fit_intercept:
-            return eliminated(A, np.asfortranarray(self.R[:1, 1:])), size
+            return eliminated(A, np.asfortranarray(R[:1, 1:])), size
         n = self.n_features
         A[:, :n][:, linalg.norm(A[:, :n], axis=0) <= 16 * EPS * size[:n]] = 0.0
         return A, size
@@ -378,7 +354,7 @@ class QRAccumulator(RowSums):
         def leverage(rows: Array) -> Array:
             if np.ndim(alpha) or not system.is_fixed(alpha):
                 return (path or self.path(fit_intercept)).leverage(rows, alpha)
-            mean = self.R[0, 1 : 1 + n] / self.R[0, 0] if fit_intercept else np.zeros(n)
+            mean = self._means(fit_intercept)[:n]
             return system.leverage(np.where(A[:n, :n].any(axis=0), rows - mean, 0.0), alpha)
 
         if np.ndim(alpha) == 0:
@@ -387,13 +363,33 @@ class QRAccumulator(RowSums):
         coef = np.stack([found[one][k] for k, one in enumerate(alpha.tolist())])
         return Solved(coef, leverage)
 
+    def _less(self, part: QRAccumulator, n_held: int) -> QRAccumulator:
+        raise ValueError(
+            f"The blocks hold {n_held} of {self.n_samples} rows, and a QRAccumulator cannot "
+            "subtract: give an accumulator over the remaining rows (rest=)."
+        )
+
     def _intercept(self, coef: Array) -> Array:
-        n = 1 + self.n_features
-        return (self.R[0, n:] - coef @ self.R[0, 1:n]) / self.R[0, 0]
+        n, row = 1 + self.n_features, self._first_row()
+        return (row[n:] - coef @ row[1:n]) / row[0]
+
+    def _first_row(self) -> Array:
+        """Return the first row of R, up to its sign: the part of [1, H, Y] along the constant."""
+        first = self._rows[:, 0]
+        if not first[1:].any():
+            return self._rows[0]
+        return (first / linalg.norm(first)) @ self._rows
+
+    def _means(self, fit_intercept: bool) -> Array:
+        """Return the weighted means of features, then targets; zeros without an intercept."""
+        if not fit_intercept:
+            return np.zeros(self._rows.shape[1] - 1)
+        row = self._first_row()
+        return row[1:] / row[0]
 
     def _check_rows(self, H: Array, Y: Array, weights: Array | None, blocks: list[Any]) -> None:
         """Refuse rows that would overflow, or are not finite."""
-        total, heaviest = np.zeros(len(self.R) - 1), 1.0
+        total, heaviest = np.zeros(self._rows.shape[1] - 1), 1.0
         for rows in blocks:
             h, y = H[rows], Y[rows]
             if weights is not None and len(h):
@@ -408,11 +404,35 @@ class QRAccumulator(RowSums):
     def _check_columns(self, squares: Array) -> None:
         """Refuse what would overflow, before anything is changed."""
         with np.errstate(over="ignore", invalid="ignore"):
-            finite = np.isfinite(squares + _squares(self.R)[1:])
+            finite = np.isfinite(squares + _squares(self._rows)[1:])
         if not finite.all():
             column = int(np.argmin(finite))
             of_target = column - self.n_features
             refuse_overflow(*(("H", column) if of_target < 0 else ("Y", of_target)))
+
+
+def _joined(above: Array, below: Array, *, triangular: bool = False) -> Array:
+    """Return the rows of both, or their triangular factor once they are as many as the columns.
+
+    `above` may be overwritten, `below` is. A factor of fewer rows would take more room than they
+    do: beside columns that are zero or depend on others its entries are not in the first rows
+    alone.
+    """
+    if len(above) + len(below) < above.shape[1]:
+        return np.asfortranarray(np.vstack([above, below]))
+    return eliminated(_triangle(above), below, triangular=triangular)
+
+
+def _triangle(rows: Array) -> Array:
+    """Return the triangular factor of rows; as many rows as columns are one already."""
+    n_rows, width = rows.shape
+    if n_rows == width:
+        return rows
+    with room_for_matrices(width, 1):
+        R = np.zeros((width, width), order="F")
+    for start in range(0, n_rows, BLOCK_ROWS):
+        R = eliminated(R, rows[start : start + BLOCK_ROWS].copy(order="F"))
+    return R
 
 
 def _squares(M: Array) -> Array:

@@ -19,10 +19,11 @@ from reservoir.readouts.dual import (
     read_rows,
     ridge_at,
 )
-from reservoir.readouts.eigen import NOISE
+from reservoir.readouts.eigen import EPS, NOISE
 from reservoir.readouts.selection import least_score
 
 _TRIED = 3000  # rows that penalties are tried on, at most
+_CONSTANT = 16  # roundings of its largest value, by which a constant target seems to vary
 _LEAST = 1e-3  # added to F, so that no column is left out; taken for the share that is unexplained
 _LARGE = 1000  # rows and columns from which on an eigendecomposition takes seconds
 
@@ -93,7 +94,10 @@ class _Relevance:
         for k, share in enumerate(self.share):
             n_rows = np.count_nonzero(share)
             root = np.sqrt(share)[:, None]
-            spread = np.where(root > 0, Y - share @ Y, 0.0)
+            # what a constant differs from its mean by is rounding errors, no direction
+            there = Y[share > 0]
+            varies = np.ptp(there, axis=0) > _CONSTANT * EPS * np.abs(there).max(axis=0)
+            spread = np.where((root > 0) & varies, Y - share @ Y, 0.0)
             spread = root * (spread / np.maximum(np.abs(spread).max(axis=0), np.finfo(float).tiny))
             left, sizes, _ = linalg.svd(spread, full_matrices=False)
             # an orthonormal basis of what the targets vary in

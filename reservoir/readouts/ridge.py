@@ -48,8 +48,8 @@ def ridge_path(
         Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more) and
         "holdout" (one).
     rest : accumulator, optional
-        The rows of `gram` outside the blocks. A GramAccumulator subtracts and does not need it; a
-        QRAccumulator does, unless the blocks are all rows.
+        The rows of `gram` outside the blocks, unless these are all rows. A QRAccumulator needs it;
+        a GramAccumulator subtracts without it, and keeps rounding errors of what it takes away.
     fit_intercept : bool, default=True
     per_target : bool, default=False
         Whether each output gets a penalty of its own; else the sum over outputs decides.
@@ -351,6 +351,10 @@ class RidgeReadout(Readout):
             if forgetting is not None:
                 sums.forgetting = forgetting
             self.parts[part] = sums.discounted(factor)
+        if self.kept is not None:
+            if forgetting is not None:
+                self.kept.merge(RowSample(forgetting=forgetting))
+            self.kept.discount(factor)
 
     @staticmethod
     def linear(model: Any) -> tuple[Array, Array]:

@@ -57,6 +57,12 @@ class RidgeRows(RowLearner):
         if self.n_waiting >= _GATHERED_ROWS:
             self._add_to_sums()
 
+    def sample(
+        self, numbers: Array, features: Array, targets: Array, weights: Array | None
+    ) -> None:
+        """Keep some rows, if they are a classifier's."""
+        self.kept.sample(numbers, features, targets, weights)
+
     def _add_to_sums(self) -> None:
         if not self.waiting:
             return

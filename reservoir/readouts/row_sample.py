@@ -83,6 +83,12 @@ class RowSample:
         self._parts = [*mine, *its]
         self._make_room()
 
+    def discount(self, factor: float) -> None:
+        """Let all rows so far weigh `factor` times as much, 0 to 1."""
+        if factor == 0:
+            self._parts = []
+        self._age(factor)
+
     def copy(self) -> RowSample:
         """Return an independent sample of the same rows."""
         one = copy.copy(self)

@@ -165,16 +165,38 @@ class RowSums(ABC):
         total, squares = self._ages
         return total**2 / squares
 
-    @abstractmethod
-    def without(self: _Self, part: _Self, others: Sequence[_Self]) -> _Self:
-        """Return new sums over all rows but those of a part.
+    def without(self: _Self, part: _Self, others: Sequence[_Self] = ()) -> _Self:
+        """Return new sums over all rows but those of a part: the others', merged.
 
         Parameters
         ----------
         part : accumulator
         others : sequence of accumulators
-            Parts that hold the remaining rows.
+            Parts that hold the remaining rows. A GramAccumulator subtracts where they do not hold
+            all of them. Rounding errors of the part are left then: of a column that varies in it
+            alone, nothing else.
+
+        Returns
+        -------
+        accumulator
+
+        Raises
+        ------
+        ValueError
+            If the others of a QRAccumulator do not hold all remaining rows, or rows were forgotten.
         """
+        self._refuse_removal_of_aged(part, *others)
+        n_held = part.n_samples + sum(other.n_samples for other in others)
+        if n_held != self.n_samples:
+            return self._less(part, n_held)
+        rest = type(self)(self.n_features, self.n_outputs)
+        for other in others:
+            rest.merge(other)
+        return rest
+
+    @abstractmethod
+    def _less(self: _Self, part: _Self, n_held: int) -> _Self:
+        """Take a part away where it and the others hold `n_held` rows only, or refuse to."""
 
     @abstractmethod
     def solve(self, alpha: float | ArrayLike, *, fit_intercept: bool = True) -> RidgeSolution:

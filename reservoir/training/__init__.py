@@ -12,6 +12,7 @@ from reservoir.training import (
     initializers,
     least_squares,
     losses,
+    omega,
     online,
     optimizers,
     regularizers,
@@ -19,6 +20,7 @@ from reservoir.training import (
     schedules,
     solvers,
     starts,
+    temporal_gradients,
     trainer,
 )
 
@@ -29,6 +31,7 @@ __all__ = [
     "initializers",
     "least_squares",
     "losses",
+    "omega",
     "online",
     "optimizers",
     "regularizers",
@@ -36,5 +39,6 @@ __all__ = [
     "schedules",
     "solvers",
     "starts",
+    "temporal_gradients",
     "trainer",
 ]

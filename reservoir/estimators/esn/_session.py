@@ -74,20 +74,30 @@ class FeatureLearner(SessionLearner):
                     taught[block],
                     None if weights is None else weights[block],
                     enter[block],
+                    begin,
                 )
+            model._n_trained += len(rows)
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])
         return state
 
     def _learn_block(
-        self, model: Any, features: Array, targets: Array, weights: Array | None, enter: Array
+        self,
+        model: Any,
+        features: Array,
+        targets: Array,
+        weights: Array | None,
+        enter: Array,
+        begin: int,
     ) -> None:
         if not enter.any():
             return
+        numbers = model._n_trained + begin + np.flatnonzero(enter)
         if not enter.all():
             features, targets = features[enter], targets[enter]
             weights = None if weights is None else weights[enter]
         self.readout.learn(features, targets, weights, model._targets.for_readout)
+        self.readout.sample(numbers, features, targets, weights)
         self.new = True
 
     def settle(self, model: Any) -> None:

@@ -175,7 +175,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         starts = self._states_before(self.initial_state, sequences, None)
         if measured:
             skips = measured_washouts(self._source, sequences.arrays, targets, starts)
-        self.washout_ = np.array(skips)
+        self.washout_ = np.array(skips, dtype=np.int64)
         # run, sum up, solve
         readout = self._new_readout()
         self._learn(readout, self._jobs(readout, sequences, targets, weights, skips, starts))
@@ -201,7 +201,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         if first:
             self._start(sequences, targets)
             self._progress.washout = self._first_washout(sequences, targets)
-            self.washout_ = np.array([self._progress.washout])
+            self.washout_ = np.array([self._progress.washout], dtype=np.int64)
         else:
             self._refuse_other_readout(readout)
             self._warn_of_range(sequences)

@@ -342,7 +342,7 @@ def _keep(
     model.coef_ = coef[0] if one else coef
     model.intercept_ = intercept[0] if one else intercept
     model.alpha_ = alpha
-    model.washout_ = np.array([skip])
+    model.washout_ = np.array([skip], dtype=np.int64)
     model.state_ = np.concatenate([run.loop.state, targets[-1].astype(source.dtype)])
     model._readout = LoopTrainedReadout(ReadoutSettings()).begin(source.width, targets.shape[1])
     model._progress = Progress(targets.shape[1], compares=False)

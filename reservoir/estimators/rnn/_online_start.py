@@ -75,7 +75,7 @@ def start_online(estimator: Any, sequences: Sequences, targets: list[Array], dat
     warn_of_large_inputs(network, params, first, rate=rate)
     estimator._hold(network, params, [])
     estimator.n_iter_ = 0
-    estimator.washout_ = np.array([washout])
+    estimator.washout_ = np.array([washout], dtype=np.int64)
     estimator._online, estimator._recent, estimator._progress = None, None, progress
 
 

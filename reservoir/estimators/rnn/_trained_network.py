@@ -269,7 +269,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         # what is left of it
         self._hold(network, done.params, list(done.losses))
         self._keep(done)
-        self.washout_ = np.array(skips)
+        self.washout_ = np.array(skips, dtype=np.int64)
         self._progress = fresh
         fresh.finish(sequences, seen, washout=skips[0])
         last = Sequences(sequences.arrays[-1:], "table")

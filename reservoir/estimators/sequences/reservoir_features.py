@@ -226,6 +226,11 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         known = [each.thresholds for each in self._poolings if each.thresholds is not None]
         self.thresholds_ = np.stack(known) if len(known) > 1 else known[0] if known else None
 
+    @property
+    def _widths(self) -> list[int]:
+        """Columns that each direction of time gives."""
+        return [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+
     def transform_sequences(self, sequences: Sequences, engine: str | None = None) -> Array:
         """Return the features of sequences that have been read already.
 
@@ -243,7 +248,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         # series of similar length side by side
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
         batches = _batches(order, sequences.lengths, n_workers(self.n_jobs))
-        widths = [each.n_columns(self.reservoir_.n_units) for each in self._poolings]
+        widths = self._widths
         dtype = self.reservoir_.dtype
         what = f"{sum(widths)} features of each of {len(arrays)} sequences"
         n_bytes = float(sum(widths)) * len(arrays) * dtype.itemsize

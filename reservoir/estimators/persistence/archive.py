@@ -1,0 +1,204 @@
+"""A .npz file of arrays and one text: written whole or not at all, checked before it is read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import os
+import re
+import secrets
+import stat
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+
+_HEADER = "header"
+_STRAY = "allow_pickle.npy"  # which `numpy.savez` before 2.3 made of the argument of that name
+_DEEPEST = 200  # brackets within brackets; files that `save` writes stay far below
+_LONGEST = 2**16  # bytes of an array's own header
+_KINDS = "biufcUSMm"  # of dtypes; no objects, no records
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def write_archive(file: str | os.PathLike[str], header: str, arrays: dict[str, Array]) -> None:
+    """Write arrays and a text to a file; a file that is there is replaced when all is written.
+
+    Parameters
+    ----------
+    file : path
+    header : str
+    arrays : dict of str to array
+    """
+    with _replacing(Path(file)) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, array in {_HEADER: np.array(header), **arrays}.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                np.lib.format.write_array(entry, np.asanyarray(array), allow_pickle=False)
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes the place of the one at `path` when it is complete."""
+    if not _is_replaceable(path):
+        with path.open("wb") as stream:
+            yield stream
+        return
+    target = Path(os.path.realpath(path))
+    mode = None
+    if target.exists():
+        with target.open("r+b") as old:  # one that may not be written is not replaced either
+            mode = stat.S_IMODE(os.fstat(old.fileno()).st_mode)
+    partial = target.with_name(f"{target.name[:40]}.{secrets.token_hex(4)}.partial")
+    try:
+        # mode "x" gives the permissions that new files get here
+        with partial.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            partial.chmod(mode)
+        os.replace(partial, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            partial.unlink()
+        raise
+    _sync_folder(target.parent)
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether a new file can take the place of one; pipes and devices are written into.
+
+    So is a file in a folder that takes no new ones.
+    """
+    if path.absolute().parts[1:2] in (("dev",), ("proc",)):  # /dev/stdout may be any file
+        return False
+    try:
+        plain = stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
+    return plain and os.access(Path(os.path.realpath(path)).parent, os.W_OK)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name of a file survive a loss of power, where the system can."""
+    with contextlib.suppress(OSError, AttributeError):  # Windows opens no folders
+        number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+class _Entry(NamedTuple):
+    """An array in the file: where it is, and what its own header says."""
+
+    info: zipfile.ZipInfo
+    dtype: np.dtype[Any]
+
+
+class Archive:
+    """A file of arrays and a text, opened for reading.
+
+    Nothing is allocated for what the file does not hold: entries are stored, not compressed,
+    together not larger than the file, and as large as their shape and dtype say.
+
+    Parameters
+    ----------
+    stream : binary file
+
+    Attributes
+    ----------
+    size : int
+        Bytes of the file: no shape in it can be larger.
+    header : object
+        The text, read as JSON.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such archive.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.size = stream.seek(0, os.SEEK_END)
+        self._zip = zipfile.ZipFile(stream)
+        entries = [info for info in self._zip.infolist() if info.filename != _STRAY]
+        if any(info.compress_type != zipfile.ZIP_STORED for info in entries):
+            raise ValueError("its entries are compressed")
+        if sum(max(info.file_size, info.compress_size) for info in entries) > self.size:
+            raise ValueError("its entries together are larger than the file")
+        self._infos = {info.filename.removesuffix(".npy"): info for info in entries}
+        if len(self._infos) < len(entries):
+            raise ValueError("it holds an entry twice")
+        self._entries = {name: self._entry(info) for name, info in self._infos.items()}
+        self.header = self._read_header()
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._zip.close()
+
+    @property
+    def names(self) -> set[str]:
+        """Names of the arrays."""
+        return self._entries.keys() - {_HEADER}
+
+    def read(self, name: str) -> Array:
+        """Return an array.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        array
+        """
+        entry = self._entries[name]
+        with self._zip.open(entry.info) as stream:
+            array = np.lib.format.read_array(stream, allow_pickle=False)
+        return array.astype(entry.dtype.newbyteorder("="), copy=False)
+
+    def _entry(self, info: zipfile.ZipInfo) -> _Entry:
+        """Return an entry whose size is what its shape and dtype say."""
+        with self._zip.open(info) as stream:
+            version = np.lib.format.read_magic(stream)  # type: ignore[no-untyped-call]
+            start = io.BytesIO(stream.read(_LONGEST))
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[version]
+            shape, _, dtype = read(start)  # type: ignore[no-untyped-call]
+            length = 8 + start.tell()
+        if dtype.kind not in _KINDS or dtype.itemsize == 0:
+            raise ValueError(f"{info.filename} has dtype {dtype}")
+        if info.file_size != length + math.prod(shape) * dtype.itemsize:
+            raise ValueError(f"{info.filename} is not as large as shape {shape} of {dtype}")
+        if any(not 0 <= n <= self.size for n in shape):
+            raise ValueError(f"{info.filename} has shape {shape}")
+        return _Entry(info, dtype)
+
+    def _read_header(self) -> Any:
+        if _HEADER not in self._entries or self._entries[_HEADER].dtype.kind != "U":
+            raise ValueError("it has no header")
+        text = str(self.read(_HEADER))
+        depth = deepest = 0
+        for bracket in re.findall(r"[\[\]{}]", _STRING.sub("", text)):
+            depth += 1 if bracket in "[{" else -1
+            deepest = max(deepest, depth)
+        if deepest > _DEEPEST:
+            raise ValueError(f"its header is {deepest} brackets deep")
+        return json.loads(text)

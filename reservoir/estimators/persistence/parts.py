@@ -1,0 +1,290 @@
+"""Objects as JSON that names the arrays beside it, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+from sklearn.frozen import FrozenEstimator
+
+from reservoir._saving import SAVED
+from reservoir._typing import Array
+from reservoir._validation.arrays import check_csr
+from reservoir.activations import ACTIVATIONS, Activation
+from reservoir.estimators.persistence.archive import Archive
+from reservoir.estimators.persistence.fields import check_fields
+from reservoir.estimators.stream import Stream
+
+_EMPTY = 2**24  # entries of a sparse array that nothing in the file stands for
+
+
+class Written(NamedTuple):
+    """What a file holds so far: arrays by name, and the numbers of parts by identity."""
+
+    arrays: dict[str, Array]
+    parts: dict[int, int]
+
+
+class Read(NamedTuple):
+    """A file that is read, and the parts made so far."""
+
+    archive: Archive
+    parts: list[Any]
+
+
+def is_saved(value: Any) -> bool:
+    """Whether an object's class may be saved."""
+    return SAVED.get(type(value).__name__) is type(value)
+
+
+def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return an estimator's parameters, and what fit has made; of a session, what it keeps."""
+    if isinstance(model, Stream):
+        return {}, model.__getstate__()
+    params = model.get_params(deep=False)
+    state = model.__getstate__()  # as in pickles: also what was to be made when first read
+    return params, {key: value for key, value in state.items() if key not in params}
+
+
+def _class_named(name: Any) -> Any:
+    if not isinstance(name, str) or name not in SAVED:
+        raise ValueError(f"no class {name!r} may be saved; a module of your own is imported first")
+    return SAVED[name]
+
+
+def _make_estimator(parts: list[Any]) -> Any:
+    """Return the estimator, or session, of a name with these parameters and fitted attributes."""
+    name, params, fitted = parts
+    cls = _class_named(name)
+    if not issubclass(cls, (BaseEstimator, Stream)):
+        raise ValueError(f"{name} is no estimator")
+    check_fields(cls, {**params, **fitted})
+    if cls is Stream:
+        model = cls.__new__(cls)
+    else:
+        model = cls(**params)
+    model.__dict__.update(fitted)
+    return model
+
+
+def encode_estimator(model: Any, written: Written) -> list[Any]:
+    """Return JSON for an estimator or a session: its class, parameters and fitted attributes."""
+    encoded = [
+        {key: encode(value, key, written) for key, value in half.items()} for half in _halves(model)
+    ]
+    check_fields(type(model), _fields_of(model))  # or `load` would refuse the file
+    return [type(model).__name__, *encoded]
+
+
+def decode_estimator(name: str, halves: list[dict[str, Any]], read: Read) -> Any:
+    """Return the estimator or session that JSON stands for."""
+    decoded = [{key: decode(value, read) for key, value in half.items()} for half in halves]
+    return _make_estimator([name, *decoded])
+
+
+def encode(value: Any, name: str, written: Written) -> Any:
+    """Return JSON for a value; what JSON cannot hold goes into `arrays`, under a key."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        value = np.asarray(value)
+    if type(value) in (np.ndarray, np.memmap) and value.dtype.kind not in "OV":
+        key = f"{len(written.arrays)}:{name}"
+        written.arrays[key] = value
+        return {"array": key}
+    # an object that stands in several places is written once
+    if id(value) in written.parts:
+        return {"same": written.parts[id(value)]}
+    for kind, (matches, parts, _) in _KINDS.items():
+        if matches(value):
+            found = {kind: [encode(part, name, written) for part in parts(value)]}
+            if kind in ("part", "estimator"):
+                check_fields(type(value), _fields_of(value))  # or `load` would refuse the file
+            if kind == "part":
+                written.parts[id(value)] = len(written.parts)
+            return found
+    masked = " A masked array would lose its mask." if np.ma.isMaskedArray(value) else ""
+    raise TypeError(
+        f"{name}={value!r} cannot be written as arrays and text.{masked} Use joblib.dump or "
+        "skops.io.dump."
+    )
+
+
+def decode(value: Any, read: Read) -> Any:
+    """Return the value that JSON stands for."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "array":
+        array = read.archive.read(content)
+        return array[()] if array.ndim == 0 else array
+    if kind == "same":
+        if type(content) is not int or content < 0:
+            raise ValueError(f"part {content!r} is none")
+        return read.parts[content]
+    if type(content) is not list:
+        raise ValueError(f"{kind} holds {type(content).__name__}")
+    made = _KINDS[kind][2]([decode(part, read) for part in content])
+    if kind == "csr" and _is_empty(made, read.archive.size):
+        raise ValueError(f"a sparse array has shape {made.shape} and {made.nnz} entries")
+    if kind == "part":
+        read.parts.append(made)
+    return made
+
+
+def check_names(value: Any, archive: Archive) -> None:
+    """Refuse JSON that does not name each array of a file once."""
+    named = Counter(_array_names(value))
+    for name, times in named.items():
+        if name not in archive.names:
+            raise ValueError(f"it names the array {name!r}, which it does not hold")
+        if times > 1:
+            raise ValueError(f"it names the array {name!r} {times} times")
+    for name in archive.names - named.keys():
+        raise ValueError(f"it holds the array {name!r}, which nothing names")
+
+
+def _array_names(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _array_names(each)
+    elif isinstance(value, dict):
+        if value.keys() == {"array"} and isinstance(value["array"], str):
+            yield value["array"]
+        else:
+            yield from _array_names(list(value.values()))
+
+
+def _is_empty(matrix: Any, size: int) -> bool:
+    """Whether a sparse array would take memory that a file of this size does not stand for."""
+    n_rows, n_columns = matrix.shape
+    return n_columns > max(size, n_rows) and n_rows * n_columns > _EMPTY
+
+
+def _is_generator(value: Any) -> bool:
+    return isinstance(value, np.random.Generator) and isinstance(
+        value.bit_generator, np.random.PCG64
+    )
+
+
+def _generator_parts(generator: np.random.Generator) -> list[Any]:
+    seed: Any = generator.bit_generator.seed_seq
+    where = [seed.entropy, list(seed.spawn_key), seed.n_children_spawned]
+    return [*where, json.dumps(generator.bit_generator.state)]
+
+
+def _make_generator(parts: list[Any]) -> np.random.Generator:
+    entropy, spawn_key, n_children, text = parts
+    seed = np.random.SeedSequence(
+        entropy, spawn_key=tuple(spawn_key), n_children_spawned=n_children
+    )
+    generator = np.random.Generator(np.random.PCG64(seed))
+    state = json.loads(text)
+    if not state["state"]["inc"] % 2:
+        raise ValueError("the increment of a PCG64 generator is odd")
+    generator.bit_generator.state = state
+    return generator
+
+
+def _object_array(items: list[Any]) -> Array:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _make_csr(parts: list[Any]) -> Any:
+    data, indices, indptr, shape = parts
+    if data.ndim != 1 or data.dtype.kind not in "biuf" or len(shape) != 2:
+        raise ValueError(f"a sparse array of {data.dtype} and shape {shape}")
+    whole = indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64)
+    if not whole or any(a.ndim != 1 for a in (indices, indptr)):
+        raise ValueError(f"indices of {indices.dtype} and {indptr.dtype}")
+    matrix = sp.csr_array((data, indices, indptr), shape=tuple(shape))
+    check_csr("a sparse array", matrix)
+    return matrix
+
+
+def _fields_of(value: Any) -> dict[str, Any]:
+    """Return the fields of an object that make it again."""
+    if isinstance(value, (BaseEstimator, Stream)):
+        params, fitted = _halves(value)
+        return params | fitted
+    if hasattr(value, "__setstate__"):
+        fields = value.__getstate__()
+    elif dataclasses.is_dataclass(value):  # what it has worked out meanwhile is not needed
+        fields = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}
+    else:
+        fields = vars(value)
+    return fields
+
+
+def _make_part(parts: list[Any]) -> Any:
+    cls = _class_named(parts[0])
+    if issubclass(cls, (BaseEstimator, Stream)):
+        raise ValueError(f"{parts[0]} is no part of an estimator")
+    fields = dict(zip(parts[1::2], parts[2::2], strict=True))
+    check_fields(cls, fields)
+    if hasattr(cls, "__dataclass_fields__"):
+        return cls(**fields)  # whose constructor checks what kernels and products rely on
+    part = cls.__new__(cls)
+    if hasattr(part, "__setstate__"):
+        part.__setstate__(fields)
+    else:
+        part.__dict__.update(fields)
+    return part
+
+
+def _flat_fields(value: Any) -> list[Any]:
+    return [type(value).__name__, *itertools.chain(*_fields_of(value).items())]
+
+
+#: kind -> (is it one?, its parts, the value from its parts)
+_KINDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "list": (lambda v: type(v) is list, list, list),
+    "tuple": (lambda v: type(v) is tuple, list, tuple),
+    "set": (lambda v: type(v) is set, list, set),
+    "dict": (
+        lambda v: type(v) is dict,
+        lambda v: [part for item in v.items() for part in item],
+        lambda parts: dict(zip(parts[::2], parts[1::2], strict=True)),
+    ),
+    "objects": (
+        lambda v: type(v) is np.ndarray and v.dtype == object and v.ndim == 1,
+        list,
+        _object_array,
+    ),
+    "csr": (
+        lambda v: sp.issparse(v) and v.format == "csr",
+        lambda v: [v.data, v.indices, v.indptr, list(v.shape)],
+        _make_csr,
+    ),
+    "dtype": (
+        lambda v: isinstance(v, (np.dtype, type)) and v in (np.float32, np.float64),
+        lambda v: [np.dtype(v).name],
+        lambda parts: np.dtype({"float32": np.float32, "float64": np.float64}[parts[0]]),
+    ),
+    "activation": (
+        lambda v: isinstance(v, Activation) and ACTIVATIONS.get(v.name) is v,
+        lambda v: [v.name],
+        lambda parts: ACTIVATIONS[parts[0]],
+    ),
+    "estimator": (
+        lambda v: isinstance(v, BaseEstimator) and is_saved(v),
+        lambda v: [type(v).__name__, *_halves(v)],
+        _make_estimator,
+    ),
+    "frozen": (
+        lambda v: type(v) is FrozenEstimator,
+        lambda v: [v.estimator],
+        lambda parts: FrozenEstimator(parts[0]),
+    ),
+    "generator": (_is_generator, _generator_parts, _make_generator),
+    "part": (is_saved, _flat_fields, _make_part),
+}
