@@ -42,7 +42,7 @@ from reservoir.readouts import (
     SlidingWindow,
     leave_one_out_ridge,
 )
-from reservoir.stability import lyapunov_exponents
+from reservoir.stability import certify_loop, lyapunov_exponents
 from reservoir.topologies import (
     band,
     clustered,
@@ -108,6 +108,13 @@ REFUSED = {
     "states": (lambda: run(SMALL, np.zeros((90, 1))), HALF, r"90 steps x 120 units.*float32"),
     "many": (lambda: run_many(SMALL, [np.zeros((90, 1))] * 4), HALF, "90 steps x 120 units"),
     "exponents": (lambda: lyapunov_exponents(SMALL, X, N), HALF, r"120 x 120.*n_exponents"),
+    "loop": (
+        lambda: certify_loop(
+            SMALL, (np.zeros((1, N)), [0.0]), include_input=False, method="max_norm"
+        ),
+        HALF,
+        r"121 x 121 units and outputs, 2.*fewer units",
+    ),
     "capacity": (
         lambda: memory_capacity(SMALL, max_lag=2, n_train=5, n_test=5, washout=5),
         HALF,
