@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_choice, check_count, check_numbers
+from reservoir._validation import as_generator, check_choice, check_count, check_numbers, dense
 from reservoir.drawing import Drawing, clear_cache
 from reservoir.dynamics import Reservoir, join_reservoirs
 from reservoir.stability.certified_bias import certified_reservoir
@@ -265,7 +265,7 @@ def _hearing(reservoir: Reservoir, groups: Sequence[Group]) -> Reservoir:
     heard = np.zeros((reservoir.n_units, reservoir.n_features), bool)
     for group in groups:
         heard[group.begin : group.end, group.columns] = True
-    W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
+    W_in = dense(reservoir.W_in, "W_in")
     return replace(reservoir, W_in=np.where(heard, W_in, W_in.dtype.type(0)))
 
 

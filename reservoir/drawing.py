@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, Matrix
-from reservoir._validation import check_choice, check_count, check_number, check_scaling
+from reservoir._validation import advising, check_choice, check_count, check_number, check_scaling
 from reservoir.dynamics import Reservoir
 from reservoir.input_weights import bias as make_bias
 from reservoir.input_weights import feedback_weights
@@ -72,7 +72,8 @@ class Drawing:
         bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
         # one generator per matrix: another input scaling, say, leaves W as it is
         of_W, of_input, of_bias, of_feedback = generator.spawn(4)
-        W = _scaled_weights(self, n_units, of_W, repeatable)
+        with advising(f"Lower n_units={n_units}, or use a sparse topology and a low in_degree."):
+            W = _scaled_weights(self, n_units, of_W, repeatable)
         W_in = make_input_weights(
             n_units, n_features, law=self.input_weights, scaling=factors, random_state=of_input
         )

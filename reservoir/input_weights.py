@@ -30,6 +30,7 @@ from reservoir._validation import (
     check_number,
     check_numbers,
     check_scaling,
+    room_for,
 )
 from reservoir._weights import distinct_columns, draw, resolve_degree
 
@@ -110,7 +111,10 @@ def input_weights(
     else:
         # two streams of random numbers, so that the choice of connections does not change weights
         places, values = as_generator(random_state).spawn(2)
-        W_in = _drawn(law, n_units, n_features, values, name) * factors
+        what = f"{name} of n_units x n_features = {n_units} x {n_features} numbers"
+        remedy = "Use fewer units, or fewer columns."
+        with room_for(what, 8.0 * n_units * n_features, remedy):
+            W_in = _drawn(law, n_units, n_features, values, name) * factors
         if connections is not None:
             degree = resolve_degree("connections", connections, n_features)
             mask = np.zeros(W_in.shape, dtype=bool)

@@ -137,14 +137,13 @@ def test_strided_targets_do_not_change_a_bit_in_workers(noise):
 
 def test_blas_runs_on_one_thread_while_many_sequences_are_summed(data, monkeypatch):
     limits = []
-    original = _learning.threadpool_limits
-    monkeypatch.setattr(_learning, "threadpool_limits", lambda n: limits.append(n) or original(n))
+    original = _learning.one_blas_thread
+    monkeypatch.setattr(_learning, "one_blas_thread", lambda: limits.append(1) or original())
     Xs, ys = data
     ESNRegressor(10, random_state=0).fit(Xs[:1], ys[:1])
     assert limits == []
     ESNRegressor(10, random_state=0).fit(Xs, ys)
     assert limits
-    assert set(limits) == {1}
 
 
 def test_missing_targets_are_skipped_side_by_side(data):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import io
+import os
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from numba import njit
@@ -17,11 +21,15 @@ OPTIONS = {"fastmath": {"contract", "nsz"}, "error_model": "numpy"}
 
 
 class _Files(IndexDataCacheFile):
-    """Files of numba's disk cache that store their key beside the code.
+    """Files of numba's disk cache that store their key beside the code, and a checksum behind it.
 
     Processes that compile at the same time may choose the same file name. The index of one then
     points to the code of another, of another version or for other types; `load` returns None where
     the key in the file is not the one asked for, and the kernel is compiled anew.
+
+    A file that was cut short or damaged is as good as none. numba would refuse it at each call, or
+    run machine code in which a bit is wrong. The checksum ends the file, where unpickling does not
+    look: earlier versions of this package read the files as their own.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -30,6 +38,37 @@ class _Files(IndexDataCacheFile):
     def load(self, key: Any) -> Any:
         held = super().load(key)
         return held[1] if held is not None and held[0] == key else None
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            _check_sum(self._index_path)
+            index = super()._load_index()
+        except Exception:  # whatever the file is, the next `save` replaces it
+            return {}
+        return index if isinstance(index, dict) else {}
+
+    def _load_data(self, name: str) -> Any:
+        path = self._data_path(name)
+        _check_sum(path)
+        return super()._load_data(name)
+
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[io.BytesIO]:
+        yield (text := io.BytesIO())
+        with contextlib.suppress(OSError):
+            os.rmdir(filepath)  # an empty directory in the file's place
+        with super()._open_for_write(filepath) as file:
+            file.write(text.getvalue() + sha256(text.getvalue()).digest())
+
+
+def _check_sum(path: str) -> None:
+    """Raise OSError unless a file ends in the checksum of what stands before."""
+    text = Path(path).read_bytes()
+    if sha256(text[:-_SUM_SIZE]).digest() != text[-_SUM_SIZE:]:
+        raise OSError(f"{path} is damaged")
+
+
+_SUM_SIZE = sha256().digest_size
 
 
 class Cache(FunctionCache):
@@ -45,6 +84,13 @@ class Cache(FunctionCache):
         super().__init__(function)
         stamp = self._impl.locator.get_source_stamp()
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for a signature, or None where the disk has none that is sound."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # of a file: nearly all that unpickling may raise
+            return None
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         machine = gathers_fast(*codegen.magic_tuple())  # not among what numba knows of it

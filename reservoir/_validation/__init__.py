@@ -7,6 +7,13 @@ from reservoir._validation.columns import column_number
 from reservoir._validation.continued import continued, ending_of, steps_between
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.index import Ending, Stamps, index_of
+from reservoir._validation.memory import (
+    NotEnoughMemory,
+    advising,
+    dense,
+    raise_naming,
+    room_for,
+)
 from reservoir._validation.scalars import (
     SumError,
     as_generator,
@@ -47,10 +54,12 @@ from reservoir._validation.whole_series import read_whole_series
 __all__ = [
     "Clock",
     "Ending",
+    "NotEnoughMemory",
     "Sequences",
     "Stamps",
     "Times",
     "SumError",
+    "advising",
     "as_generator",
     "caller_level",
     "check_choice",
@@ -64,11 +73,13 @@ __all__ = [
     "column_number",
     "container_of",
     "continued",
+    "dense",
     "ending_of",
     "index_of",
     "is_per_row",
     "plain_rows",
     "plain_table",
+    "raise_naming",
     "read_labels",
     "read_some_labels",
     "read_last_labels",
@@ -82,6 +93,7 @@ __all__ = [
     "refuse_full_leak",
     "refuse_one_row",
     "resolve_washout",
+    "room_for",
     "step_of",
     "steps_between",
     "with_gaps",

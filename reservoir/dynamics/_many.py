@@ -15,7 +15,13 @@ from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import StatesError, check_states, exceeds_room, largest_of
 from reservoir.dynamics.engines import code_of, uses_kernels
-from reservoir.dynamics.open_loop import as_feedback, as_gaps, as_many_series, iter_states
+from reservoir.dynamics.open_loop import (
+    as_feedback,
+    as_gaps,
+    as_many_series,
+    iter_states,
+    room_for_states,
+)
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
@@ -78,7 +84,10 @@ def run_many(
     states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
     for group in plan.groups:
         longest = max((len(plan.inputs[i]) for i in group), default=0)
-        whole = np.empty((plan.size, longest, reservoir.n_units), reservoir.dtype)
+        # series that are too few for lanes go alone, and need no memory for the other lanes
+        n_lanes = plan.size if len(group) >= _FEWEST[plan.lanes] else len(group)
+        with room_for_states(n_lanes, longest, reservoir.n_units, reservoir.dtype):
+            whole = np.empty((n_lanes, longest, reservoir.n_units), reservoir.dtype)
         for _ in lockstep(plan, group, whole):
             pass
         rows = sum(len(plan.inputs[i]) for i in group)

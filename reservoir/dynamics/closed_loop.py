@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import caller_level, check_count
+from reservoir._validation import caller_level, check_count, dense
 from reservoir.activations import get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
 from reservoir.dynamics.augment import augmented_width, split_augmented, write_augmented
@@ -243,7 +242,7 @@ def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[
     from_exog : array of shape (n_units, n_exog)
         The columns of W_in behind the first `n_fed`.
     """
-    W_in = reservoir.W_in.toarray() if sp.issparse(reservoir.W_in) else reservoir.W_in
+    W_in = dense(reservoir.W_in, "W_in")
     from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
     return np.ascontiguousarray(from_output), W_in[:, n_fed:]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number, check_numbers
+from reservoir._validation import check_number, check_numbers, room_for
 from reservoir._validation.arrays import joined, together
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
@@ -87,7 +88,8 @@ def run(
            [0.125]])
     """
     X = as_series("X", X, reservoir.n_features, reservoir.dtype)
-    states = np.empty((len(X), reservoir.n_units), dtype=reservoir.dtype)
+    with room_for_states(1, len(X), reservoir.n_units, reservoir.dtype):
+        states = np.empty((len(X), reservoir.n_units), dtype=reservoir.dtype)
     for _ in iter_states(
         reservoir,
         X,
@@ -99,6 +101,19 @@ def run(
     ):
         pass
     return states
+
+
+def room_for_states(
+    n_series: int, n_steps: int, n_units: int, dtype: Any
+) -> contextlib.AbstractContextManager[None]:
+    """Return a context for the states of some series, which refuses what does not fit."""
+    several = f"{n_series} series of " if n_series > 1 else ""
+    return room_for(
+        f"The states of {several}{n_steps} steps x {n_units} units in {np.dtype(dtype)}",
+        float(n_series) * n_steps * n_units * np.dtype(dtype).itemsize,
+        'Pass fewer rows at a time, use fewer units or dtype="float32", or read states block by '
+        "block (dynamics.iter_states).",
+    )
 
 
 def iter_states(

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 
 from reservoir._kernels import LANES, LaneSums
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_n_jobs
+from reservoir._workers import n_workers, run_jobs
 from reservoir.dynamics import _compiled
 from reservoir.dynamics._many import Plan, by_number, lockstep, make_plan
 from reservoir.dynamics.reservoir import Reservoir
@@ -376,10 +376,9 @@ def pool_into(
             bad += [group[k] for k in np.flatnonzero(~finite)]
         return bad
 
-    n_shares = max(min(effective_n_jobs(n_jobs), len(plan.groups)), 1)
-    found = Parallel(n_jobs=n_jobs, require="sharedmem")(
-        delayed(fill)(plan.groups[k::n_shares]) for k in range(n_shares)
-    )
+    n_shares = max(min(n_workers(n_jobs), len(plan.groups)), 1)
+    shares = [(plan.groups[k::n_shares],) for k in range(n_shares)]
+    found = run_jobs(fill, shares, n_jobs, in_threads=True)
     bad = [i for each in found for i in each]
     if bad:
         raise ValueError(

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from reservoir._kernels import LANES, Dense, Leaks, Rows, Sell, pack, pack_rows, repeat_leaks
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike, Matrix
-from reservoir._validation import check_choice, check_numbers
+from reservoir._validation import check_choice, check_numbers, dense
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import Activation, get_activation
 from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
@@ -127,7 +127,7 @@ class Reservoir:
     def _product_W(self) -> Matrix:
         """W in the form for fast products: dense if more than half of its entries are stored."""
         crowded = sp.issparse(self.W) and self.W.nnz > self.W.shape[0] ** 2 / 2
-        return self.W.toarray() if crowded else self.W
+        return dense(self.W) if crowded else self.W
 
     @cached_property
     def _packed(self) -> Sell | Dense:
@@ -152,7 +152,7 @@ class Reservoir:
     @cached_property
     def _drive_weights(self) -> Array:
         """The transpose of [bias, W_in, W_fb], dense: a row for the bias and one for each input."""
-        W_in = self.W_in.toarray() if sp.issparse(self.W_in) else self.W_in
+        W_in = dense(self.W_in, "W_in")
         parts = [self.bias[:, None], W_in] + ([] if self.W_fb is None else [self.W_fb])
         return np.array(np.hstack(parts).T, order="C")
 
@@ -332,8 +332,7 @@ def step_jacobian(
     """
     x = as_vector("x", x, reservoir.n_units, reservoir.dtype)
     slope = get_activation(reservoir.activation).derivative(_preactivation(reservoir, x, u, y_prev))
-    W = reservoir.W.toarray() if sp.issparse(reservoir.W) else reservoir.W
-    jacobian = (reservoir.leak_rate * slope)[:, None] * W
+    jacobian = (reservoir.leak_rate * slope)[:, None] * dense(reservoir.W)
     jacobian[np.diag_indices(reservoir.n_units)] += 1 - reservoir.leak_rate
     return jacobian
 

@@ -11,6 +11,8 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from reservoir._validation import raise_naming
+
 _LOGGER = logging.getLogger("reservoir")
 
 
@@ -18,7 +20,8 @@ _LOGGER = logging.getLogger("reservoir")
 def leaving_no_trace(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
     """Restore an estimator where what follows fails.
 
-    Attributes named in `changed_in_place` are replaced by copies, which may be changed.
+    Attributes named in `changed_in_place` are replaced by copies, which may be changed. If memory
+    fails, the error also says what the estimator's `_memory_advice` does.
     """
     before = dict(vars(estimator))
     try:
@@ -26,9 +29,11 @@ def leaving_no_trace(estimator: Any, changed_in_place: Sequence[str] = ()) -> It
             if name in before:
                 setattr(estimator, name, copy.deepcopy(before[name]))
         yield
-    except BaseException:
+    except BaseException as error:
         estimator.__dict__.clear()
         estimator.__dict__.update(before)
+        if isinstance(error, MemoryError) and hasattr(estimator, "_memory_advice"):
+            raise_naming(error, estimator._memory_advice())
         raise
 
 

@@ -7,10 +7,9 @@ from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
+from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_bank import (
     Bank,
@@ -195,13 +194,8 @@ class Search:
     def _try(self, keys: list[Key], data: Trajectories, bank: Bank, what: str) -> list[Tried]:
         """Fit and try networks; the result does not depend on the number of workers."""
         design = self._design(data, bank)
-        results: Iterable[Tried]
-        if effective_n_jobs(self.n_jobs) > 1 and len(keys) > 1:
-            results = Parallel(n_jobs=self.n_jobs, return_as="generator")(
-                delayed(_try_one)(*key, data, design, bank, self.clip) for key in keys
-            )
-        else:
-            results = (_try_one(*key, data, design, bank, self.clip) for key in keys)
+        jobs = [(*key, data, design, bank, self.clip) for key in keys]
+        results = run_jobs(_try_one, jobs, self.n_jobs)
         return list(self.report(results, len(keys), what))
 
     def _table(self, tried: list[Tried]) -> dict[str, Any]:
@@ -223,6 +217,7 @@ class Search:
         return table | self.diagnosis._asdict()
 
 
+@one_blas_thread()
 def _try_one(
     plan: Plan,
     seed: int,
@@ -233,9 +228,8 @@ def _try_one(
 ) -> Tried:
     """Fit and try a network, on one BLAS thread: how many there are would change the last bits."""
     alphas = np.array(bank.alphas)
-    with threadpool_limits(1):
-        trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
-        recycled, left_out = scores_of(trial, bank, clip)
+    trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
+    recycled, left_out = scores_of(trial, bank, clip)
     return Tried([trial.member(a) for a in range(len(alphas))], recycled, left_out)
 
 

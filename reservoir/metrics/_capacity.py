@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import advising, as_generator, check_count, check_number
 from reservoir.dynamics import Reservoir, run
 from reservoir.metrics._errors import as_table, refuse_constant
 from reservoir.readouts import GramAccumulator
@@ -106,8 +106,9 @@ def memory_capacity(
     windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
     lagged = windows[washout - max_lag :, -2::-1]  # column k - 1: u(t - k)
     # one ridge readout for all lags, scored on the rows after those of the fit
-    gram = GramAccumulator(H.shape[1], max_lag).update(H[:n_train], lagged[:n_train])
-    solution = gram.solve(alpha)
+    with advising("n_features is the number of units: measure a smaller reservoir."):
+        gram = GramAccumulator(H.shape[1], max_lag).update(H[:n_train], lagged[:n_train])
+        solution = gram.solve(alpha)
     estimate = H[n_train:] @ solution.coef.T + solution.intercept
     size = np.abs(H).max(axis=0) @ np.abs(solution.coef.T) + np.abs(solution.intercept)
     profile = _adjusted_squared_correlation(lagged[n_train:], estimate, size)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level, check_count, check_n_jobs, check_switch, index_of
 from reservoir._validation.index import is_time, kind_of, show
+from reservoir._workers import run_jobs
 from reservoir.model_selection._backtest_models import OwnForecasts, Runner, runner_for
 from reservoir.model_selection._backtest_plan import Plan, check_scales, plan_of, read_rows
 from reservoir.model_selection._backtest_scores import (
@@ -267,9 +267,8 @@ def _run(
 ) -> Iterator[tuple[int, Array]]:
     """Yield each origin, and what was forecast there."""
     if refit:
-        found = Parallel(n_jobs=n_jobs, return_as="generator")(
-            delayed(_fit_and_forecast)(plan, runner, origin) for origin in plan.origins
-        )
+        jobs = [(plan, runner, origin) for origin in plan.origins]
+        found = run_jobs(_fit_and_forecast, jobs, n_jobs)
         yield from zip(plan.origins, found, strict=True)
         return
     seen = plan.origins[0]

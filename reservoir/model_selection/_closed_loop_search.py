@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import FitFailedWarning
@@ -26,6 +25,7 @@ from reservoir._validation import (
     check_number,
     check_switch,
 )
+from reservoir._workers import run_jobs
 from reservoir.estimators.forecasting import forecast
 from reservoir.model_selection._candidates import Group, Params, groups_of, read_candidates
 from reservoir.model_selection._loop_fits import Outcome, Trial
@@ -265,10 +265,8 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         groups = groups_of(candidates)
         while groups:
             tasks = [(group, k) for group in groups for k in range(len(trial.rounds))]
-            told = Parallel(n_jobs=self.n_jobs)(
-                delayed(trial)(models[group.members[0]], k, _shared(group, candidates))
-                for group, k in tasks
-            )
+            jobs = [(models[group.members[0]], k, _shared(group, candidates)) for group, k in tasks]
+            told = run_jobs(trial, jobs, self.n_jobs)
             for (group, k), found in zip(tasks, told, strict=True):
                 # fewer than there are members: what the others are is not told by one fit
                 for i, outcome in zip(group.members, found, strict=False):

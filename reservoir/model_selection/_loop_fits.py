@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
+from reservoir._workers import one_blas_thread
 from reservoir.estimators.forecasting.loop_trials import run_trials
 from reservoir.model_selection._candidates import Params
 from reservoir.model_selection._loop_places import LoopData, Round
@@ -56,7 +56,7 @@ class Trial:
         start, stage = time.perf_counter(), "fit"
         fitted = start
         try:
-            with threadpool_limits(1):
+            with one_blas_thread():
                 self._fit(model, k)
                 fitted, stage = time.perf_counter(), "run"
                 scores = self._run(model, k, others)

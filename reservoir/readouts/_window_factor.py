@@ -7,8 +7,9 @@ from scipy.linalg import blas, lapack
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import room_for
 from reservoir.readouts.eigen import EPS
-from reservoir.readouts.sums import BLOCK_ROWS
+from reservoir.readouts.sums import BLOCK_ROWS, room_for_matrices
 from reservoir.readouts.triangular import eliminated
 
 _LARGEST_LEVERAGE = 16.0  # of rows that enter by way of the products of whitened rows
@@ -46,13 +47,16 @@ class WindowFactor:
         self.n_rows, self.alpha, self.fit_intercept = n_rows, alpha, fit_intercept
         self.n_outputs, self._first = n_outputs, int(fit_intercept)
         p = self._first + n_features
-        self._raw = np.empty((n_rows, n_features + n_outputs))
-        self._roots = np.empty(n_rows)
-        self._rows = np.empty((n_rows, p + n_outputs))
+        what = f"Two copies of n_rows x n_features = {n_rows} x {n_features} numbers"
+        with room_for(what, 16.0 * n_rows * n_features, "Use fewer rows or fewer features."):
+            self._raw = np.empty((n_rows, n_features + n_outputs))
+            self._roots = np.empty(n_rows)
+            self._rows = np.empty((n_rows, p + n_outputs))
         self._shift = np.zeros(n_features + n_outputs)
         self._next = self._count = self._fill = self.n_remade = 0
         self._stale, self._solved, self._doubt = True, True, 0.0
-        self._R = np.zeros((p, p), order="F")
+        with room_for_matrices(n_features, 1):
+            self._R = np.zeros((p, p), order="F")
         most = 2 * int(np.clip(p // 16, 24, 64))
         self._whitened, self._signs = np.empty((most, p)), np.empty(most)
         self._products = np.empty((most, most))

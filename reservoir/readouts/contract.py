@@ -109,6 +109,9 @@ class Readout(ABC):
         empty.width, empty.n_outputs = width, n_outputs
         return empty
 
+    def check_room(self, width: int, n_rows: int = 0) -> None:  # noqa: B027 (most take little)
+        """Refuse rows of so many features if what is made of them does not fit into memory."""
+
     def renewed(self: _Self, settings: ReadoutSettings) -> _Self:
         """Return an independent copy that has seen the same, under settings that may be others."""
         one = copy.copy(self)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import linalg
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_penalties
+from reservoir._validation import check_penalties, room_for
 from reservoir.readouts.eigen import NOISE, Eigenbasis, SingularBasis
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.selection import least_score
@@ -125,7 +125,10 @@ def leave_one_out_ridge(
     if column_weights is not None:
         rows.weigh_columns(column_weights)
     basis_of = _RowBasis if len(rows.H) <= H.shape[1] else ColumnBasis
-    basis = basis_of(rows, Y[known])
+    n, which = min((len(rows.H), "rows"), (H.shape[1], "features"))
+    what = f"Matrices of products between {n} {which}, 3 at a time,"
+    with room_for(what, 24.0 * n**2, "Use fewer rows, or fewer features than rows."):
+        basis = basis_of(rows, Y[known])
     errors = basis.left_out_errors(alphas)
     scores = np.einsum("i,aij,aij->aj", weights[known] / weights.sum(), errors, errors)
     best = least_score(alphas, scores, per_target)

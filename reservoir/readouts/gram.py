@@ -22,6 +22,7 @@ from reservoir.readouts.sums import (
     RowSums,
     Solved,
     above_tiny,
+    in_room,
     refuse_overflow,
     sums_of,
 )
@@ -82,10 +83,13 @@ class GramAccumulator(RowSums):
     (array([[ 2., -1.]]), array([5.]))
     """
 
+    to_solve, of_path = 3, 5
+
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)
         self._reset()
 
+    @in_room(1)
     def _reset(self) -> None:
         self.n_samples = 0
         self.weight = 0.0
@@ -96,6 +100,7 @@ class GramAccumulator(RowSums):
         self.sum_y2 = np.zeros(self.n_outputs)
 
     @property
+    @in_room(2)
     def gram(self) -> Array:
         """Sum of w (h - mean_h)(h - mean_h)', array of shape (n_features, n_features)."""
         return np.triu(self._upper) + np.triu(self._upper, 1).T
@@ -235,6 +240,7 @@ class GramAccumulator(RowSums):
         given = self._check_alpha(alpha)
         return self._solution(self._solve(given, fit_intercept).coef, given, fit_intercept)
 
+    @in_room(5)
     def path(self, fit_intercept: bool = True) -> Eigenbasis:
         """Return ridge solutions for any penalty, from one eigendecomposition.
 
@@ -263,6 +269,7 @@ class GramAccumulator(RowSums):
         counts = self._counts(fit_intercept)
         return Eigenbasis(matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, **counts)
 
+    @in_room(2)
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
         """Return sums of squared errors over these rows of outputs given by coefficients.
 
@@ -284,6 +291,7 @@ class GramAccumulator(RowSums):
             error += np.maximum(self.sum_y2 + inside, 0.0) + self.weight * offset**2
         return errors
 
+    @in_room(3)
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
         """Return a triangular factor of features and penalty, and the targets that go with it.
 
@@ -308,6 +316,7 @@ class GramAccumulator(RowSums):
         means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
         return *penalised(*self._normal_equations(fit_intercept), alpha), means
 
+    @in_room(3)
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
         if np.ndim(alpha) == 0:

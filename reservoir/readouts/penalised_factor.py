@@ -11,7 +11,13 @@ from scipy.linalg import blas, lapack
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
-from reservoir.readouts.sums import BLOCK_ROWS, RowSums, check_forgetting, refuse_overflow
+from reservoir.readouts.sums import (
+    BLOCK_ROWS,
+    RowSums,
+    check_forgetting,
+    refuse_overflow,
+    room_for_matrices,
+)
 from reservoir.readouts.triangular import eliminated
 
 _MOST_WAITING = 48  # rows that wait for their elimination: more cost more at each reading
@@ -80,7 +86,8 @@ class PenalisedFactor:
         self._shift = np.zeros(n + self.n_outputs)
         # [R Z; 0 I], in units in which the true factor is `scale` times as large: so forgetting
         # takes one multiplication. The identity makes one solve give coefficients, or residuals.
-        self._factor = np.eye(first + n + self.n_outputs, order="F")
+        with room_for_matrices(n, 1):
+            self._factor = np.eye(first + n + self.n_outputs, order="F")
         self._factor[range(first + n), range(first + n)] *= np.sqrt(self.alpha)
         if first:
             self._factor[0, 0] = 0.0

@@ -19,7 +19,9 @@ from reservoir.readouts.sums import (
     RowSums,
     Solved,
     above_tiny,
+    in_room,
     refuse_overflow,
+    room_for_matrices,
     sums_of,
 )
 from reservoir.readouts.triangular import TriangularSystem, eliminated
@@ -72,6 +74,8 @@ class QRAccumulator(RowSums):
     False
     True
     """
+
+    to_solve, of_path = 4, 8
 
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)
@@ -233,6 +237,7 @@ class QRAccumulator(RowSums):
         given = self._check_alpha(alpha)
         return self._solution(self._solve(given, fit_intercept).coef, given, fit_intercept)
 
+    @in_room(8)
     def path(self, fit_intercept: bool = True) -> SingularBasis:
         """Return ridge solutions for any penalty, from one singular value decomposition of R.
 
@@ -288,6 +293,7 @@ class QRAccumulator(RowSums):
             error[:] = np.einsum("ij,ij->j", residual, residual)
         return errors
 
+    @in_room(3)
     def penalised_factor(self, alpha: float, fit_intercept: bool) -> tuple[Array, Array, Array]:
         """Return a triangular factor of features and penalty, and the targets that go with it.
 
@@ -338,6 +344,7 @@ class QRAccumulator(RowSums):
         A[:, :n][:, linalg.norm(A[:, :n], axis=0) <= 16 * EPS * size[:n]] = 0.0
         return A, size
 
+    @in_room(4)
     def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
         """By QR, for one penalty or one for each output; leverages may need the path."""
         A, size = self._factor(fit_intercept)
@@ -421,7 +428,8 @@ def _triangle(rows: Array) -> Array:
     n_rows, width = rows.shape
     if n_rows == width:
         return rows
-    R = np.zeros((width, width), order="F")
+    with room_for_matrices(width, 1):
+        R = np.zeros((width, width), order="F")
     for start in range(0, n_rows, BLOCK_ROWS):
         R = eliminated(R, rows[start : start + BLOCK_ROWS].copy(order="F"))
     return R

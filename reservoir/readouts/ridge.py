@@ -19,7 +19,7 @@ from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
 from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds, least_score
-from reservoir.readouts.sums import RidgeSolution, RowSums, Solved
+from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, room_for_matrices
 from reservoir.readouts.temperature import fitted_temperature
 
 
@@ -191,8 +191,16 @@ class RidgeReadout(Readout):
         """Rows seen."""
         return sum(sums.n_samples for sums in self.parts.values())
 
+    def check_room(self, width: int, n_rows: int = 0) -> None:
+        """Refuse more features than there is memory to solve for."""
+        asked = self.settings
+        kind = SOLVERS[self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)]
+        with room_for_matrices(width, kind.of_path if self.rule else kind.to_solve):
+            pass
+
     def begin(self, width: int, n_outputs: int) -> RidgeReadout:
         """Return an empty readout of the same settings, with a solver decided on."""
+        self.check_room(width)
         empty, asked = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
         empty.kept = None if asked.classes is None else RowSample(forgetting=asked.forgetting)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import room_for
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.stored_rows import StoredRows
 
@@ -37,6 +38,13 @@ class StoredReadout(Readout):
     def n_rows(self) -> int:
         """Rows that wait for `solve`."""
         return sum(len(features) for features, _, _ in self.rows)
+
+    def check_room(self, width: int, n_rows: int = 0) -> None:
+        """Refuse more features than there is memory to store, and to join in one array."""
+        what = f"Two copies of the features of {n_rows} rows x {width} features"
+        remedy = 'Use dtype="float32", or the built-in ridge (readout=None), which stores no rows.'
+        with room_for(what, 2.0 * n_rows * width * np.dtype(self.settings.dtype).itemsize, remedy):
+            pass
 
     def renewed(self, settings: ReadoutSettings) -> StoredReadout:
         """Return an independent copy: a chunk that fails must not have changed the estimator."""

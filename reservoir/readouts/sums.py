@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
@@ -10,7 +12,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import SumError, check_count, check_number, check_penalties
+from reservoir._validation import (
+    SumError,
+    check_count,
+    check_number,
+    check_penalties,
+    room_for,
+)
 from reservoir.readouts.eigen import EPS, PenaltyPath
 
 BLOCK_ROWS = 512
@@ -18,6 +26,7 @@ FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
 _NOTHING = 1e-100  # of a row: squares of such factors would underflow
 TINY = float(np.finfo(np.float64).tiny)  # below, processors calculate a hundred times as slowly
 _Self = TypeVar("_Self", bound="RowSums")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class RidgeSolution(NamedTuple):
@@ -56,6 +65,30 @@ class Solved(NamedTuple):
     leverage: Callable[[Array], Array]
 
 
+def in_room(n_matrices: int) -> Callable[[_F], _F]:
+    """Let a method of sums refuse what does not fit: so many matrices, its own counted."""
+
+    def decorate(method: _F) -> _F:
+        @functools.wraps(method)
+        def checked(self: RowSums, *args: Any, **kwargs: Any) -> Any:
+            with room_for_matrices(self.n_features, n_matrices):
+                return method(self, *args, **kwargs)
+
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def room_for_matrices(n_features: int, n_matrices: int) -> contextlib.AbstractContextManager[None]:
+    """Return a context for so many matrices of n_features x n_features, at the same time."""
+    return room_for(
+        f"Matrices of n_features x n_features = {n_features} x {n_features} numbers, "
+        f"{n_matrices} at a time,",
+        8.0 * n_matrices * n_features**2,
+        "Use fewer features.",
+    )
+
+
 class RowSums(ABC):
     """Features H and targets Y, summed over rows: all that a ridge readout needs of them.
 
@@ -73,8 +106,11 @@ class RowSums(ABC):
         Sum of the sample weights, as far as they are not forgotten.
     ageing : float
         The product of the factors of all rows seen: what they multiply rows before them by.
+    to_solve, of_path : int
+        Matrices of n_features x n_features that are there while `solve`, or `path`, works.
     """
 
+    to_solve = of_path = 1
     n_samples: int
     weight: float
     # of sums that forget nothing, as all did in files of earlier versions

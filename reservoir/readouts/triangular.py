@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from scipy import linalg
 from scipy.linalg import lapack
-from threadpoolctl import ThreadpoolController
 
 from reservoir._typing import Array
+from reservoir._workers import one_blas_thread
 from reservoir.readouts.eigen import NOISE
 
 _PANEL = 32  # columns that LAPACK eliminates at a time: the fastest of 16, 32, 64 and 128
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    """Return what holds the threads of BLAS libraries; to find these takes long."""
-    return ThreadpoolController()
 
 
 def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal: int = 0) -> Array:
@@ -40,7 +34,7 @@ def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal
     panel = min(_PANEL, len(R))
     # LAPACK multiplies narrow panels here: waiting for other BLAS threads takes longer than the
     # work itself, a thousand times as long where cores are busy
-    with _thread_pools().limit(limits=1):
+    with one_blas_thread():
         R, _, _, info = lapack.dtpqrt(
             pentagonal, panel, R, rows, overwrite_a=True, overwrite_b=True
         )

@@ -18,6 +18,7 @@ import scipy.linalg as la
 import scipy.sparse as sp
 
 from reservoir._typing import Array
+from reservoir._validation import dense
 
 _EPS = float(np.finfo(np.float64).eps)
 # largest relative uncertainty of an accepted result: a tenth of the accuracy that is promised
@@ -73,7 +74,7 @@ def as_operand(matrix: Any) -> Any:
     """Return a matrix in the form for fast products with vectors: dense above a density of 0.1."""
     if not sp.issparse(matrix):
         return matrix
-    return matrix.toarray() if matrix.nnz > 0.1 * np.prod(matrix.shape) else matrix.tocsr()
+    return dense(matrix) if matrix.nnz > 0.1 * np.prod(matrix.shape) else matrix.tocsr()
 
 
 def _leading(A: Any, effort: tuple[int, int, int], seed: int) -> _Ritz | None:

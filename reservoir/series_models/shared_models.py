@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from reservoir._typing import Array
+from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.series_models.candidates import Candidate, Forecasting, candidates_for
 from reservoir.series_models.ensemble import (
     Ensemble,
@@ -61,9 +61,8 @@ def learn_shared(
     candidates = candidates_for(replace(longest, positive=positive), n_networks)
     bounds = [Bounds.of(data.values, data.positive, widths) for data in series]
     steps = [default_steps(data) if n_steps is None else n_steps for data in series]
-    said = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(roll_shared)(candidate, series, steps, bounds, seed) for candidate in candidates
-    )
+    jobs = [(candidate, series, steps, bounds, seed) for candidate in candidates]
+    said = run_jobs(roll_shared, jobs, n_jobs)
     by_model = list(report(said, len(candidates), "models"))
     rolled = []
     for i, (data, n) in enumerate(zip(series, steps, strict=True)):
@@ -74,9 +73,7 @@ def learn_shared(
     weighed = errors * handicaps(candidates, sum(data.n_rows for data in series))
     shares = [shares_in(rolling, shares_by(weighed)) for rolling in rolled]
     used = np.flatnonzero(np.any(shares, axis=0)).tolist()
-    fits = Parallel(n_jobs=n_jobs)(
-        delayed(fit_candidate)(candidates[m], series, seed) for m in used
-    )
+    fits = list(run_jobs(fit_candidate, [(candidates[m], series, seed) for m in used], n_jobs))
     learned = []
     for i, rolling in enumerate(rolled):
         mine = [(fit[i], shares[i][m]) for m, fit in zip(used, fits, strict=True) if shares[i][m]]
@@ -86,6 +83,7 @@ def learn_shared(
     return learned
 
 
+@one_blas_thread()
 def roll_shared(
     candidate: Candidate,
     series: Sequence[SeriesData],
@@ -129,6 +127,7 @@ def roll_shared(
     return [np.concatenate(said) for said in found]
 
 
+@one_blas_thread()
 def fit_candidate(
     candidate: Candidate, series: Sequence[SeriesData], seed: int
 ) -> list[Forecasting | None]:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir._validation import dense
 from reservoir.activations import Activation, Enclosure, get_activation
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.reservoir import as_leak
@@ -83,7 +84,7 @@ def as_double(W: Matrix) -> Matrix:
     """Return W in double precision; a sparse W of more than half its entries becomes dense."""
     if sp.issparse(W):
         W = sp.csr_array(W, dtype=float)
-        return W.toarray() if W.nnz > W.shape[0] ** 2 / 2 else W
+        return dense(W) if W.nnz > W.shape[0] ** 2 / 2 else W
     return np.asarray(W, dtype=float)
 
 

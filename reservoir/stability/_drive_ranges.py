@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike, Matrix
+from reservoir._validation import dense
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.open_loop import as_feedback, as_series
@@ -81,7 +82,7 @@ def inputs_of_drive(reservoir: Reservoir, low: Array, high: Array) -> tuple[Arra
     nearest to the bounds, in the sense of least squares.
     """
     matrices = [reservoir.W_in] if reservoir.W_fb is None else [reservoir.W_in, reservoir.W_fb]
-    M = np.hstack([M.toarray() if sp.issparse(M) else as_double(M) for M in matrices])
+    M = np.hstack([dense(M, "W_in") if sp.issparse(M) else as_double(M) for M in matrices])
     middle = np.linalg.lstsq(M, 0.5 * low + 0.5 * high, rcond=None)[0]
     half = np.linalg.lstsq(abs(M), 0.5 * high - 0.5 * low, rcond=None)[0]
     half = np.maximum(half, 0.0)
@@ -131,8 +132,7 @@ def shared_inputs(
     centre, generators = np.zeros(reservoir.n_units), []
     for name, ends, M in given:
         low, high = as_pair(name, ends)
-        M = as_double(M)
-        M = M.toarray() if sp.issparse(M) else M
+        M = dense(as_double(M), name)
         below, above = read_ends(f"{name}[0]", f"{name}[1]", M.shape[1], low, high)
         checked.append(np.array([below, above]))
         # The half width is rounded up: from the rounded middle it must reach both ends.

@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
-from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs
+from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._arguments import UnboundedActivationError, as_reservoir
@@ -168,7 +167,7 @@ def sweep(
     )
     # All grid points, and their results in the shape of the grid.
     values = [dict(zip(grid, choice, strict=True)) for choice in itertools.product(*grid.values())]
-    found = Parallel(n_jobs=n_jobs)(delayed(point)(chosen) for chosen in values)
+    found = list(run_jobs(point, [(chosen,) for chosen in values], n_jobs))
     shape = tuple(len(axis) for axis in grid.values())
     attractors = np.empty(len(found), dtype=object)
     attractors[:] = [result[0] for result in found]
@@ -250,7 +249,7 @@ class _Point:
 
     def __call__(self, values: dict[str, float]) -> tuple[Attractors, float, bool]:
         # One thread: the order of sums, and so the last bits, may depend on the number of threads.
-        with threadpool_limits(limits=1):
+        with one_blas_thread():
             reservoir = as_reservoir(self.family(**values))
             found = sample_attractors(reservoir, self.inputs, **self.options)
             return found, self._exponent(reservoir, found), self._certified(reservoir)

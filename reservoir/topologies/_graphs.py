@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 from reservoir._weights import distinct_columns, draw, fill_distinct, resolve_degree
-from reservoir.topologies._pieces import from_columns, from_entries
+from reservoir.topologies._pieces import from_columns, from_entries, room_for_connections
 
 
 def small_world(
@@ -67,12 +67,13 @@ def small_world(
     # sources as distances from the unit, 1 to n_units - 1: a self-connection cannot occur
     distance = np.arange(1, degree + 1)
     nearest = np.where(distance % 2, -(distance // 2 + 1), distance // 2) % max(n_units, 1)
-    steps = np.tile(nearest, (n_units, 1))
-    # rewire some, and turn distances into columns
-    kept = places.random(steps.shape) >= rewiring
-    columns = (_rewire(steps, kept, n_units, places) + np.arange(n_units)[:, None]) % n_units
-    columns.sort(axis=1)
-    return from_columns(columns.astype(np.int32), draw(weights, columns.size, values))
+    with room_for_connections(n_units, degree):
+        steps = np.tile(nearest, (n_units, 1))
+        # rewire some, and turn distances into columns
+        kept = places.random(steps.shape) >= rewiring
+        columns = (_rewire(steps, kept, n_units, places) + np.arange(n_units)[:, None]) % n_units
+        columns.sort(axis=1)
+        return from_columns(columns.astype(np.int32), draw(weights, columns.size, values))
 
 
 def _rewire(steps: Array, kept: Array, n_units: int, generator: np.random.Generator) -> Array:
@@ -143,13 +144,15 @@ def scale_free(
     n_units = check_count("n_units", n_units)
     n_links = max(1, round(resolve_degree("in_degree", in_degree, n_units) / 2))
     places, values = as_generator(random_state).spawn(2)
-    # links in both directions, without those of the seed and without repetitions
-    unit, other = _attach(n_units, n_links, places)
-    apart = unit != other
-    rows = np.concatenate([unit[apart], other[apart]])
-    columns = np.concatenate([other[apart], unit[apart]])
-    keys = np.unique(rows * n_units + columns)
-    return from_entries(n_units, keys // n_units, keys % n_units, draw(weights, keys.size, values))
+    with room_for_connections(n_units, 2 * n_links):
+        # links in both directions, without those of the seed and without repetitions
+        unit, other = _attach(n_units, n_links, places)
+        apart = unit != other
+        rows = np.concatenate([unit[apart], other[apart]])
+        columns = np.concatenate([other[apart], unit[apart]])
+        keys = np.unique(rows * n_units + columns)
+        drawn = draw(weights, keys.size, values)
+        return from_entries(n_units, keys // n_units, keys % n_units, drawn)
 
 
 def _attach(n_units: int, n_links: int, generator: np.random.Generator) -> tuple[Array, Array]:
@@ -266,17 +269,19 @@ def clustered(
     between_degree = check_count("between_degree", between_degree, minimum=0)
     resolve_degree("in_degree", in_degree, n_units)  # refuse before work is done
     places, values = as_generator(random_state).spawn(2)
-    # each cluster draws the sources of its own connections, then those in all other clusters
-    sizes = np.bincount(cluster_labels(n_units, n_clusters))
-    rows, columns = [], []
-    for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
-        members = np.arange(start, start + size)
-        own = distinct_columns(size, size, resolve_degree("in_degree", in_degree, size), places)
-        n_others = int(n_units - size)
-        others = distinct_columns(size, n_others, min(between_degree, n_others), places)
-        others = others + np.where(others >= start, size, 0)  # counted without the own cluster
-        for block in (own + start, others):
-            rows.append(np.repeat(members, block.shape[1]))
-            columns.append(block.ravel())
-    row, column = np.concatenate(rows), np.concatenate(columns)
-    return from_entries(n_units, row, column, draw(weights, row.size, values))
+    most = resolve_degree("in_degree", in_degree, -(-n_units // n_clusters)) + between_degree
+    with room_for_connections(n_units, min(most, n_units)):
+        # each cluster draws the sources of its own connections, then those in all other clusters
+        sizes = np.bincount(cluster_labels(n_units, n_clusters))
+        rows, columns = [], []
+        for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+            members = np.arange(start, start + size)
+            own = distinct_columns(size, size, resolve_degree("in_degree", in_degree, size), places)
+            n_others = int(n_units - size)
+            others = distinct_columns(size, n_others, min(between_degree, n_others), places)
+            others = others + np.where(others >= start, size, 0)  # counted without the own cluster
+            for block in (own + start, others):
+                rows.append(np.repeat(members, block.shape[1]))
+                columns.append(block.ravel())
+        row, column = np.concatenate(rows), np.concatenate(columns)
+        return from_entries(n_units, row, column, draw(weights, row.size, values))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import as_generator, check_count, check_number, room_for
 from reservoir._weights import draw
 
 
@@ -40,6 +41,15 @@ def _csr(data: Array, indices: Array, indptr: Array, n_units: int) -> sp.csr_arr
     kind = np.int32 if indptr[-1] <= np.iinfo(np.int32).max else np.int64
     parts = (data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False))
     return sp.csr_array(parts, shape=(n_units, n_units))
+
+
+def room_for_connections(n_units: int, degree: int) -> contextlib.AbstractContextManager[None]:
+    """Return a context for weights and columns of so many connections per unit."""
+    return room_for(
+        f"The weights of n_units={n_units} with {degree} connections each",
+        12.0 * n_units * degree,
+        "Use fewer units, or fewer connections (in_degree).",
+    )
 
 
 def _entries(W: Any) -> tuple[int, Array, Array, Array]:

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import as_generator, check_count, check_number, room_for
 from reservoir._weights import distinct_columns, draw, resolve_degree
-from reservoir.topologies._pieces import from_columns, from_entries
+from reservoir.topologies._pieces import from_columns, from_entries, room_for_connections
 
 
 def random_sparse(
@@ -68,8 +68,9 @@ def random_sparse(
     degree = resolve_degree("in_degree", in_degree, n_units)
     # two streams of random numbers, so that the law of the weights does not change the connections
     places, values = as_generator(random_state).spawn(2)
-    columns = distinct_columns(n_units, n_units, degree, places)
-    return from_columns(columns, draw(weights, n_units * degree, values))
+    with room_for_connections(n_units, degree):
+        columns = distinct_columns(n_units, n_units, degree, places)
+        return from_columns(columns, draw(weights, n_units * degree, values))
 
 
 def permutation(
@@ -143,10 +144,12 @@ def orthogonal(n_units: int, *, random_state: RandomState = None) -> Array:
     True
     """
     n_units = check_count("n_units", n_units)
-    normal = as_generator(random_state).standard_normal((n_units, n_units))
-    Q, R = np.linalg.qr(normal)
-    # QR is unique only up to signs: without them Q is not uniform [1]_
-    return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
+    what = f"Matrices of n_units x n_units = {n_units} x {n_units} numbers, 3 at a time,"
+    with room_for(what, 24.0 * n_units**2, "Use fewer units, or a sparse topology."):
+        normal = as_generator(random_state).standard_normal((n_units, n_units))
+        Q, R = np.linalg.qr(normal)
+        # QR is unique only up to signs: without them Q is not uniform [1]_
+        return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
 
 
 def band(
@@ -191,9 +194,10 @@ def band(
     lower = min(check_count("lower", lower, minimum=0), n_units - 1)
     upper = min(check_count("upper", upper, minimum=0), n_units - 1)
     # the columns of every row's band, cut off at the ends of the line
-    rows = np.repeat(np.arange(n_units), lower + upper + 1)
-    columns = rows + np.tile(np.arange(-lower, upper + 1), n_units)
-    inside = (columns >= 0) & (columns < n_units)
-    rows, columns = rows[inside], columns[inside]
-    values = draw(weights, rows.size, as_generator(random_state))
-    return from_entries(n_units, rows, columns, values)
+    with room_for_connections(n_units, lower + upper + 1):
+        rows = np.repeat(np.arange(n_units), lower + upper + 1)
+        columns = rows + np.tile(np.arange(-lower, upper + 1), n_units)
+        inside = (columns >= 0) & (columns < n_units)
+        rows, columns = rows[inside], columns[inside]
+        values = draw(weights, rows.size, as_generator(random_state))
+        return from_entries(n_units, rows, columns, values)

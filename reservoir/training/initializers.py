@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from reservoir._typing import Array, RandomState
-from reservoir._validation import as_generator, check_choice, check_count, check_number
+from reservoir._validation import as_generator, check_choice, check_count, check_number, dense
 from reservoir.scaling import scale_to_spectral_radius
 from reservoir.topologies import orthogonal, random_sparse
 from reservoir.training.cells import Weight
@@ -81,7 +81,7 @@ def _spectral(shape: tuple[int, int], rng: np.random.Generator, options: Options
             f'states has one of shape {shape}. Use "orthogonal", or layers of one size.'
         )
     W = random_sparse(shape[0], in_degree=options.in_degree, random_state=rng)
-    return np.asarray(scale_to_spectral_radius(W.toarray(), options.spectral_radius))
+    return np.asarray(scale_to_spectral_radius(dense(W), options.spectral_radius))
 
 
 class Scheme(NamedTuple):

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation import room_for
 from reservoir.training.bptt import Network
 from reservoir.training.cells import SimpleCell
 from reservoir.training.codes import columns_of
@@ -83,7 +84,10 @@ def rtrl_start(network: Network, state: Array | None = None) -> Sensitivities:
     """
     n, p = _simple(network).n_units, network.n_features
     state = np.zeros(n) if state is None else np.asarray(state)
-    return Sensitivities(state, np.zeros((n, n, p + n + 1), state.dtype))
+    size = float(n) * n * (p + n + 1)
+    what = f"The sensitivities of n_units={n} states to {n} x {p + n + 1} weights"
+    with room_for(what, size * state.dtype.itemsize, "Use fewer units, or truncated gradients."):
+        return Sensitivities(state, np.zeros((n, n, p + n + 1), state.dtype))
 
 
 def _simple(network: Network) -> SimpleCell:

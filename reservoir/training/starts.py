@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import as_generator, check_choice, resolve_washout
+from reservoir._validation import as_generator, check_choice, dense, resolve_washout
 from reservoir.building import build_reservoir
 from reservoir.training.bptt import Network
 from reservoir.training.codes import mean_and_spread
@@ -125,6 +125,6 @@ def _drawn(network: Network, inputs: Sequence[Array], generator: np.random.Gener
     W_in = reservoir.W_in / np.where(spread > 0, spread, 1.0)
     params = {name: np.zeros(shape) for name, shape in network.shapes().items()}
     params[layer.inputs][layer.rows] = W_in
-    params[layer.recurrent][layer.rows] = reservoir.W.toarray()
+    params[layer.recurrent][layer.rows] = dense(reservoir.W)
     params[layer.bias][layer.rows] = reservoir.bias - W_in @ mean
     return params

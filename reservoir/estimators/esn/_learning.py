@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
-from threadpoolctl import threadpool_limits
 
 from reservoir._typing import Array
 from reservoir._validation import SumError
+from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Activity
 from reservoir.estimators._reporting import progress
@@ -76,7 +76,7 @@ def learn(
         blocks = _together(source, jobs, engine, activity)
     else:
         blocks = _one_by_one(source, jobs, noise, engine, activity)
-    with threadpool_limits(1) if limit_threads else contextlib.nullcontext():
+    with one_blas_thread() if limit_threads else contextlib.nullcontext():
         for index, start, features, state in blocks:
             ends[index] = state
             rows.add(jobs[index], start, features)
@@ -250,17 +250,8 @@ def learn_all(
     """
     several = len(jobs) > 1
     batches = _batches(jobs)
-    # in workers, or one after the other as they are asked for: never all in memory
-    results: Iterable[Learned]
-    if effective_n_jobs(n_jobs) > 1 and len(batches) > 1:
-        results = Parallel(n_jobs=n_jobs)(
-            delayed(learn)(source, batch, readout, limit_threads=several, **options)
-            for batch in batches
-        )
-    else:
-        results = (
-            learn(source, batch, readout, limit_threads=several, **options) for batch in batches
-        )
+    one = partial(learn, limit_threads=several, **options)
+    results = run_jobs(one, [(source, batch, readout) for batch in batches], n_jobs)
     # merged in the order of the data, whoever came first
     total: Learned | None = None
     for result in progress(results, len(batches), verbose):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from sklearn.base import ClassifierMixin
+
 from reservoir._validation import (
     check_choice,
     check_n_jobs,
@@ -95,6 +97,21 @@ class ReadoutParameters:
         """Workers for the sequences of a fit (joblib). The result does not depend on it.""",
         lambda name, value: check_n_jobs(value),
     )
+
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        if self.readout is not None:
+            return f"Lower {self._sizes()}, or give fewer rows; partial_fit takes some at a time."
+        few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"
+        return (
+            f"Lower {self._sizes()}; or, where rows are few, give "
+            f"readout=sklearn.linear_model.{few}(alpha), which stores n_samples x n_features "
+            "numbers and solves for one number per row."
+        )
+
+    def _sizes(self) -> str:
+        """Return the parameters that the number of features grows with."""
+        return f"n_units={self.n_units}"  # type: ignore[attr-defined]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -131,6 +132,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
     def _start(self, sequences: Sequences, targets: list[Array]) -> None:
         """Build the source of features and forget everything learned."""
         self._check()
+        # what its rows will take is known before units are connected, which may take minutes
+        if isinstance(n_units := getattr(self, "n_units", None), Integral):
+            self._new_readout().check_room(int(n_units), sum(sequences.lengths))
         generator = as_generator(self.random_state)
         # nothing of an earlier fit is left
         names = ("state_", "certificate_", "reservoir_", "_unsolved", *_fitted_by_readouts())

@@ -159,6 +159,9 @@ class NVARRegressor(SourceRegressor, LagParameters):
 
     _source_kind = "lagged_polynomials"
 
+    def _sizes(self) -> str:
+        return f"n_lags={self.n_lags} or degree={self.degree}"
+
     alpha: Any = changed(
         ReadoutParameters,
         "alpha",

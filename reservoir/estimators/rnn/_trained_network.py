@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -9,12 +10,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    as_generator,
-    check_choice,
-    resolve_washout,
-)
+from reservoir._validation import Sequences, as_generator, check_choice, resolve_washout, room_for
 from reservoir.dynamics import Reservoir, run_closed_loop
 from reservoir.estimators._base import SequenceEstimator
 from reservoir.estimators._parameters import (
@@ -181,6 +177,13 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
     def _dtype(self) -> Any:
         return self.params_["coef"].dtype
 
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        return (
+            f"Lower n_units={self.n_units}, with whose square weights grow; batch_size, or the "
+            'lengths of sequences, whose states training keeps; or use dtype="float32".'
+        )
+
     def _hold(self, network: Network, params: Params, losses: list[float]) -> None:
         """Keep a network and its weights."""
         self.network_: Network = network
@@ -208,6 +211,11 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             bool(self.include_input),
             coded=self.n_symbols is not None,
         )
+        n_weights = sum(math.prod(shape) for shape in network.shapes().values())
+        n_bytes = 2.0 * n_weights * sequences.arrays[0].dtype.itemsize
+        what = f"The weights of n_units={self.n_units}, and a gradient of their size,"
+        with room_for(what, n_bytes, "Use fewer units."):
+            pass
         if self._control is not None:
             self._control.check(network.cell)
         check_values(sequences.arrays, targets, network)

@@ -49,6 +49,13 @@ def _check_lags(name: str, value: Any) -> None:
 class FeatureParameters(ReservoirParameters):
     """What turns whole sequences into features: a reservoir, its inputs, and pools."""
 
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        return (
+            f"Lower n_units={self.n_units}, keep less of the states (pool, n_quantiles, "
+            'bidirectional=False), give fewer sequences, or use dtype="float32".'
+        )
+
     n_units: int = changed(
         ReservoirParameters,
         "n_units",

@@ -241,6 +241,10 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
             self._pooling = Pooling(check_pools("pool", self.pool))
         return self
 
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        return f"Lower n_units={self.n_units}, or connection_length, with which connections grow."
+
     def transform(self, X: Any) -> Array:
         """Return the features of sequences.
 

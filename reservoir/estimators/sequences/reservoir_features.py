@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
@@ -22,8 +21,10 @@ from reservoir._validation import (
     check_scaling,
     read_whole_series,
     refuse_full_leak,
+    room_for,
     step_of,
 )
+from reservoir._workers import n_workers, run_jobs
 from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
@@ -246,9 +247,13 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         arrays = sequences.arrays
         # series of similar length side by side
         order = np.argsort([-len(rows) for rows in arrays], kind="stable")
-        batches = _batches(order, sequences.lengths, effective_n_jobs(self.n_jobs))
+        batches = _batches(order, sequences.lengths, n_workers(self.n_jobs))
         widths = self._widths
-        features = np.empty((len(arrays), sum(widths)), self.reservoir_.dtype)
+        dtype = self.reservoir_.dtype
+        what = f"{sum(widths)} features of each of {len(arrays)} sequences"
+        n_bytes = float(sum(widths)) * len(arrays) * dtype.itemsize
+        with room_for(what, n_bytes, "Transform some of the sequences at a time."):
+            features = np.empty((len(arrays), sum(widths)), dtype)
         places = np.split(features, np.cumsum(widths)[:-1], axis=1)
         engine = self.engine_of(sequences) if engine is None else engine
 
@@ -270,7 +275,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
                     name_of=name_of,
                 )
 
-        Parallel(n_jobs=self.n_jobs, require="sharedmem")(delayed(fill)(each) for each in batches)
+        jobs = [(batch,) for batch in batches]
+        for _ in run_jobs(fill, jobs, self.n_jobs, in_threads=True):
+            pass
         return features
 
     def engine_of(self, sequences: Sequences) -> str:

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from reservoir._typing import Array
+from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.estimators.series._calendar import Calendar, rows_after_first
 from reservoir.estimators.series._dynamical_fit import (
     DynamicalFit,
@@ -92,9 +92,7 @@ def series_data(
 
 def fit_each(jobs: Sequence[Any], report: Report) -> list[tuple[StatisticalFit, Learned]]:
     """Find models for each series, that is for the arguments that `fit_statistics` takes."""
-    results = Parallel(n_jobs=jobs[0][-1].n_jobs, return_as="generator")(
-        delayed(fit_statistics)(*job) for job in jobs
-    )
+    results = run_jobs(fit_statistics, jobs, jobs[0][-1].n_jobs)
     return list(report(results, len(jobs), "models"))
 
 
@@ -122,6 +120,7 @@ def fit_shared(
     ]
 
 
+@one_blas_thread()
 def fit_statistics(
     data: SeriesData, scale: Scale | None, settings: Settings
 ) -> tuple[StatisticalFit, Learned]:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, caller_level, check_count
+from reservoir._workers import one_blas_thread
 from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
@@ -182,7 +182,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column, y)
         # small matrices: more BLAS threads cost time, and would change the last bits
-        with leaving_no_trace(self), threadpool_limits(1):
+        with leaving_no_trace(self), one_blas_thread():
             self._fit(y, exog)
         return self
 
@@ -276,6 +276,10 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
                 stacklevel=caller_level(),
             )
 
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        return "Lower n_units in search=, n_networks or n_jobs, or give fewer rows or series."
+
     def _report(
         self, results: Iterable[Any], total: int, what: str, unit: str = "network"
     ) -> Iterable[Any]:
@@ -326,7 +330,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         n_steps = check_count("n_steps", n_steps)
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
-        with threadpool_limits(1):
+        with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
                 return panel.wrap(points)
@@ -368,7 +372,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
         panel, fits, known = self._start(n_steps, exog, None)
         generator = as_generator(self.random_state if random_state is None else random_state)
-        with threadpool_limits(1):
+        with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             # of each series its own: what one draws does not depend on how far another goes
             generators = map(np.random.default_rng, generator.integers(2**63, size=len(fits)))

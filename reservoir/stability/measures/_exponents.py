@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count
+from reservoir._validation import as_generator, check_count, room_for
 from reservoir.dynamics import iter_states
 from reservoir.stability.measures._trajectories import read_drive_series, read_state, read_washout
 
@@ -94,8 +94,10 @@ def lyapunov_exponents(
     skip = read_washout(washout, len(drive))
     state = read_state(drive.reservoir, initial_state)
     # A random orthonormal basis, and the sums of the logarithms of its factors.
-    normal = as_generator(random_state).standard_normal((n_units, k))
-    basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
+    what = f"Directions of n_units x n_exponents = {n_units} x {k} numbers, 3 at a time,"
+    with room_for(what, 24.0 * n_units * k, "Lower n_exponents."):
+        normal = as_generator(random_state).standard_normal((n_units, k))
+        basis, sums = np.linalg.qr(normal)[0], np.zeros(k)
     blocks = iter_states(drive.reservoir, drive.X, initial_state=state, feedback=drive.feedback)
     # Carry the basis along the trajectory.
     for begin, block in blocks:

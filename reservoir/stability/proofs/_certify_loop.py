@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice
+from reservoir._validation import check_choice, dense, room_for
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.fed_back import as_limits
@@ -165,7 +164,7 @@ class _Loop:
         if coef.shape[1] != n_columns:
             raise ValueError(f"coef must have shape ({q}, {n_columns}); got {coef.shape}.")
         W_in = as_double(reservoir.W_in)
-        W_in = W_in.toarray() if sp.issparse(W_in) else W_in
+        W_in = dense(W_in, "W_in")
         through_weights = reservoir.W_fb is not None
         n_fed = 0 if through_weights else q
         if through_weights and reservoir.n_outputs != q:
@@ -319,7 +318,7 @@ class _Loop:
     def step(self, least: Array, gains: Array) -> Step:
         """Return a step of a difference of states and outputs, given bounds of the slopes."""
         net, (q, n) = self.network, self.C.shape
-        W = net.W.toarray() if sp.issparse(net.W) else net.W
+        W = dense(net.W)
         A = np.zeros((n + q, n + q))
         A[np.arange(n), np.arange(n)] = 1 - net.leak
         A[n:, :n], A[n:, n:] = self.C * (1 - net.leak), self.D
@@ -332,17 +331,17 @@ class _Loop:
         Units are scaled as those of a network with weights W + V C, each output as what it is made
         of.
         """
-        W = self.network.W.toarray() if sp.issparse(self.network.W) else self.network.W
-        of_units = balanced(gains[:, None] * (W + self.V @ self.C))
+        of_units = balanced(gains[:, None] * (dense(self.network.W) + self.V @ self.C))
         reach = np.linalg.norm(self.C * np.exp(-of_units), axis=1)
         return np.append(of_units, -np.log(np.where(reach > 0, reach, 1.0)))
 
     def _comparison(self, gains: Array) -> Array:
         """Return L with (|e'|, |g'|) <= L (|e|, |g|), e differences of states and g of outputs."""
         net, (q, n) = self.network, self.C.shape
-        L = np.zeros((n + q, n + q))
-        A = net.A.toarray() if sp.issparse(net.A) else net.A
-        L[:n, :n] = scaled_rows(net.leak * gains, A)
+        what = f"Matrices of {n + q} x {n + q} units and outputs, 2 at a time,"
+        with room_for(what, 16.0 * (n + q) ** 2, "Use fewer units."):
+            L = np.zeros((n + q, n + q))
+            L[:n, :n] = scaled_rows(net.leak * gains, dense(net.A))
         L[np.arange(n), np.arange(n)] += 1 - net.leak
         L[:n, n:] = (net.leak * gains)[:, None] * np.abs(self.V)
         L[n:] = np.abs(self.C) @ L[:n]

@@ -10,7 +10,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_count, check_numbers
+from reservoir._validation import check_choice, check_count, check_numbers, dense
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import Reservoir
 from reservoir.training.cells.cell import Cell, TorchLayer, Trace, Weight
@@ -209,13 +209,9 @@ class SimpleCell(Cell):
     @staticmethod
     def params_of(reservoir: Reservoir) -> Params:
         """Return the weights of a reservoir: `reservoir` undone."""
-
-        def dense(matrix: Any) -> Array:
-            return np.array(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
-
         return {
-            "W_in": dense(reservoir.W_in),
-            "W": dense(reservoir.W),
+            "W_in": np.array(dense(reservoir.W_in, "W_in")),
+            "W": np.array(dense(reservoir.W)),
             "bias": np.array(reservoir.bias),
         }
 
