@@ -203,7 +203,7 @@ FIELDS = {
     "ESNForecaster": """
         _panel: Panel; _known: KnownInputs; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
-        search_results_, best_params_: any; best_score_: float
+        search_results_, best_params_: any; best_score_: float; _seed?: natural
     """,
     "RowRegressor": """
         n_features_in_?: count; fit_intercept: bool
