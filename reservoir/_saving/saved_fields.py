@@ -22,15 +22,15 @@ which a class can be made (it has a default) may be missing.
 ``list[kind]``, ``tuple[a, b]``,      containers; ``tuple[kind, ...]`` has any length
 ``set[kind]``, ``dict[a, b]``
 ``Network``                           an object of that class, or of one derived from it
-``Network(n_outputs=n)``              the same, with attributes that are equal to others
+``Network(n_outputs=n)``              the same, with attributes that are equal to others, or arrays
 ``same(a.b)``, ``equal(a.b)``         the object, or the value, that stands elsewhere
 ``weights(network)``                  a trained network's arrays by name; ``flat``: in one
 ``a | b``, ``a if c else b``          one or the other
 ====================================  ============================================================
 
-A size is a number, a field, an expression of fields, ``_`` (any), or a name that stands for the
-same number wherever it returns within the object; ``least(n)`` is n or
-more, ``most(n)`` n or fewer, ``...`` any shape.
+A size is a number, a field, an expression of fields, ``_`` (any), ``least(n)`` (n or more),
+``most(n)`` (n or fewer), or a name that stands for the same number wherever it returns within the
+object; ``...`` is any shape.
 """
 
 from __future__ import annotations
@@ -245,6 +245,11 @@ FIELDS = {
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
         _waiting.end: None | equal(_n_run)
+        _waiting.chunks: deque[Chunk(
+            rows=real(_, _estimator.n_features_in_ if _estimator._sequence_column == None
+                else _estimator.n_features_in_ - 1),
+            state=of(_estimator.state_.dtype, len(_estimator.state_)),
+            outputs=real(_, _estimator.n_outputs_))]
     """,
     "Chunk": """
         first: natural; rows: real(n_rows, _); state: real(_)

@@ -149,6 +149,8 @@ def _is(kind: ast.expr, value: Any, scope: _Scope) -> bool:
 
 def _is_attribute(arg: ast.expr, value: Any, scope: _Scope) -> bool:
     """Whether an attribute is the one meant; a name that is new stands for it from here on."""
+    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name) and arg.func.id in _CALLED:
+        return _is(arg, value, scope)
     if isinstance(arg, ast.Name) and arg.id not in scope.sizes and arg.id not in scope.fields:
         scope.sizes[arg.id] = value
     return _same_value(value, _value(arg, scope))
