@@ -142,10 +142,15 @@ def fuzz(files, folder, seed, n_each):
 
 def check_refusals(files, folder, seed, n_each):
     """Fuzz, and check that each array is refused whose dtype or shape is not its own."""
-    for model, key, what in fuzz(files, folder, seed, n_each):
-        field = key.partition(":")[2] if isinstance(key, str) else ""
+    accepted = [each for each in fuzz(files, folder, seed, n_each) if each[2] in ("dtype", "shape")]
+    wrong = []
+    for model, key, what in accepted:
+        field = key.partition(":")[2]
         given = field in parts_of(files / f"{model}.npz")[0]["params"]
-        assert what not in ("dtype", "shape") or field in FREE or given, (model, key, what)
+        if field not in FREE and not given:
+            wrong.append((model, key, what))
+    assert wrong == []
+    assert len(accepted) < 0.1 * n_each * len(MODELS)
 
 
 def test_mutants_are_refused_or_do_no_harm(files, tmp_path):

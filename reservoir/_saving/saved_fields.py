@@ -17,7 +17,8 @@ which a class can be made (it has a default) may be missing.
                                       ``int64``, ``bool_``, ``real`` (float32 or float64),
                                       ``indices``, ``numeric`` (of any size), ``labels``
 ``float64(n, 2, any)``                the same with NaN and infinity
-``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field
+``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field; ``scalar``:
+                                      a number of it
 ``csr(n, m)``                         a sparse array
 ``list[kind]``, ``tuple[a, b]``,      containers; ``tuple[kind, ...]`` has any length
 ``set[kind]``, ``dict[a, b]``
@@ -130,7 +131,8 @@ FIELDS = {
     "ESNRegressor": """
         coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
             else of(_source.dtype, n_outputs_, _source.width)
-        intercept_?: number if _targets.one_dimensional else of(_source.dtype, n_outputs_)
+        intercept_?: scalar(_source.dtype) if _targets.one_dimensional
+            else of(_source.dtype, n_outputs_)
         _targets: Numbers | TargetCoding
     """,
     "ESNClassifier": """
@@ -143,7 +145,8 @@ FIELDS = {
         _learns_increments: bool; input_range_?: float64(2, n_features_in_)
         coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
             else of(_source.dtype, n_outputs_, _source.width)
-        intercept_?: number if _targets.one_dimensional else of(_source.dtype, n_outputs_)
+        intercept_?: scalar(_source.dtype) if _targets.one_dimensional
+            else of(_source.dtype, n_outputs_)
     """,
     "ReservoirTransformer": """
         _source: FeatureSource; reservoir_: same(_source.reservoir); state_: state
@@ -158,10 +161,11 @@ FIELDS = {
         _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
         params_: weights(network_)
         loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
-        best_epoch_, n_iter_: natural; _progress: Progress; state_: real(network_.cell.state_size)
+        best_epoch_, n_iter_: natural; _progress: Progress
+        state_: of(params_['coef'].dtype, network_.cell.state_size)
         _online: None | OnlineLearner(network=network_)
-        _recent: None | tuple[real(n_recent, network_.n_columns), real(n_recent, n_outputs_, any),
-            real(network_.cell.state_size), natural]
+        _recent: None | tuple[real(n, network_.n_columns), real(n, n_outputs_, any),
+            of(params_['coef'].dtype, network_.cell.state_size), natural]
     """,
     "RNNRegressor": "output, loss: str; refit_readout: bool",
     "RNNClassifier": "_targets: Labels; classes_: equal(_targets.classes)",
@@ -175,22 +179,22 @@ FIELDS = {
     """,
     "ESNSequenceClassifier": """
         classes_: equal(_targets.classes); temperature_?: positive
-        coef_?: real(1 if len(classes_) == 2 else len(classes_), sum(features_._widths))
-        intercept_?: real(1 if len(classes_) == 2 else len(classes_))
+        coef_?: float64(1 if len(classes_) == 2 else len(classes_), sum(features_._widths))
+        intercept_?: float64(1 if len(classes_) == 2 else len(classes_))
     """,
     "ESNSequenceRegressor": """
-        coef_?: real(sum(features_._widths)) if _targets.one_dimensional
-            else real(n_outputs_, sum(features_._widths))
-        intercept_?: number if _targets.one_dimensional else real(n_outputs_)
+        coef_?: float64(sum(features_._widths)) if _targets.one_dimensional
+            else float64(n_outputs_, sum(features_._widths))
+        intercept_?: number if _targets.one_dimensional else float64(n_outputs_)
     """,
     "ReservoirFeatures": """
         time_step_: None | positive; _container: str; n_channels_: count
         lags_: tuple[count, ...]; _inputs: SequenceInputs(lags=lags_)
         mean_: equal(_inputs.mean); scale_: equal(_inputs.scale); _inputs.mean: float64(n_channels_)
         reservoir_: Reservoir; _inputs.n_inputs: equal(reservoir_.n_features); _n_trained: natural
-        _poolings: list[Pooling]
-        thresholds_: None | real(n_quantiles, reservoir_.n_units)
-            | real(len(_poolings), n_quantiles, reservoir_.n_units)
+        _poolings: list[Pooling(thresholds=None | of(reservoir_.dtype, _, reservoir_.n_units))]
+        thresholds_: None | of(reservoir_.dtype, n_quantiles, reservoir_.n_units)
+            | of(reservoir_.dtype, len(_poolings), n_quantiles, reservoir_.n_units)
     """,
     "LiquidStateMachine": """
         n_units: int; inhibitory, connection_length, recurrent_scaling, input_scaling: number
@@ -240,7 +244,7 @@ FIELDS = {
     "Stream": """
         _estimator: BaseEstimator; _initial_state: str | numbers; callback: None
         state: None | of(_estimator.state_.dtype, len(_estimator.state_))
-        n_learned_: natural; last_errors_: float64(...)
+        n_learned_: natural; last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
@@ -281,7 +285,7 @@ FIELDS = {
     "LagSource": "n_lags, n_outputs: count; n_known: natural",
     "RadialUnits": "centres: real(_, n_features); scaling: real(n_features)",
     "SpikingNetwork": """
-        W: csr(n_units, n_units); W_in: csr(n_units, _); W.dtype, W_in.dtype: dtype
+        W: csr(n_units, n_units); W_in: csr(n_units, _); W.data, W_in.data: float64(_)
         refractory: int64(n_units); membrane_time, synapse_time: positive
         background, reset: number
     """,
@@ -300,6 +304,7 @@ FIELDS = {
     "RidgeReadout": """
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample
         parts: dict[natural, RowSums(n_features=width, n_outputs=n_outputs)]
+        kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
     """,
     "LoopTrainedReadout": "",
     "StoredReadout": """
@@ -325,7 +330,7 @@ FIELDS = {
     "RidgeRows": """
         kept: RidgeReadout; factors: list[PenalisedFactor]; n_waiting: natural
         which: indices(kept.n_outputs)
-        waiting: list[tuple[real(_, kept.width), real(_, kept.n_outputs), None | float64(_)]]
+        waiting: list[tuple[real(n, kept.width), real(n, kept.n_outputs), None | float64(n)]]
     """,
     "StoredRows": """
         kept: StoredReadout; estimator: BaseEstimator; classes: None | labels(_)
@@ -388,7 +393,7 @@ FIELDS = {
     """,
     "OnlineLearner": """
         network: Network; method: str; running: bool; params: weights(network)
-        learner: Learner; state?: real(network.cell.state_size)
+        learner: Learner; state?: of(params['coef'].dtype, network.cell.state_size)
     """,
     "Learner": """
         descent: Descent; network: same(descent.objective.network); rows_at_once: count
@@ -409,13 +414,17 @@ FIELDS = {
     """,
     "Window": """
         network: Network; start: real(network.cell.state_size); n_skipped: natural
-        inputs: real(n_rows, network.n_columns); targets: real(n_rows, network.n_outputs, any)
+        inputs: of(start.dtype, n_rows, network.n_columns)
+        targets: of(start.dtype, n_rows, network.n_outputs, any)
     """,
     # ------------------------------------------------------------ proofs
     "Certificate": """
         holds, shared: bool; rate: float; method, theorem: str; box: float64(2, n_units, any)
-        gains: float64(n_units, any); weights: None | float64(...)
-        drive_min, drive_max: float64(n_units, any); input_range: None | float64(2, _, any)
+        gains: float64(n_units, any)
+        weights: None | float64(n_units) | float64(n_units, n_units)
+        drive_min, drive_max: float64(n_units, any)
+        input_range: None | float64(2, _, any) if reservoir == None
+            else None | float64(2, reservoir.n_features, any)
         output_range: None | float64(2, _, any); resolution: None | float
         reservoir: None | Reservoir(n_units=len(gains)); step_range: None | float64(2)
     """,
@@ -445,7 +454,8 @@ FIELDS = {
         known: float64(n_rows, _); earlier: list[tuple[float64(_, n_outputs), float64(_, _)]]
     """,
     "Member": """
-        source: FeatureSource; coef: real(n_outputs, source.width); intercept: real(n_outputs)
+        source: FeatureSource; coef: float64(n_outputs, source.width)
+        intercept: float64(n_outputs)
     """,
     "NetworkPlan": """
         n_units, n_lags, skip: count; spectral_radius, input_scaling, bias_scaling: number
@@ -472,7 +482,7 @@ FIELDS = {
     """,
     "FittedLoops": """
         differences: Differences; most_terms: natural; low, high: float64(n_outputs)
-        members: list[tuple[FeatureSource(width=width), real(n_outputs, width), real(n_outputs)]]
+        members: list[tuple[FeatureSource(width=w), float64(n_outputs, w), float64(n_outputs)]]
     """,
     "FittedDirect": """
         learned: History; differences: Differences; source: FeatureSource; washout: natural
@@ -480,7 +490,7 @@ FIELDS = {
     """,
     "Bands": """
         log: bool_(n_outputs); scales: tuple[float64(_), ...]; growths, freedom: float64(n_outputs)
-        quantiles: float64(_, n_outputs); along: float64(n_steps, n_steps)
+        quantiles: float64(96, n_outputs); along: float64(n_steps, n_steps)
         across: float64(n_outputs, n_outputs)
     """,
 }

@@ -149,7 +149,8 @@ def _is(kind: ast.expr, value: Any, scope: _Scope) -> bool:
 
 def _is_attribute(arg: ast.expr, value: Any, scope: _Scope) -> bool:
     """Whether an attribute is the one meant; a name that is new stands for it from here on."""
-    if isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name) and arg.func.id in _CALLED:
+    called = isinstance(arg, ast.Call) and isinstance(arg.func, ast.Name)
+    if isinstance(arg, ast.BinOp) or (called and arg.func.id in _CALLED):  # type: ignore[union-attr,attr-defined]
         return _is(arg, value, scope)
     if isinstance(arg, ast.Name) and arg.id not in scope.sizes and arg.id not in scope.fields:
         scope.sizes[arg.id] = value
@@ -358,6 +359,9 @@ _CALLED: dict[str, Callable[[list[ast.expr], Any, _Scope], bool]] = {
     "numeric": _of_kinds("biuf"),
     "labels": _is_labels,
     "of": _of_other_dtype,
+    "scalar": lambda args, value, scope: (
+        _is_number(value) and np.asarray(value).dtype == _value(args[0], scope)
+    ),
     "csr": _is_csr,
     "weights": _is_weights,
     "flat": _is_flat,
@@ -379,6 +383,8 @@ def _value(node: ast.expr, scope: _Scope) -> Any:
         return scope.sizes[node.id] if node.id in scope.sizes else scope.fields[node.id]
     if isinstance(node, ast.Attribute):
         return getattr(_value(node.value, scope), node.attr)
+    if isinstance(node, ast.Subscript):
+        return _value(node.value, scope)[_value(node.slice, scope)]
     if isinstance(node, ast.IfExp):
         return _value(node.body if _value(node.test, scope) else node.orelse, scope)
     if isinstance(node, ast.BoolOp):
