@@ -17,8 +17,8 @@ which a class can be made (it has a default) may be missing.
                                       ``int64``, ``bool_``, ``real`` (float32 or float64),
                                       ``indices``, ``numeric`` (of any size), ``labels``
 ``float64(n, 2, any)``                the same with NaN and infinity
-``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field; ``scalar``:
-                                      a number of it
+``of(dtype, n, 2)``                   an array of a dtype that is an attribute of a field;
+                                      ``scalar(dtype)``: a number of it
 ``csr(n, m)``                         a sparse array
 ``list[kind]``, ``tuple[a, b]``,      containers; ``tuple[kind, ...]`` has any length
 ``set[kind]``, ``dict[a, b]``
