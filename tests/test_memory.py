@@ -30,7 +30,7 @@ from reservoir import (
     RNNRegressor,
 )
 from reservoir._validation import NotEnoughMemory, advising, dense, memory, room_for
-from reservoir.building import build_reservoir
+from reservoir.building import build_reservoir, clear_cache
 from reservoir.dynamics import run, run_many, step_jacobian
 from reservoir.estimators.esn import sources
 from reservoir.input_weights import input_weights
@@ -68,6 +68,7 @@ SMALL = build_reservoir(N, 1, random_state=0)
 @pytest.fixture
 def limit(monkeypatch):
     """Return a function that says how much memory there is."""
+    clear_cache()  # weights that another test has drawn
 
     def say(n_bytes):
         monkeypatch.setattr(memory, "machine_memory", lambda: n_bytes)
