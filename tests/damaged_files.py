@@ -8,6 +8,7 @@ line is missing.
 """
 
 import copy
+import io
 import json
 import pathlib
 import sys
@@ -34,6 +35,18 @@ def write(path, header, arrays):
     """Write a header and arrays as `save` does."""
     with open(path, "wb") as stream:
         np.savez(stream, header=np.array(json.dumps(header)), **arrays)
+
+
+def round_trip(value):
+    """Return what a file makes of a part of an estimator."""
+    from reservoir.estimators.persistence.archive import Archive
+    from reservoir.estimators.persistence.parts import Read, Written, decode, encode
+
+    kept, stream = Written({}, {}), io.BytesIO()
+    header = json.dumps(encode(value, "part", kept))
+    np.savez(stream, header=np.array(header), **kept.arrays)
+    with Archive(stream) as archive:
+        return decode(archive.header, Read(archive, []))
 
 
 def array_mutants(arrays, rng):

@@ -7,12 +7,12 @@ import re
 
 import numpy as np
 import pytest
+from damaged_files import round_trip
 
 pd = pytest.importorskip("pandas")
 
 from reservoir._saving import SAVED  # noqa: E402
 from reservoir._validation.frequencies import dates_after, first_stray, frequency_text  # noqa: E402
-from reservoir.estimators.persistence import _decode, _encode, _Read, _Written  # noqa: E402
 from reservoir.estimators.series._calendar import Calendar, plain_name  # noqa: E402
 
 OFFSETS = pd.offsets
@@ -92,12 +92,6 @@ def calendar(index):
     return Calendar.of("y", series(index))
 
 
-def written_and_read(value):
-    """Return what comes back of a file of arrays and text."""
-    kept = _Written({}, {})
-    return _decode(_encode(value, "calendar", kept), _Read(kept.arrays, []))
-
-
 @pytest.mark.parametrize("name", FREQUENCIES)
 def test_dates_go_on_as_pandas_goes_on(name):
     lengths = [n for n in LENGTHS if n >= FROM.get(name, 3)]
@@ -144,7 +138,7 @@ def test_a_time_of_day_that_clocks_skip_or_repeat():
 def test_work_days_with_holidays():
     days = OFFSETS.CustomBusinessDay(holidays=["2024-12-25", "2024-12-26", "2025-01-01"])
     index = pd.date_range("2024-12-02", periods=30, freq=days)
-    found = written_and_read(calendar(index[:12]))
+    found = round_trip(calendar(index[:12]))
     assert found.following(18).equals(index[12:])
     assert found.seasons() == (5,)
 
@@ -449,7 +443,7 @@ def test_times_in_another_zone_or_unit_are_equal():
 def test_a_calendar_can_be_saved(index):
     assert SAVED["Calendar"] is Calendar
     found = calendar(index.rename("when"))
-    for again in (written_and_read(found), pickle.loads(pickle.dumps(found)), copy.copy(found)):
+    for again in (round_trip(found), pickle.loads(pickle.dumps(found)), copy.copy(found)):
         assert again == found
         assert again.following(7).equals(found.following(7))
 

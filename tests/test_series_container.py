@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 import pytest
+from damaged_files import round_trip
 
 pd = pytest.importorskip("pandas")
 
-from reservoir.estimators.persistence import _decode, _encode, _Read, _Written  # noqa: E402
 from reservoir.estimators.series._calendar import Calendar  # noqa: E402
 from reservoir.estimators.series._series_container import (  # noqa: E402
     SeriesContainer,
@@ -29,11 +29,6 @@ PATHS = np.arange(4 * H * 2.0).reshape(4, H, 2)
 
 def container_and_calendar(table):
     return SeriesContainer.of(table), Calendar.of("y", table)
-
-
-def written_and_read(value):
-    kept = _Written({}, {})
-    return _decode(_encode(value, "panel", kept), _Read(kept.arrays, []))
 
 
 # --- one series --------------------------------------------------------------------------------
@@ -207,7 +202,7 @@ def test_columns_of_a_frame():
     y = pd.DataFrame({"a": VALUES[:, 0], 3: VALUES[:, 1]}, MONTHS[:N])
     y.iloc[:5, 1] = np.nan
     panel, values = read_panel("y", y)
-    panel = written_and_read(panel)
+    panel = round_trip(panel)
     assert panel.ids == ("a", 3)
     np.testing.assert_array_equal(np.hstack(values), y)
     points, bands, paths = forecasts(2)
@@ -230,7 +225,7 @@ def test_columns_of_an_array(make):
 def test_a_list_of_series():
     parts = dated_parts()
     panel, values = read_panel("y", list(parts.values()))
-    panel = written_and_read(panel)
+    panel = round_trip(panel)
     assert panel.ids == (0, 1, 2)
     assert [len(rows) for rows in values] == [24, 12, 2]
     points, bands, paths = forecasts(3)
@@ -272,7 +267,7 @@ def test_ids_in_a_multiindex(frame, by_time):
     if by_time:
         y = y.sort_index(level="month", kind="stable")
     panel, values = read_panel("y", y.to_frame() if frame else y)
-    panel = written_and_read(panel)
+    panel = round_trip(panel)
     assert set(panel.ids) == set(parts)
     points, bands, paths = forecasts(3)
     back = panel.wrap(points)
@@ -308,7 +303,7 @@ def test_a_column_of_ids(dated, place):
         panel, values = read_panel("y", y, column)
         assert panel.ids == ("b", "a", "c")
         assert [rows.shape for rows in values] == [(24, 2), (12, 2), (2, 2)]
-    panel = written_and_read(panel)
+    panel = round_trip(panel)
     points, bands, paths = forecasts(3, 2)
     back = panel.wrap(points)
     assert back.columns.tolist() == y.columns.tolist()
@@ -342,7 +337,7 @@ def test_a_column_of_ids_in_an_array(ids):
 
 def test_a_panel_can_be_pickled():
     panel, _ = read_panel("y", pd.concat(dated_parts()))
-    assert pickle.loads(pickle.dumps(panel)) == panel == written_and_read(panel)
+    assert pickle.loads(pickle.dumps(panel)) == panel == round_trip(panel)
 
 
 def long_table():
