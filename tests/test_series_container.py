@@ -38,7 +38,7 @@ def container_and_calendar(table):
 @pytest.mark.parametrize("name", ["sales", 7, ("a", 1), None])
 def test_a_series_comes_back_as_one_with_dates(dtype, name):
     y = pd.Series(np.arange(N), MONTHS[:N], name=name).astype(dtype)
-    container, calendar = map(written_and_read, container_and_calendar(y))
+    container, calendar = map(round_trip, container_and_calendar(y))
     wide = "float32" if dtype == "float32" else "float64"
     found = container.wrap(POINT[:, :1], calendar)
     expected = pd.Series(POINT[:, 0].astype(wide), MONTHS[N:], name=name)
@@ -57,7 +57,7 @@ def test_a_series_comes_back_as_one_with_dates(dtype, name):
 def test_a_frame_comes_back_as_one(names):
     columns = pd.Index(names, name=None if isinstance(names[0], tuple) else "what")
     y = pd.DataFrame(VALUES, MONTHS[:N], columns)
-    container, calendar = map(written_and_read, container_and_calendar(y))
+    container, calendar = map(round_trip, container_and_calendar(y))
     expected = pd.DataFrame(POINT, MONTHS[N:], columns)
     pd.testing.assert_frame_equal(container.wrap(POINT, calendar), expected)
     banded = container.wrap_bands(POINT, BANDS, COVERAGES, calendar)
