@@ -3,12 +3,12 @@
 import math
 import pickle
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import naive
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 
 ALL = pytest.mark.parametrize("act", ACTIVATIONS.values(), ids=lambda act: act.name)

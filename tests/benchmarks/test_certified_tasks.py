@@ -1,11 +1,11 @@
 """The benchmark of certified networks: do its scores and tasks measure what they are called?"""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import ROOT
 from reservoir import ESNRegressor
 from reservoir.datasets import lorenz
 from reservoir.dynamics import run
@@ -13,7 +13,7 @@ from reservoir.metrics import memory_capacity, nrmse
 
 pytestmark = pytest.mark.both_engines
 
-FOLDER = Path(__file__).parent.parent / "examples" / "benchmarks"
+FOLDER = ROOT / "examples" / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))

@@ -2,18 +2,18 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import ROOT
 from reservoir import ESNRegressor, NVARRegressor
 from reservoir.datasets import lorenz
 from reservoir.dynamics import run_closed_loop
 
 pytestmark = pytest.mark.one_engine
 
-FOLDER = Path(__file__).parent.parent / "examples" / "benchmarks"
+FOLDER = ROOT / "examples" / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))

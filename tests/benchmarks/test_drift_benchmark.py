@@ -1,14 +1,15 @@
 """The benchmarks of streams that drift: do they measure what they say?"""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import ROOT
+
 pytestmark = pytest.mark.one_engine
 
-FOLDER = Path(__file__).parent.parent / "examples" / "benchmarks"
+FOLDER = ROOT / "examples" / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))

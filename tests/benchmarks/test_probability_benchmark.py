@@ -1,13 +1,14 @@
 """The benchmark of probabilities: does it rate them as is said?"""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
-FOLDER = Path(__file__).parent.parent / "examples" / "benchmarks"
+from helpers import ROOT
+
+FOLDER = ROOT / "examples" / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))

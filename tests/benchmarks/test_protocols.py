@@ -1,14 +1,15 @@
 """The reference protocols, over seeds, against their published figures (docs/results/index.md)."""
 
 import importlib.util
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import ROOT
+
 pytestmark = pytest.mark.both_engines
 
-SCRIPT = Path(__file__).parent.parent / "examples" / "benchmarks" / "protocols.py"
+SCRIPT = ROOT / "examples" / "benchmarks" / "protocols.py"
 if not SCRIPT.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 spec = importlib.util.spec_from_file_location("protocols", SCRIPT)

@@ -1,15 +1,16 @@
 """The benchmark of series with trends and seasons: does it measure what it says?"""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import ROOT
+
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
 
-FOLDER = Path(__file__).parent.parent / "examples" / "benchmarks"
+FOLDER = ROOT / "examples" / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))

@@ -1,11 +1,11 @@
 """The benchmark of topologies: does it change them alone, and compare what belongs together?"""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
+from helpers import ROOT
 from reservoir import ESNForecaster
 from reservoir.datasets import lorenz
 from reservoir.scaling import spectral_radius
@@ -13,7 +13,7 @@ from reservoir.scaling import spectral_radius
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.one_engine
 
-FOLDER = Path(__file__).parent.parent / "examples" / "benchmarks"
+FOLDER = ROOT / "examples" / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(FOLDER))

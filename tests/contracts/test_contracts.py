@@ -1,7 +1,7 @@
 """What readouts, sources, rules, targets, forecasters and so on must be: toys, put to use.
 
-The toys stand in `tests/toys`, one file each, as CONTRIBUTING.md says how; here they are registered
-as the package registers its own.
+The toys stand in `tests/helpers/toys`, one file each, as CONTRIBUTING.md says how; here they are
+registered as the package registers its own.
 """
 
 from contextlib import contextmanager
@@ -16,15 +16,15 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from toys.akaike_selection import Akaike
-from toys.drift import Drift
-from toys.lag_regressor import LagRegressor
-from toys.lagged_inputs import lagged_inputs
-from toys.mean_level import MeanLevel
-from toys.nearest_readout import NearestReadout
-from toys.ordered_labels import OrderedRegressor
-from toys.travel import Travel
 
+from helpers.toys.akaike_selection import Akaike
+from helpers.toys.drift import Drift
+from helpers.toys.lag_regressor import LagRegressor
+from helpers.toys.lagged_inputs import lagged_inputs
+from helpers.toys.mean_level import MeanLevel
+from helpers.toys.nearest_readout import NearestReadout
+from helpers.toys.ordered_labels import OrderedRegressor
+from helpers.toys.travel import Travel
 from reservoir import ESNClassifier, ESNRegressor, ReservoirFeatures, forecast, load, save
 from reservoir.datasets import narma, sine_square
 from reservoir.dynamics import run

@@ -10,10 +10,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from test_gradients import check, draw, ragged
-from toys.decaying_cell import Decay
-from toys.smoothstep import SMOOTHSTEP
 
+from helpers.gradient_checks import check, draw, ragged
+from helpers.toys.decaying_cell import Decay
+from helpers.toys.smoothstep import SMOOTHSTEP
 from reservoir import ESNRegressor, RNNClassifier, RNNRegressor, _kernels, load, save
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.datasets import mackey_glass
@@ -186,7 +186,7 @@ def test_a_cell_of_ones_own_is_searched_and_saved(tmp_path):
 
 
 def test_a_name_is_saved_once():
-    with pytest.raises(ValueError, match=r"Decay is the name of toys\.decaying_cell\.Decay"):
+    with pytest.raises(ValueError, match=r"is the name of helpers\.toys\.decaying_cell\.Decay"):
         saved(type("Decay", (), {"__module__": "elsewhere"}))
 
 

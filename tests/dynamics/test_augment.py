@@ -1,7 +1,6 @@
 """What a readout sees in the place of states: learned, predicted, run on own outputs, kept."""
 
 import joblib
-import naive
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -9,6 +8,7 @@ from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers import naive
 from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, _kernels, forecast, load, save
 from reservoir.datasets import lorenz, narma, sine_square
 from reservoir.dynamics import run_closed_loop

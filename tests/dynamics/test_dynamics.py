@@ -6,13 +6,13 @@ import pickle
 import tracemalloc
 import warnings
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers import naive
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.dynamics import (
     Reservoir,

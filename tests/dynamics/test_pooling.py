@@ -3,11 +3,11 @@
 import pickle
 import tracemalloc
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers import naive
 from reservoir import _kernels
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Pooling, Reservoir, join_reservoirs, pool_many, run, run_many

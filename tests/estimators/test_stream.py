@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.metrics import accuracy_score, r2_score
-from toys.nearest_readout import NearestReadout
 
+from helpers.toys.nearest_readout import NearestReadout
 from reservoir import (
     ESNClassifier,
     ESNRegressor,

@@ -1,6 +1,6 @@
 """Attack certificates: random small networks, adversarial drives, a search for a second response.
 
-    python tests/certificate_fuzz.py [networks] [first seed]
+    python tests/helpers/certificate_fuzz.py [networks] [first seed]
 
 Every network that is certified is driven from many states, by extreme, alternating and switching
 drives, by one that is chosen at each step to make the activation as steep as it can be, and by one
@@ -12,12 +12,16 @@ is measured at every step; what rounding leaves is measured in the end, of netwo
 import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parents[1]))  # where pytest finds `helpers`
 
 import numpy as np
 import scipy.sparse as sp
-from quadratic_fuzz import draw_weights
 from scipy.special import expit
 
+from helpers.quadratic_fuzz import draw_weights
 from reservoir.activations import ACTIVATIONS
 from reservoir.dynamics import Reservoir, run_many
 from reservoir.stability import certify, certify_cycle, drive_range

@@ -1,6 +1,6 @@
 """Files of `reservoir.save` with one thing changed, and a process that loads and uses them.
 
-    python tests/damaged_files.py FOLDER     # loads and uses FOLDER/*.npz, a line for each
+    python tests/helpers/damaged_files.py FOLDER     # loads and uses FOLDER/*.npz, a line for each
 
 The lines end with "refused" (ValueError that names the file), "used" (it loads; what it then
 says may be a ValueError) or with what should not have happened. A signal shows as the file whose

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+from helpers import ROOT
+
 _BUILT = {"_build", "gallery", "generated", "tutorials"}  # folders that Sphinx writes
 _FENCE = re.compile(r"^ *(`{3,}|~{3,}|:{3,})(.*)$")
 

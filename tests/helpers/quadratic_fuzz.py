@@ -1,6 +1,6 @@
 """Attack the lemma of C7: small problems by odd laws, each at the threshold of what is proved.
 
-    python tests/quadratic_fuzz.py [problems] [first seed]
+    python tests/helpers/quadratic_fuzz.py [problems] [first seed]
 
 For each problem some P, P+ and Lambda are chosen, and with them the least s^2 that the lemma
 allows, in floating point. `is_proved` is asked from just below it upwards. What it says is then

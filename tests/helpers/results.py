@@ -1,7 +1,7 @@
 """Numbers of many configurations, to the bit: before and after a change that must change none.
 
-    python tests/results.py record before.npz      # on the old code
-    python tests/results.py compare before.npz     # on the new: names what differs, exits with 1
+    python tests/helpers/results.py record before.npz   # on the old code
+    python tests/helpers/results.py compare before.npz  # on the new: exits with 1 if any differ
 
 Every estimator in several containers, with and without feedback, in both precisions, on the NumPy
 engine and (where numba is installed) on kernels, by fit and by partial_fit, with forecasts. Bits

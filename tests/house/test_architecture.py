@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import reservoir
+from helpers import ROOT
 
-ROOT = Path(__file__).parent.parent
 PACKAGE = Path(reservoir.__file__).parent
 PAGES = (ROOT / "CONTRIBUTING.md", ROOT / "docs" / "architecture.md")
 

@@ -10,13 +10,14 @@ from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
-import conftest
 import pytest
 
+import conftest
 import reservoir
+from helpers import ROOT
 
 PACKAGE = Path(reservoir.__file__).parent
-TESTS = Path(__file__).parent
+TESTS = ROOT / "tests"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -153,6 +154,18 @@ def test_files_and_functions_can_be_read(path):
     assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_CODE} == {}
 
 
+# --- tests --------------------------------------------------------------------------------------
+
+# Folders of tests that belong to no package; `modules` is for modules that are no packages.
+OTHER_FOLDERS = {"benchmarks", "contracts", "house", "modules", "pages"}
+
+
+def test_tests_stand_in_the_folder_of_their_package():
+    packages = {path.parent.name.removeprefix("_") for path in PACKAGE.glob("*/__init__.py")}
+    homes = {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+    assert homes == packages | OTHER_FOLDERS
+
+
 # --- marks --------------------------------------------------------------------------------------
 
 RUNS = """
@@ -201,7 +214,7 @@ def test_one_in_three_parameter_sets_leaves_no_test_out(tmp_path):
 # What is there wherever the tests run: the dependencies, and what the tests themselves need.
 ALWAYS_THERE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "pytest", "hypothesis"}
 ALWAYS_THERE |= {"reservoir", *sys.stdlib_module_names}
-ALWAYS_THERE |= {path.stem for path in TESTS.rglob("*") if path.is_dir() or path.suffix == ".py"}
+ALWAYS_THERE |= {"helpers", *(path.stem for path in TESTS.rglob("*.py"))}
 
 
 def unguarded(path):
@@ -244,7 +257,7 @@ def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
     assert len(list(unguarded(None))) == n_found
 
 
-@pytest.mark.parametrize("path", sorted(TESTS.glob("test_*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.name)
 def test_partners_come_as_fixtures(path):
     """So each test that needs one is marked, and run by .ci/partners."""
     skips = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call) and n.args]

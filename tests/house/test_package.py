@@ -17,6 +17,7 @@ import pytest
 
 import reservoir
 import reservoir.training
+from helpers import ROOT
 from reservoir.readouts import LMS, RecursiveLeastSquares, SlidingWindow
 from reservoir.training.cells import (
     DeepTransitionCell,
@@ -31,7 +32,6 @@ from reservoir.training.temporal_gradients import SimplexDirection
 
 pytestmark = pytest.mark.one_engine
 
-ROOT = Path(__file__).parent.parent
 # The modules of `training` are public one by one; other packages export what is theirs. A module
 # without __all__ and without an underscore is for other packages of the house, not for users.
 MODULES = [

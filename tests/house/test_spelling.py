@@ -2,8 +2,9 @@
 
 import sys
 
-import pages
 import pytest
+
+from helpers import pages
 
 sys.path.append(str(pages.ROOT / "docs"))
 check = pytest.importorskip("check_spelling", reason="needs the checkout")
@@ -31,6 +32,6 @@ def test_files_are_found():
 
 
 def test_comments_and_docstrings_are_read():
-    lines = dict(check.texts(pages.ROOT / "tests" / "pages.py"))
+    lines = dict(check.texts(pages.ROOT / "tests" / "helpers" / "pages.py"))
     assert lines[1].startswith("The pages for readers")
     assert any(text.startswith("# of its first line") for text in lines.values())

@@ -22,8 +22,9 @@ if _kernels.disabled():
     pytest.skip("NUMBA_DISABLE_JIT", allow_module_level=True)
 
 from numba import njit
-from test_kernel_memory import draw_network, draw_reservoir, guards
+from test_kernel_memory import SCRIPT, guards
 
+from helpers.guarded_kernels import draw_network, draw_reservoir
 from reservoir._kernels import _compile, _pooling, _recurrent, _time_loops
 
 COUNTER = re.compile(r"B\d+v\d+")  # what numba counts in one process: parts no two of several
@@ -151,11 +152,10 @@ def test_code_of_several_processes_runs_in_one(processes, hash_seed, tmp_path):
         "PYTHONHASHSEED": hash_seed,
         "NUMBA_CACHE_DIR": str(tmp_path),
     }
-    script = str(Path(__file__).with_name("test_kernel_memory.py"))
     pooled = {"pool"} if any("pool" in kinds for kinds in processes) else set()
     for kinds in (*processes, ["all", *pooled]):
         done = subprocess.run(
-            [sys.executable, script, "sizes", *kinds],
+            [sys.executable, SCRIPT, "sizes", *kinds],
             env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, (kinds, done.stdout[-200:], done.stderr[-2000:])

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy_loops import NUMPY
 
+from helpers.numpy_loops import NUMPY
 from reservoir import _kernels
 from reservoir.activations import ACTIVATIONS
 

@@ -15,10 +15,10 @@ from sklearn.metrics import mean_absolute_error
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, PowerTransformer, StandardScaler
-from toys.drift import Drift
-from toys.lag_regressor import LagRegressor
-from toys.lagged_inputs import lagged_inputs
 
+from helpers.toys.drift import Drift
+from helpers.toys.lag_regressor import LagRegressor
+from helpers.toys.lagged_inputs import lagged_inputs
 from reservoir import ESNRegressor, RNNRegressor, forecast, save
 from reservoir.datasets import lorenz, mackey_glass
 from reservoir.dynamics import run

@@ -15,8 +15,9 @@ out, ``; times: 1e-3`` is the unit of what the script printed.
 import re
 import sys
 
-import pages
 import pytest
+
+from helpers import pages
 
 sys.path.append(str(pages.ROOT / "docs"))
 check = pytest.importorskip("check_figures", reason="needs the checkout")

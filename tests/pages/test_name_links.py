@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from helpers import ROOT
+
 pytest.importorskip("sphinx")
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = ROOT / "docs"
 if not (DOCS / "name_links.py").exists():
     pytest.skip("needs the checkout", allow_module_level=True)
 sys.path.insert(0, str(DOCS))

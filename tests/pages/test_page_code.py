@@ -20,9 +20,10 @@ import re
 import shlex
 import tokenize
 
-import pages
 import pytest
+
 from conftest import PARTNERS
+from helpers import pages
 
 PAGES = {pages.name_of(page): page for page in pages.pages(".md")}
 pytestmark = [

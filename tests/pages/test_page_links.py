@@ -5,8 +5,9 @@ import subprocess
 import sys
 from urllib.parse import unquote
 
-import pages
 import pytest
+
+from helpers import pages
 
 PAGES = {pages.name_of(page): page for page in pages.pages(".md")}
 DEEPEST = 3  # the level of headings that Sphinx makes anchors for: myst_heading_anchors in conf.py

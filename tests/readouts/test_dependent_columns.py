@@ -4,10 +4,10 @@ Rows come in chunks of one up to the number of columns and beyond, weighted or n
 not; what is kept must lead to the ridge of the rows that are stored.
 """
 
-import naive
 import numpy as np
 import pytest
 
+from helpers import naive
 from reservoir import NVARRegressor
 from reservoir.readouts import (
     GramAccumulator,

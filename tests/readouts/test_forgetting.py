@@ -3,7 +3,6 @@
 import itertools
 
 import joblib
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.linear_model import Ridge, SGDRegressor
 from sklearn.metrics import log_loss
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_common import expected_failures
 
+from helpers import naive
 from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, load, save
 from reservoir.datasets import narma, sine_square
 from reservoir.model_selection import stack_sequences
@@ -506,18 +504,6 @@ def test_probabilities_follow_when_labels_become_noisy():
         sure[forgetting] = probabilities.max(axis=1).mean()
     assert loss[0.995] < loss[1.0] - 0.05
     assert sure[0.995] < 0.7 < sure[1.0] - 0.05
-
-
-# --- scikit-learn -------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")
-@parametrize_with_checks(
-    [ESNRegressor(10, forgetting=0.99), ESNClassifier(10, forgetting=0.99)],
-    expected_failed_checks=expected_failures,
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])

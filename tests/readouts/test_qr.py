@@ -2,11 +2,11 @@
 
 import pickle
 
-import naive
 import numpy as np
 import pytest
 from scipy import linalg
 
+from helpers import naive
 from reservoir.datasets import lorenz
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.readouts import GramAccumulator, QRAccumulator, ridge_path

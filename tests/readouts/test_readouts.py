@@ -3,13 +3,13 @@
 import itertools
 import pickle
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
+from helpers import naive
 from reservoir.building import build_reservoir
 from reservoir.datasets import mackey_glass
 from reservoir.dynamics import run

@@ -19,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from damaged_files import FREE, array_mutants, header_mutants, judge, parts_of, write
 
+from helpers import ROOT
+from helpers.damaged_files import FREE, array_mutants, header_mutants, judge, parts_of, write
 from reservoir import (
     ESNClassifier,
     ESNForecaster,
@@ -108,7 +109,7 @@ def model_file(tmp_path):
 
 def outcomes(folder):
     """Load and use the files of a folder in a process of its own; return what it said of each."""
-    script = Path(__file__).with_name("damaged_files.py")
+    script = ROOT / "tests" / "helpers" / "damaged_files.py"
     done = subprocess.run(
         [sys.executable, script, folder], capture_output=True, text=True, timeout=300
     )

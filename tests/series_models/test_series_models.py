@@ -4,10 +4,10 @@ import re
 import warnings
 from dataclasses import replace
 
-import naive
 import numpy as np
 import pytest
 
+from helpers import naive
 from reservoir.dynamics import run
 from reservoir.series_models import lag_source
 from reservoir.series_models.candidates import Candidate, candidates_for, whole_periods

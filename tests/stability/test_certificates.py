@@ -2,11 +2,11 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 
-import certificate_fuzz
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers import certificate_fuzz
 from reservoir import ESNRegressor
 from reservoir.activations import ACTIVATIONS, Activation, Enclosure
 from reservoir.building import build_reservoir

@@ -4,10 +4,10 @@ import copy
 import json
 from dataclasses import replace
 
-import certificate_fuzz
 import numpy as np
 import pytest
 
+from helpers import certificate_fuzz
 from reservoir import ESNRegressor, load, save
 from reservoir.activations import ACTIVATIONS
 from reservoir.building import Recipe, build_reservoir

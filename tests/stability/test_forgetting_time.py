@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from certificate_fuzz import differences, fuzz_steps
 
 import reservoir
+from helpers.certificate_fuzz import differences, fuzz_steps
 from reservoir import ESNRegressor
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir

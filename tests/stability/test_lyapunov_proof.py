@@ -5,8 +5,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-import quadratic_fuzz
 
+from helpers import quadratic_fuzz
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
 from reservoir.stability.proofs import _quadratic_form

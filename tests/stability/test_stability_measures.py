@@ -1,10 +1,10 @@
 """Lyapunov exponents, echo-state index, consistency and transient length."""
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from helpers import naive
 from reservoir.dynamics import Reservoir, run, step_jacobian
 from reservoir.estimators import ESNRegressor
 from reservoir.scaling import scale_to_norm, scale_to_spectral_radius

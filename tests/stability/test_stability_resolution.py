@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-import certificate_fuzz
 import numpy as np
 import pytest
 
+from helpers import certificate_fuzz
 from reservoir import plotting
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many

@@ -5,13 +5,13 @@ import inspect
 import itertools
 from dataclasses import replace
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy import stats
 from test_lyapunov_proof import odd_weights
 
+from helpers import naive
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir
 from reservoir.stability import certify, echo_state_conditions

@@ -9,8 +9,8 @@ import pytest
 from scipy.linalg import block_diag
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
-from toys.decaying_cell import Decay
 
+from helpers.toys.decaying_cell import Decay
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.activations import ACTIVATIONS
 from reservoir.datasets import adding

@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from test_gradients import PAIRS, draw, ragged
 
+from helpers.gradient_checks import PAIRS, draw, ragged
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import mackey_glass
 from reservoir.training._objective import Objective

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_gradients import PAIRS, P, Q, draw, ragged
 
+from helpers.gradient_checks import PAIRS, P, Q, draw, ragged
 from reservoir import RNNRegressor
 from reservoir.training.bptt import Network, forward, loss_and_gradient, loss_value, make_batch
 from reservoir.training.cells import GRUCell, SimpleCell

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
-from test_gradients import draw, ragged
 
+from helpers.gradient_checks import draw, ragged
 from reservoir import RNNClassifier, RNNRegressor, load, save
 from reservoir.datasets import mackey_glass
 from reservoir.training.bptt import Network, loss_and_gradient, loss_value, make_batch

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from test_gradients import CAUSAL, CELL_LIST, P, Q, draw, ragged
 
+from helpers.gradient_checks import CAUSAL, CELL_LIST, P, Q, draw, ragged
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell, StackedCell

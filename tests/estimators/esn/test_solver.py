@@ -4,12 +4,12 @@ import itertools
 import pickle
 
 import joblib
-import naive
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
+from helpers import naive
 from reservoir import ESNClassifier, ESNRegressor, load, save
 from reservoir.datasets import lorenz, sine_square
 from reservoir.readouts import GramAccumulator, QRAccumulator

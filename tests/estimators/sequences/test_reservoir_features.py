@@ -3,7 +3,6 @@
 import pickle
 import tracemalloc
 
-import naive
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from helpers import naive
 from reservoir import ReservoirFeatures, load, save
 from reservoir.dynamics import run
 from reservoir.model_selection import from_channels_first, stack_sequences

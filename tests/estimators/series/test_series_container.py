@@ -5,7 +5,8 @@ import re
 
 import numpy as np
 import pytest
-from damaged_files import round_trip
+
+from helpers.damaged_files import round_trip
 
 pd = pytest.importorskip("pandas")
 

@@ -1,1 +1,1 @@
-"""Toys that follow the recipes of CONTRIBUTING.md; `tests/test_contracts.py` puts them to use."""
+"""Toys that follow the recipes of CONTRIBUTING.md; `tests/contracts` puts them to use."""
