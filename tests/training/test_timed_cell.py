@@ -305,7 +305,7 @@ def test_saved_and_loaded(tmp_path):
 
 
 def test_a_slow_observer_is_better_told_the_times():
-    # z of Lorenz' system from x, as of echo state networks in test_timed_rows.py
+    # z of Lorenz' system from x, as of echo state networks in estimators/test_timed_rows.py
     from reservoir.datasets import lorenz
     from reservoir.metrics import nrmse
 
