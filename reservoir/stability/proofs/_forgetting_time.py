@@ -98,7 +98,8 @@ class Forgetting:
         self._best_rate = np.inf  # of all norms so far, in logarithms
         self._rests = list(_RESTS)
         self._near, self._next_search = _NEAR, 0
-        self._slopes = -np.inf, np.full_like(gains, np.inf)  # those full matrices were tried with
+        # the least and the largest slopes that full matrices were tried with
+        self._slopes = np.full_like(gains, -np.inf), np.full_like(gains, np.inf)
         self._seek_norms()
 
     @OVERFLOWS
