@@ -52,6 +52,9 @@ def run_jobs(
     return iter(parallel(delayed(function)(*job) for job in jobs))
 
 
+_FEW_UNITS = 500  # up to so many, products of matrices take no time that is worth a second thread
+
+
 class _Limit:
     """The limit that `one_blas_thread` sets, and how many ask for it at present."""
 
@@ -84,3 +87,12 @@ def one_blas_thread() -> Iterator[None]:
             _Limit.n_holders -= 1
             if _Limit.n_holders == 0:
                 _Limit.limiter.restore_original_limits()
+
+
+def threads_for(n_units: int) -> contextlib.AbstractContextManager[None]:
+    """Return one thread for linear algebra of so few units, or else leave the threads as they are.
+
+    Threads that wait for one another in many small products cost more than they gain, and beside
+    other work on the same cores a hundred times as much.
+    """
+    return one_blas_thread() if n_units <= _FEW_UNITS else contextlib.nullcontext()

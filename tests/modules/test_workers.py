@@ -6,6 +6,7 @@ import threading
 import joblib
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn import config_context, get_config
 from sklearn.linear_model import Ridge
 from sklearn.utils.parallel import Parallel
@@ -17,7 +18,8 @@ from reservoir.datasets import lorenz
 from reservoir.dynamics import Pooling, Reservoir, pool_many
 from reservoir.estimators.esn import _learning
 from reservoir.model_selection import ClosedLoopSearchCV, backtest, make_forecast_pairs
-from reservoir.stability import sweep
+from reservoir.stability import certify, sweep
+from reservoir.stability.proofs import _certify
 
 pytestmark = pytest.mark.one_engine
 
@@ -240,3 +242,20 @@ def test_a_parallel_fit_leaves_no_limit_behind(place):
         for _ in range(3):
             PLACES[place](2)
             assert threads() == before
+
+
+@pytest.mark.parametrize("n_units, seen", [(500, 1), (501, 2)])
+def test_certificates_of_few_units_take_one_thread(n_units, seen, monkeypatch):
+    """Many small products on threads that wait for one another took a hundred times as long."""
+    found = []
+    proof = _certify.PROOFS["max_norm"]
+
+    def rate(network, box):
+        found.append(max(threads()))
+        return proof.rate(network, box)
+
+    monkeypatch.setitem(_certify.PROOFS, "max_norm", proof._replace(rate=rate))
+    W = sp.eye_array(n_units, k=1, format="csr")
+    with threadpool_limits(2):
+        certify(Reservoir(W, np.zeros((n_units, 1)), np.zeros(n_units)), 0.0, 0.0)
+    assert found == [seen]

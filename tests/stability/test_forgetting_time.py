@@ -1,6 +1,7 @@
 """`Certificate.steps_to`: a proved number of steps until any two starts are forgotten."""
 
 import pickle
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,7 @@ from reservoir.stability import (
     drive_range,
     stable_bias,
 )
+from reservoir.stability.proofs import _certificate, _forgetting_time
 
 pytestmark = pytest.mark.one_engine
 
@@ -97,6 +99,42 @@ def test_without_a_box_the_norm_counts_from_the_start(topology):
     # from 2 in every unit, that is 2 sqrt(n) in the Euclidean norm
     most = by_rate(found, 1e-6) + np.log(np.sqrt(60)) / -np.log(found.rate)
     assert by_rate(found, 1e-6) - 1 < found.steps_to(1e-6) < most + 2
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_few_norms_say_as_much_as_one_for_every_step(seed, monkeypatch):
+    rng = np.random.default_rng(seed)  # nonnegative weights: differences shrink as norms say
+    W = rng.random((4, 4))
+    W *= 0.7 / np.abs(np.linalg.eigvals(W)).max()
+    res = Reservoir(W, np.eye(4), 0.2 * rng.random(4), leak_rate=10 ** rng.uniform(-1.6, -0.8, 4))
+    found = certify(res, 0.0, 0.0, method="two_norm")
+    counts = Counter()
+
+    def counted(owner, name):
+        original = getattr(owner, name)
+
+        def call(*args):
+            counts[name] += 1
+            return original(*args)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counted(_forgetting_time, "two_norm_rate")
+    counted(_forgetting_time.Norm, "steps_to")
+    counted(_forgetting_time.Approach, "advance")
+    steps = found.steps_to([1e-2, 1e-6])
+    # each step asks the latest norms alone, not all that were found on the way
+    assert counts["two_norm_rate"] <= 6
+    assert counts["steps_to"] <= 2 * (counts["advance"] + 2)
+
+    class Eager(_forgetting_time.Forgetting):
+        def _seek_norms(self):
+            super()._seek_norms()
+            self._seek_of_matrices()
+
+    monkeypatch.setattr(_certificate, "Forgetting", Eager)
+    assert (steps <= found.steps_to([1e-2, 1e-6])).all()
+    assert counts["two_norm_rate"] > 100
 
 
 @pytest.mark.parametrize("leak", [1.0, 0.4, "unequal"])

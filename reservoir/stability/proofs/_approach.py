@@ -109,7 +109,7 @@ class Approach:
 
 def _next(columns: Array) -> Array:
     """Move what follows from each phase to the phase after it."""
-    return np.roll(columns, 1, axis=1)
+    return np.roll(columns, 1, axis=1) if columns.shape[1] > 1 else columns
 
 
 def _stride(leak: Array, period: int) -> tuple[int, Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
+from reservoir._workers import threads_for
 from reservoir.dynamics import Reservoir
 from reservoir.stability._arguments import as_real
 from reservoir.stability._drive_ranges import shared_inputs
@@ -220,9 +221,9 @@ class Certificate:
 
         Notes
         -----
-        Theorem C8 of the page on stability. It takes milliseconds for some hundred units, and as
-        long as it took to certify where full matrices are needed. The bound is sharp if all weights
-        are positive. Give all distances in one array: they are found together.
+        Theorem C8 of the page on stability. It takes milliseconds, where full matrices are needed
+        some tenths of a second for up to 200 units, and more for more. The bound is sharp if all
+        weights are positive. Give all distances in one array: they are found together.
 
         Examples
         --------
@@ -243,8 +244,9 @@ class Certificate:
         if self.shared:
             inputs = shared_inputs(self.reservoir, self.input_range, self.output_range)[2]
         gains = np.atleast_2d(self.gains).T
-        found = Forgetting(network, low, high, self.method, gains, inputs)
-        steps = found.steps_to(distances.ravel())
+        with threads_for(network.n_units):
+            found = Forgetting(network, low, high, self.method, gains, inputs)
+            steps = found.steps_to(distances.ravel())
         if not np.isfinite(steps).all():
             raise ValueError(
                 f"No number of steps to a difference of {distances.min():g} is proved: the box is "

@@ -14,6 +14,7 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_number
+from reservoir._workers import threads_for
 from reservoir.stability._arguments import as_pair, as_reservoir
 from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
 from reservoir.stability.proofs._boxes import Box, interval_box
@@ -215,7 +216,8 @@ def certify(
         found = certify_network(network, method, shared)
         found = replace(found, input_range=of_inputs, output_range=of_outputs)
         terms = drive_terms(made, of_inputs, of_outputs)
-    floor = resolution(found, network, made, terms)
+    with threads_for(network.n_units):
+        floor = resolution(found, network, made, terms)
     return replace(found, resolution=floor, reservoir=made, step_range=steps)
 
 
@@ -282,6 +284,14 @@ def certify_network(
     check_size(network, method)
     if not is_manageable(network):
         return no_certificate(network)
+    with threads_for(network.n_units):
+        return _certified(network, method, inputs)
+
+
+def _certified(
+    network: IntervalNetwork, method: str, inputs: tuple[Array, Array] | None
+) -> Certificate:
+    """Return the best that the proofs which the method names say."""
     box = interval_box(network)
     best = _attempt(network, box, method)
     # Conditions on W alone: steps of several lengths need equal leak rates, as in C3 and C7.

@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
+from reservoir._workers import threads_for
 from reservoir.activations.enclosures import EPS
 from reservoir.stability._arguments import as_reservoir
 from reservoir.stability._drive_ranges import drive_terms, periodic_drive
@@ -110,11 +111,12 @@ def certify_cycle(
     if not is_manageable(network):
         return no_certificate(network)
     # The boxes of the steps, and the contraction over a period by one or several proofs.
-    boxes = tube(network, drives, error)
-    best = _attempt(network, boxes, method)
-    if method == "thorough" and not best.rate < 1:
-        boxes = zonotope_tube(network, boxes, drives, error)
-        best = _attempt(network, boxes, "narrowed")
+    with threads_for(network.n_units):
+        boxes = tube(network, drives, error)
+        best = _attempt(network, boxes, method)
+        if method == "thorough" and not best.rate < 1:
+            boxes = zonotope_tube(network, boxes, drives, error)
+            best = _attempt(network, boxes, "narrowed")
     holds = best.rate < 1
     found = Certificate(
         holds=holds,
@@ -127,7 +129,8 @@ def certify_cycle(
         drive_min=drives - error,
         drive_max=drives + error,
     )
-    floor = cycle_resolution(found, network, reservoir, drives, terms, best.norms)
+    with threads_for(network.n_units):
+        floor = cycle_resolution(found, network, reservoir, drives, terms, best.norms)
     return replace(found, resolution=floor, reservoir=reservoir)
 
 

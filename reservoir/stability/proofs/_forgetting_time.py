@@ -8,6 +8,7 @@ steps, a norm that contracts in the present box says the rest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,26 +35,33 @@ from reservoir.stability.proofs._zonotopes import timed_zonotope_box, timed_zono
 _MOST = 20_000  # steps, or groups of them, that are followed before no bound is given
 _STILL = 1e-7  # a box that moves by less in a step, without leak, moves no more
 _NEAR = 0.1  # norms are first tried where the slopes exceed those of the certificate by less
-_FLAT = 0.01  # slopes that have changed by less are not worth another norm
+_FLAT = 0.003  # slopes that have changed by less are not worth another norm
 _LOG_ERROR = 1e-12  # relative error allowed to logarithms and quotients of them
 _RESTS = (0.1, 1e-2, 1e-3)  # shares of the box's width that a zonotope is late by
-_SHARES = (0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)  # of the decay that unequal leak rates allow
+# of the decay that unequal leak rates allow
+_SHARES = np.array([[0.5], [0.7], [0.8], [0.9], [0.95], [0.98], [0.99]])
 _WINDOWS = ((8, MAX_SERIES_UNITS), (32, 100))  # steps of a series, and up to so many units
 
 
-class Tail(NamedTuple):
-    """From `begin` steps on, k steps later, no difference exceeds exp(log_size + k log_rate)."""
+class Norm(NamedTuple):
+    """Bounds of all differences that shrink from step to step, in boxes that hold from now on.
 
-    begin: int
-    log_size: float
-    log_rate: float
+    If no unit's states differ by more than `apart` now, none differs by more than
+    ``size(apart) * exp(k * log_rate)`` k steps after the next `late` ones. Of several bounds, size
+    and rate are arrays.
+    """
 
-    def steps_to(self, distances: Array) -> Array:
-        """Return after how many steps no difference exceeds each distance, rounded up."""
+    size: Callable[[Array], Any]
+    log_rate: Any
+    late: int = 0
+
+    def steps_to(self, distances: Array, apart: Array) -> Array:
+        """Return in how many steps no difference exceeds each distance, rounded up."""
         logs = np.log(distances)
-        ratio = self.log_size - logs + _LOG_ERROR * (1 + abs(self.log_size) + np.abs(logs))
-        k = np.ceil(ratio / (-self.log_rate * (1 - _LOG_ERROR)) * (1 + _LOG_ERROR))
-        return self.begin + np.maximum(k, 0.0)
+        size, rate = np.atleast_2d(np.log(self.size(apart) + TINY), self.log_rate)
+        ratio = size.T - logs + _LOG_ERROR * (1 + np.abs(size.T) + np.abs(logs))
+        k = np.ceil(ratio / (-rate.T * (1 - _LOG_ERROR)) * (1 + _LOG_ERROR))
+        return self.late + np.maximum(k, 0.0).min(axis=0)
 
 
 class Forgetting:
@@ -85,42 +93,50 @@ class Forgetting:
         self.network, self.method, self.gains, self.inputs = network, method, gains, inputs
         self._low, self._high = drive_min, drive_max
         self.approach = Approach(network, drive_min, drive_max)
-        self.tails: list[Tail] = []
+        self._of_moduli: list[Norm] = []  # the latest of either kind
+        self._of_matrices: list[Norm] = []
+        self._best_rate = np.inf  # of all norms so far, in logarithms
         self._rests = list(_RESTS)
-        self._near, self._next_norm = _NEAR, 0
-        self._slopes = np.full_like(gains, np.inf)  # those that full matrices were tried with
-        self._seek_tails()
+        self._near, self._next_search = _NEAR, 0
+        # the least and the largest slopes that full matrices were tried with
+        self._slopes = np.full_like(gains, -np.inf), np.full_like(gains, np.inf)
+        self._seek_norms()
 
     @OVERFLOWS
     def steps_to(self, distances: Array) -> Array:
         """Return a proved number of steps for each distance; infinity where none was found."""
         steps = np.full(distances.shape, np.inf)
         for _ in range(_MOST):
-            reached = self.approach.apart.max() <= distances
-            steps[reached] = np.minimum(steps[reached], self.approach.steps)
-            if self.approach.steps >= self._by_tails(steps, distances).max():
+            steps = self._fewest(steps, distances)
+            if self.approach.steps >= steps.max():
                 break
             moves, rate = self._advance()
-            outrun = bool(self.tails) and rate >= min(tail.log_rate for tail in self.tails)
-            if outrun and not self._is_steeper():
+            if rate >= self._best_rate and not self._has_narrowed():
                 break
             if not moves:
-                if self._is_steeper():
-                    self._seek_dense_tails()
-                if self.tails or not self._narrow():
+                if self._has_narrowed():
+                    self._seek_of_matrices()
+                if self._best_rate < 0 or not self._narrow():
                     break
-        return self._by_tails(steps, distances)
+        return self._fewest(steps, distances)
 
-    def _by_tails(self, steps: Array, distances: Array) -> Array:
-        """Return the numbers of steps, or what norms say where that is less."""
-        return np.min([steps, *(tail.steps_to(distances) for tail in self.tails)], axis=0)
+    def _fewest(self, steps: Array, distances: Array) -> Array:
+        """Return the numbers of steps, or what the present bounds and norms say if that is less.
+
+        A norm stays true in later boxes, where the differences that it begins with are smaller.
+        """
+        now, apart = self.approach.steps, self.approach.apart
+        steps = np.where(apart.max() <= distances, np.minimum(steps, now), steps)
+        for norm in self._of_moduli + self._of_matrices:
+            steps = np.minimum(steps, now + norm.steps_to(distances, apart[:, 0]))
+        return steps
 
     def _advance(self) -> tuple[bool, float]:
         """Go on; return whether anything moves, and the logarithm of the slowest unit's rate."""
         approach = self.approach
         low, high, apart = approach.low, approach.high, approach.apart
         approach.advance()
-        self._seek_tails()
+        self._seek_norms()
         share = 1 - (1 - self.network.leak.min()) ** approach.stride
         moved = max((approach.low - low).max(), (high - approach.high).max())
         rate = float(np.log((approach.apart / apart).max())) / approach.stride
@@ -146,103 +162,114 @@ class Forgetting:
             return False
         low, high = np.array([[box.z_low, box.z_high] for box in boxes]).transpose(1, 2, 0)
         approach.narrow(low, high, steps)
-        self._next_norm = 0
-        self._seek_tails()
-        self._seek_dense_tails()
+        self._next_search = 0
+        self._seek_norms()
+        self._seek_of_matrices()
         return True
 
-    def _seek_tails(self) -> None:
-        """Look for norms that contract in the present boxes, if it is time to."""
+    def _seek_norms(self) -> None:
+        """Look for norms that shrink in the present boxes, if it is time to."""
         approach = self.approach
-        if approach.steps >= self._next_norm:
-            self._next_norm = 2 * approach.steps + approach.stride
-            found = self._over_moduli() if approach.period > 1 else self._of_moduli()
-            self._keep(found)
-        if (approach.largest_slope - self.gains).max() <= self._near:
-            self._seek_dense_tails()
+        if approach.steps >= self._next_search:
+            self._next_search = 2 * approach.steps + approach.stride
+            found = self._over_moduli() if approach.period > 1 else self._in_moduli()
+            self._of_moduli = self._useful(found) or self._of_moduli
+        excess = float((approach.largest_slope - self.gains).max())
+        if excess <= self._near and self._has_narrowed():
+            self._seek_of_matrices()
 
-    def _seek_dense_tails(self) -> None:
+    def _seek_of_matrices(self) -> None:
         """Look for norms that need full matrices."""
         approach, most = self.approach, MAX_DENSE_UNITS
-        self._near = float((approach.largest_slope - self.gains).max()) / 3
-        self._slopes = approach.largest_slope
+        self._near = max(float((approach.largest_slope - self.gains).max()), 0.0) / 3
+        self._slopes = approach.least_slope, approach.largest_slope
         if self.method != "max_norm" and self.network.n_units <= most:
-            self._keep(self._over_period() if approach.period > 1 else self._of_box())
+            found = self._over_period() if approach.period > 1 else self._in_box()
+            self._of_matrices = self._useful(found) or self._of_matrices
 
-    def _keep(self, found: list[Tail]) -> None:
-        self.tails += [tail for tail in found if tail.log_size < np.inf]
+    def _useful(self, found: list[Norm]) -> list[Norm]:
+        """Return those whose bounds of the present differences are finite."""
+        found = [norm for norm in found if np.all(norm.size(self.approach.apart[:, 0]) < np.inf)]
+        self._best_rate = min([self._best_rate, *(np.min(norm.log_rate) for norm in found)])
+        return found
 
-    def _is_steeper(self) -> bool:
-        """Whether full matrices were tried with slopes that are larger than the present ones."""
-        return bool((self._slopes - self.approach.largest_slope).max() >= _FLAT)
+    def _has_narrowed(self) -> bool:
+        """Whether slopes lie in ranges that are narrower than when full matrices were tried."""
+        (least, largest), now = self._slopes, self.approach
+        moved = max((now.least_slope - least).max(), (largest - now.largest_slope).max())
+        left = min(-self._best_rate / float(self.network.leak.min()), 1.0)  # 1 - r without leak
+        return bool(moved >= _FLAT * (left if left > 0 else 1.0) * min(largest.max(), 1.0))
 
-    def _of_moduli(self) -> list[Tail]:
+    def _in_moduli(self) -> list[Norm]:
         """Return what theorem C2 says in the box of a range of drives."""
         r, v = max_norm_rate(self.network, self.approach.box.largest_slope)
-        size = (self.approach.apart[:, 0] / v).max() * v.max()
-        return self._tail(self.network.leaky_rate(r), size)
+        return _norm(self.network.leaky_rate(r), lambda apart: (apart / v).max() * v.max())
 
-    def _over_moduli(self) -> list[Tail]:
+    def _over_moduli(self) -> list[Norm]:
         """Return what the moduli say over the boxes of a cycle."""
         boxes = self.approach.boxes
-        r, v = cycle_rate(self.network, boxes)
-        return self._by_period(boxes, r, v) if r < 1 else []
+        return self._by_period(boxes, *cycle_rate(self.network, boxes))
 
-    def _of_box(self) -> list[Tail]:
+    def _in_box(self) -> list[Norm]:
         """Return what norms of full matrices say in the box of a range of drives."""
-        net, box, apart = self.network, self.approach.box, self.approach.apart[:, 0]
-        found: list[Tail] = []
+        net, box = self.network, self.approach.box
+        found: list[Norm] = []
         if self.method == "two_norm":
             found = self._of_two_norm(*two_norm_rate(net, box.largest_slope))
             return found or self._of_weights_alone()
-        rate, matrix = lyapunov_proof(net, box)
-        if matrix is not None:
-            found = self._tail(rate, largest_norm(matrix, apart) * unit_bounds(matrix).max())
+        rate, P = lyapunov_proof(net, box)
+        if P is not None:
+            found = _norm(rate, _quadratic_size(P, unit_bounds(P).max()))
         for n_steps, most_units in _WINDOWS:
             if self.method == "series" and not found and net.n_units <= most_units:
                 found = self._of_series([box] * n_steps, n_steps)
         return found or self._of_weights_alone()
 
-    def _of_weights_alone(self) -> list[Tail]:
+    def _of_weights_alone(self) -> list[Norm]:
         """Return what is proved for all slopes up to the largest."""
-        net, apart = self.network, self.approach.apart[:, 0]
+        net = self.network
         alone = weights_proof(net, float(self.approach.largest_slope.max()))
         if alone is None or alone.weights is None:
             return []
+        weights = alone.weights
         if alone.method == "two_norm":
             r = 1 - (1 - alone.rate) / float(net.leak.min()) * (1 - _LOG_ERROR)
-            return self._of_two_norm(r, alone.weights)
+            return self._of_two_norm(r, weights)
         if alone.method == "lyapunov":
-            size = largest_norm(alone.weights, apart) * unit_bounds(alone.weights).max()
-            return self._tail(alone.rate, size)
-        return self._tail(alone.rate, (apart / alone.weights).max() * alone.weights.max())
+            return _norm(alone.rate, _quadratic_size(weights, unit_bounds(weights).max()))
+        return _norm(alone.rate, lambda apart: (apart / weights).max() * weights.max())
 
-    def _of_two_norm(self, r: float, P: Array) -> list[Tail]:
+    def _of_two_norm(self, r: float, P: Array) -> list[Norm]:
         """Return what follows if ``||P D W e||_2 <= r ||P e||_2`` for all slopes D in the box.
 
         For unequal leak rates the norm is summed over time with weights s^-t, s < 1: there unit i
         is a filter of gain a_i / (s - 1 + a_i), and its own decay sums up to a geometric series.
         """
-        leak, weighted = self.network.leak, P * self.approach.apart[:, 0]
+        leak, least = self.network.leak, P.min()
         if np.ptp(leak) == 0:
-            return self._tail(self.network.leaky_rate(r), np.linalg.norm(weighted) / P.min())
-        found: list[Tail] = []
-        for share in _SHARES if r < 1 else ():
-            below = share * float(leak.min()) * (1 - r)  # this is 1 - s
-            left = (1 - r * float((leak / (leak - below)).max())) * (1 - _LOG_ERROR)
-            decay = np.sqrt((leak - below) * (2 - below - leak)) / (1 - below)
-            if left > _LOG_ERROR:
-                found += self._tail(1 - below, np.linalg.norm(weighted / decay) / (left * P.min()))
-        return found
+            rate = self.network.leaky_rate(r)
+            return _norm(rate, lambda apart: np.linalg.norm(P * apart) / least)
+        if not r < 1:
+            return []
+        below = _SHARES * float(leak.min()) * (1 - r)  # this is 1 - s, a row for each s
+        left = (1 - r * (leak / (leak - below)).max(axis=1)) * (1 - _LOG_ERROR)
+        below, left = below[left > _LOG_ERROR], left[left > _LOG_ERROR]
+        decay = np.sqrt((leak - below) * (2 - below - leak)) / (1 - below)
+        if not len(below):
+            return []
+        return _norm(
+            1 - below[:, 0],
+            lambda apart: np.linalg.norm(P * apart / decay, axis=1) / (left * least),
+        )
 
-    def _over_period(self) -> list[Tail]:
+    def _over_period(self) -> list[Norm]:
         """Return what norms of full matrices say over the boxes of a cycle."""
         boxes = self.approach.boxes
         if self.method == "lyapunov":
             return self._of_norms(boxes)
         return self._of_series(boxes) if self.network.n_units <= MAX_SERIES_UNITS else []
 
-    def _of_norms(self, boxes: list[Box]) -> list[Tail]:
+    def _of_norms(self, boxes: list[Box]) -> list[Norm]:
         """Return what quadratic norms say that shrink over the steps of a period."""
         found = cycle_lyapunov(self.network, boxes, cheaply=True)
         if not found.rate < 1:
@@ -252,33 +279,37 @@ class Forgetting:
         first, *others = found.norms
         same = all(P is first for P in others)
         largest = max(unit_bounds(P).max() for P in ([first] if same else found.norms))
-        size = largest_norm(first, self.approach.apart[:, 0]) * largest
-        return self._tail(found.rate, size, late=len(boxes) - 1)
+        return _norm(found.rate, _quadratic_size(first, largest), late=len(boxes) - 1)
 
-    def _of_series(self, boxes: list[Box], window: int = 8) -> list[Tail]:
+    def _of_series(self, boxes: list[Box], window: int = 8) -> list[Norm]:
         """Return what the series about the mean slopes say."""
         start = np.ones(self.network.n_units)
-        r, v = series_cycle_norm(self.network, boxes, start, window=window)
-        return self._by_period(boxes, r, v) if r < 1 else []
+        return self._by_period(boxes, *series_cycle_norm(self.network, boxes, start, window=window))
 
-    def _by_period(self, boxes: list[Box], r: float, v: Array) -> list[Tail]:
+    def _by_period(self, boxes: list[Box], r: float, v: Array) -> list[Norm]:
         """Return what follows if ``max_i |e_i| / v_i`` shrinks by r over each period of the boxes.
 
         The first period begins within a period of now, and the last one may be cut off.
         """
-        leak, period = self.network.leak, len(boxes)
-        size = (self.approach.apart[:, 0] / v).max()
-        largest = v.max()
-        for box in boxes:
-            v = (1 - leak) * v + leak * (box.largest_slope * (self.network.A @ v))
-            largest = max(largest, v.max())
-        slack = 1 + (float(self.network.row_sizes.max()) + 16) * EPS
-        late = (period - 1) + (period - 1 if self.approach.period > 1 else 0)
-        return self._tail(r, size * largest * slack**period, late, period)
-
-    def _tail(self, rate: float, size: Any, late: int = 0, period: int = 1) -> list[Tail]:
-        """Return one tail, or none unless the rate over a period is below 1."""
-        if not rate < 1:
+        if not r < 1:
             return []
-        log_rate = float(np.log(max(rate, TINY))) / period
-        return [Tail(self.approach.steps + late, float(np.log(size + TINY)), log_rate)]
+        leak, period = self.network.leak, len(boxes)
+        after, largest = v, v.max()
+        for box in boxes:
+            after = (1 - leak) * after + leak * (box.largest_slope * (self.network.A @ after))
+            largest = max(largest, after.max())
+        largest *= (1 + (float(self.network.row_sizes.max()) + 16) * EPS) ** period
+        late = (period - 1) + (period - 1 if self.approach.period > 1 else 0)
+        return _norm(r, lambda apart: (apart / v).max() * largest, late, period)
+
+
+def _quadratic_size(P: Array, largest: Any) -> Callable[[Array], Any]:
+    """Return the bound of ``largest * sqrt(e' P e)`` given that of every ``|e_i|``."""
+    return lambda apart: largest_norm(P, apart) * largest
+
+
+def _norm(rate: Any, size: Callable[[Array], Any], late: int = 0, period: int = 1) -> list[Norm]:
+    """Return one norm, or none unless its rates over a period are below 1."""
+    if not np.all(rate < 1):
+        return []
+    return [Norm(size, np.log(np.maximum(rate, TINY)) / period, late)]
