@@ -12,7 +12,7 @@ the command printed. Two runs agree if they print the same words and if each num
 tolerance, relative to the larger of the two, or within one unit of its last digit. Lines that name
 a peer are left out where it is not installed.
 
-What the pages print of a record is compared with it by `tests/test_figures.py`.
+What the pages print of a record is compared with it by `tests/pages/test_figures.py`.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def main():
     axes.text(20, 20, "A package imports from those below it alone.", **HEAD, color=INK)
     axes.text(20, 46, "The line: ESNRegressor.fit, in the order of time.", **HEAD, color=PATH)
     draw_path(axes, draw_layers(axes, layers))
-    # what is drawn, as text: tests/test_architecture.py compares it with setup.cfg
+    # what is drawn, as text: tests/house/test_architecture.py compares it with setup.cfg
     drawn = "; ".join(map(" | ".join, layers))
     figure.savefig(HERE / "architecture.svg", metadata={"Date": None, "Description": drawn})
 

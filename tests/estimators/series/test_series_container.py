@@ -1,0 +1,460 @@
+"""Series and panels of series: read, and forecasts in the container that they came in."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+from helpers.damaged_files import round_trip
+
+pd = pytest.importorskip("pandas")
+
+from reservoir.estimators.series._calendar import Calendar  # noqa: E402
+from reservoir.estimators.series._series_container import (  # noqa: E402
+    SeriesContainer,
+    band_labels,
+)
+from reservoir.estimators.series._series_panels import read_panel  # noqa: E402
+from reservoir.estimators.series._series_values import read_values  # noqa: E402
+
+MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
+N, H, K = 24, 6, 2  # rows, steps of a forecast, coverages
+COVERAGES = [0.9, 0.5]
+LABELS = ["forecast", "lower 90%", "upper 90%", "lower 50%", "upper 50%"]
+VALUES = np.random.default_rng(0).normal(size=(N, 2))
+POINT = np.arange(H * 2.0).reshape(H, 2)
+BANDS = np.arange(K * 2 * H * 2.0).reshape(K, 2, H, 2)
+PATHS = np.arange(4 * H * 2.0).reshape(4, H, 2)
+
+
+def container_and_calendar(table):
+    return SeriesContainer.of(table), Calendar.of("y", table)
+
+
+# --- one series --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "Float64"])
+@pytest.mark.parametrize("name", ["sales", 7, ("a", 1), None])
+def test_a_series_comes_back_as_one_with_dates(dtype, name):
+    y = pd.Series(np.arange(N), MONTHS[:N], name=name).astype(dtype)
+    container, calendar = map(round_trip, container_and_calendar(y))
+    wide = "float32" if dtype == "float32" else "float64"
+    found = container.wrap(POINT[:, :1], calendar)
+    expected = pd.Series(POINT[:, 0].astype(wide), MONTHS[N:], name=name)
+    pd.testing.assert_series_equal(found, expected)
+    banded = container.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
+    assert banded.columns.tolist() == LABELS
+    assert banded.index.equals(MONTHS[N:])
+    np.testing.assert_array_equal(banded["lower 50%"], BANDS[1, 0, :, 0])
+    np.testing.assert_array_equal(banded["upper 90%"], BANDS[0, 1, :, 0])
+    paths = container.wrap_paths(PATHS[..., :1], calendar)
+    assert paths.columns.tolist() == [0, 1, 2, 3]
+    np.testing.assert_array_equal(paths[2], PATHS[2, :, 0])
+
+
+@pytest.mark.parametrize("names", [["a", "b"], [3, 1], [("x", 1), ("x", 2)]])
+def test_a_frame_comes_back_as_one(names):
+    columns = pd.Index(names, name=None if isinstance(names[0], tuple) else "what")
+    y = pd.DataFrame(VALUES, MONTHS[:N], columns)
+    container, calendar = map(round_trip, container_and_calendar(y))
+    expected = pd.DataFrame(POINT, MONTHS[N:], columns)
+    pd.testing.assert_frame_equal(container.wrap(POINT, calendar), expected)
+    banded = container.wrap_bands(POINT, BANDS, COVERAGES, calendar)
+    assert banded.shape == (H, 2 * len(LABELS))
+    for j, column in enumerate(names):
+        assert banded[column].columns.tolist() == LABELS
+        key = column if isinstance(column, tuple) else (column,)
+        np.testing.assert_array_equal(banded[(*key, "lower 50%")], BANDS[1, 0, :, j])
+    paths = container.wrap_paths(PATHS, calendar)
+    pd.testing.assert_frame_equal(
+        paths[2], pd.DataFrame(PATHS[2], MONTHS[N:], columns), check_names=False
+    )
+    assert paths.columns.names[0] == "path"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_arrays_come_back_as_arrays(dtype):
+    flat, calendar = container_and_calendar(VALUES[:, 0].astype(dtype))
+    assert flat.wrap(POINT[:, :1], calendar).shape == (H,)
+    assert flat.wrap(POINT[:, :1], calendar).dtype == dtype
+    banded = flat.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
+    assert banded.shape == (H, 1 + 2 * K)
+    np.testing.assert_array_equal(banded[:, 3], BANDS[1, 0, :, 0])
+    assert flat.wrap_paths(PATHS[..., :1], calendar).shape == (4, H)
+    table, calendar = container_and_calendar(VALUES.astype(dtype))
+    np.testing.assert_array_equal(table.wrap(POINT, calendar), POINT)
+    banded = table.wrap_bands(POINT, BANDS, COVERAGES, calendar)
+    assert banded.shape == (H, 2, 1 + 2 * K)
+    assert banded.dtype == dtype
+    np.testing.assert_array_equal(banded[:, 1, 2], BANDS[0, 1, :, 1])
+    np.testing.assert_array_equal(table.wrap_paths(PATHS, calendar), PATHS)
+
+
+def test_labels_of_coverages():
+    assert band_labels([0.9, 0.975, 2 / 3, 0.29]) == [
+        *("forecast", "lower 90%", "upper 90%", "lower 97.5%", "upper 97.5%"),
+        *("lower 66.66666667%", "upper 66.66666667%", "lower 29%", "upper 29%"),
+    ]
+
+
+def test_polars_in_polars_out(polars):
+    series, calendar = container_and_calendar(polars.Series("a", VALUES[:, 0]))
+    assert series.wrap(POINT[:, :1], calendar).equals(polars.Series("a", POINT[:, 0]))
+    banded = series.wrap_bands(POINT[:, :1], BANDS[..., :1], COVERAGES, calendar)
+    assert banded.columns == LABELS
+    table = polars.DataFrame(VALUES, schema=["a", "b"])
+    frame, calendar = container_and_calendar(table)
+    assert frame.wrap(POINT, calendar).equals(polars.DataFrame(POINT, schema=["a", "b"]))
+    banded = frame.wrap_bands(POINT, BANDS, COVERAGES, calendar)
+    assert banded.columns == [f"{name} {label}" for name in "ab" for label in LABELS]
+    assert frame.wrap_paths(PATHS, calendar).columns[:3] == ["0 a", "0 b", "1 a"]
+    np.testing.assert_array_equal(read_values("y", table), VALUES)
+    with_null = polars.Series("a", [1, None, 3])
+    np.testing.assert_array_equal(read_values("y", with_null)[:, 0], [1, np.nan, 3])
+    dated = table.with_columns(when=polars.Series(MONTHS[:N].to_numpy()))
+    with pytest.raises(TypeError, match=r"column 'when' of dates .*set_index\('when'\)"):
+        read_values("y", dated)
+    with pytest.raises(TypeError, match="column 'c' of String"):
+        read_values("y", table.with_columns(c=polars.Series(["x"] * N)))
+    ids = polars.Series("id", ["q"] * 15 + ["p"] * 9)
+    panel, values = read_panel("y", table.insert_column(1, ids), "id")
+    assert panel.ids == ("q", "p")
+    np.testing.assert_array_equal(np.concatenate(values), VALUES)
+    back = panel.wrap([POINT, POINT])
+    assert back.columns == ["a", "id", "b"]
+    assert back["id"].to_list() == ["q"] * H + ["p"] * H
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [1, 2, None, 4],
+        np.array([1, 2, np.nan, 4]),
+        np.array([1, 2, None, 4], dtype=object),
+        pd.Series([1, 2, np.nan, 4], dtype="float32"),
+        pd.Series([1, 2, pd.NA, 4], dtype="Int64"),
+        pd.Series([1, 2, None, 4], dtype=object),
+        pd.DataFrame({"a": [1, 2, np.nan, 4]}),
+    ],
+)
+def test_what_is_missing_is_nan(table):
+    found = read_values("y", table)
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, [[1], [2], [np.nan], [4]])
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "told"),
+    [
+        (np.array([1, 2, np.inf]), ValueError, "infinity.*first in row 2"),
+        (pd.DataFrame({"a": [1.0, 2], "b": [1, -np.inf]}), ValueError, r"column 1 \('b'\).*row 1"),
+        (pd.Series(MONTHS), TypeError, "datetimes"),
+        (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index\('when'\)"),
+        (np.array(["2020-01"], dtype="M8[M]"), TypeError, "datetimes"),
+        (pd.Series(["1", "x"]), TypeError, r"text \('1' in row 0\).*pd.to_numeric\(y"),
+        (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), TypeError, "column 'b' of y holds text"),
+        (["1", "2"], TypeError, "text"),
+        (np.array([1j, 2]), TypeError, "complex"),
+        (pd.Series([1j, 2]), TypeError, "complex"),
+        (np.ma.array([1, 2], mask=[0, 1]), TypeError, r"masked.*filled\(np\.nan\)"),
+        (np.zeros((0,)), ValueError, "no rows"),
+        (pd.DataFrame(index=MONTHS), ValueError, "no columns"),
+        (np.zeros((2, 2, 2)), ValueError, r"array|shape \(2, 2, 2\)"),
+        (3.0, ValueError, "must be a series.*float"),
+        ("text", ValueError, "must be a series.*str"),
+        ([[1, 2], [3]], ValueError, "rows of different lengths"),
+    ],
+)
+def test_values_that_are_refused(table, error, told):
+    with pytest.raises(error, match=told):
+        read_values("y", table)
+
+
+# --- panels ------------------------------------------------------------------------------------
+
+
+def dated_parts():
+    """Three series of one column that differ in length, and end at different times."""
+    spans = {"b": slice(0, 24), "a": slice(3, 15), "c": slice(10, 12)}
+    rng = np.random.default_rng(1)
+    made = {}
+    for name, span in spans.items():
+        index = MONTHS[span][np.arange(len(MONTHS[span]))]
+        made[name] = pd.Series(rng.normal(size=len(index)), index, name="sales")
+    return made
+
+
+def forecasts(n_series, n_outputs=1):
+    shape = (n_series, H, n_outputs)
+    points = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    bands = np.stack([[points - 1, points + 1], [points - 2, points + 2]])
+    paths = np.stack([points, points + 1, points + 2])
+    return list(points), list(np.moveaxis(bands, 2, 0)), list(np.moveaxis(paths, 1, 0))
+
+
+def following(part, n=H):
+    month_ends = pd.offsets.MonthEnd()
+    return pd.date_range(part.index[-1], periods=n + 1, freq=month_ends, name="month")[1:]
+
+
+def test_columns_of_a_frame():
+    y = pd.DataFrame({"a": VALUES[:, 0], 3: VALUES[:, 1]}, MONTHS[:N])
+    y.iloc[:5, 1] = np.nan
+    panel, values = read_panel("y", y)
+    panel = round_trip(panel)
+    assert panel.ids == ("a", 3)
+    np.testing.assert_array_equal(np.hstack(values), y)
+    points, bands, paths = forecasts(2)
+    back = panel.wrap(points)
+    pd.testing.assert_frame_equal(back, pd.DataFrame(np.hstack(points), MONTHS[N:], ["a", 3]))
+    assert panel.wrap_bands(points, bands, COVERAGES)[3].columns.tolist() == LABELS
+    np.testing.assert_array_equal(panel.wrap_paths(paths)[(2, "a")], paths[0][2, :, 0])
+
+
+@pytest.mark.parametrize("make", [np.array, lambda rows: rows.tolist()])
+def test_columns_of_an_array(make):
+    panel, values = read_panel("y", make(VALUES))
+    assert panel.ids == (0, 1)
+    np.testing.assert_array_equal(np.hstack(values), VALUES)
+    points, bands, _ = forecasts(2)
+    np.testing.assert_array_equal(panel.wrap(points), np.hstack(points))
+    assert panel.wrap_bands(points, bands, COVERAGES).shape == (H, 2, 1 + 2 * K)
+
+
+def test_a_list_of_series():
+    parts = dated_parts()
+    panel, values = read_panel("y", list(parts.values()))
+    panel = round_trip(panel)
+    assert panel.ids == (0, 1, 2)
+    assert [len(rows) for rows in values] == [24, 12, 2]
+    points, bands, paths = forecasts(3)
+    for back, part, point in zip(panel.wrap(points), parts.values(), points, strict=True):
+        pd.testing.assert_series_equal(
+            back, pd.Series(point[:, 0], following(part), name="sales"), check_freq=False
+        )
+    assert [part.columns.tolist() for part in panel.wrap_bands(points, bands, COVERAGES)] == [
+        LABELS
+    ] * 3
+    assert [part.shape for part in panel.wrap_paths(paths)] == [(H, 3)] * 3
+
+
+def test_lists_and_stacks_of_arrays():
+    points = forecasts(3, 2)[0]
+    tables = [VALUES, VALUES[:7], VALUES[3:]]
+    panel, values = read_panel("y", tables)
+    assert [len(rows) for rows in values] == [24, 7, 21]
+    np.testing.assert_array_equal(panel.wrap(points), points)
+    objects = np.empty(3, dtype=object)
+    objects[:] = tables
+    back = read_panel("y", objects)[0].wrap(points)
+    assert back.dtype == object
+    assert back.shape == (3,)
+    stack = np.stack([VALUES] * 3)
+    panel, values = read_panel("y", stack)
+    np.testing.assert_array_equal(values, stack)
+    np.testing.assert_array_equal(panel.wrap(points), np.stack(points))
+    one, values = read_panel("y", VALUES[:, 0])
+    assert len(one) == len(values) == 1
+    assert one.wrap(forecasts(1)[0]).shape == (H,)
+
+
+@pytest.mark.parametrize("by_time", [False, True])
+@pytest.mark.parametrize("frame", [False, True])
+def test_ids_in_a_multiindex(frame, by_time):
+    parts = dated_parts()
+    y = pd.concat(parts, names=["shop", "month"])
+    if by_time:
+        y = y.sort_index(level="month", kind="stable")
+    panel, values = read_panel("y", y.to_frame() if frame else y)
+    panel = round_trip(panel)
+    assert set(panel.ids) == set(parts)
+    points, bands, paths = forecasts(3)
+    back = panel.wrap(points)
+    assert back.index.names == ["shop", "month"]
+    banded, drawn = panel.wrap_bands(points, bands, COVERAGES), panel.wrap_paths(paths)
+    for i, each in enumerate(panel.ids):
+        np.testing.assert_array_equal(values[i][:, 0], parts[each])
+        part = back.loc[each]
+        assert part.index.equals(following(parts[each]))
+        np.testing.assert_array_equal(part.to_numpy().ravel(), points[i][:, 0])
+        assert banded.loc[each].shape == (H, len(LABELS))
+        assert drawn.loc[each].shape == (H, 3)
+
+
+def test_ids_of_two_levels():
+    parts = dated_parts()
+    y = pd.concat({("x", i): part for i, part in enumerate(parts.values())})
+    panel, _ = read_panel("y", y)
+    assert panel.ids == (("x", 0), ("x", 1), ("x", 2))
+    back = panel.wrap(forecasts(3)[0])
+    assert back.index.nlevels == 3
+    assert back.loc[("x", 1)].index.equals(following(parts["a"]))
+
+
+@pytest.mark.parametrize("dated", [False, True])
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_column_of_ids(dated, place):
+    parts = dated_parts()
+    y = pd.concat(parts, names=["shop"]).to_frame().assign(costs=1.0).reset_index("shop")
+    y = y[["shop", "sales", "costs"]] if place == 0 else y[["sales", "shop", "costs"]]
+    y = y if dated else y.reset_index(drop=True)
+    for column in ("shop", place, place - 3):
+        panel, values = read_panel("y", y, column)
+        assert panel.ids == ("b", "a", "c")
+        assert [rows.shape for rows in values] == [(24, 2), (12, 2), (2, 2)]
+    panel = round_trip(panel)
+    points, bands, paths = forecasts(3, 2)
+    back = panel.wrap(points)
+    assert back.columns.tolist() == y.columns.tolist()
+    assert back["shop"].tolist() == ["b"] * H + ["a"] * H + ["c"] * H
+    np.testing.assert_array_equal(back[["sales", "costs"]], np.concatenate(points))
+    if dated:
+        assert back.index[back["shop"] == "a"].equals(following(parts["a"]))
+    else:
+        assert back.index.equals(pd.RangeIndex(3 * H))
+    banded = panel.wrap_bands(points, bands, COVERAGES)
+    assert [name for name in banded if name != "shop"] == [
+        f"{name} {label}" for name in ("sales", "costs") for label in LABELS
+    ]
+    assert panel.wrap_paths(paths).shape == (3 * H, 1 + 3 * 2)
+
+
+@pytest.mark.parametrize("ids", [[5.0, 3.0], ["b", "a"]])
+def test_a_column_of_ids_in_an_array(ids):
+    y = np.insert(VALUES.astype(type(ids[0]) if ids[0] == 5 else object), 1, 0, axis=1)
+    y[:, 1] = np.repeat(np.array(ids, dtype=object), [15, 9])
+    panel, values = read_panel("y", y, 1)
+    assert panel.ids == tuple(ids)
+    np.testing.assert_array_equal(np.concatenate(values), VALUES)
+    points, bands, paths = forecasts(2, 2)
+    back = panel.wrap(points)
+    assert back[:, 1].tolist() == [ids[0]] * H + [ids[1]] * H
+    np.testing.assert_array_equal(back[:, [0, 2]].astype(float), np.concatenate(points))
+    assert panel.wrap_bands(points, bands, COVERAGES).shape == (2 * H, 1 + 2 * (1 + 2 * K))
+    assert panel.wrap_paths(paths).shape == (3, 2 * H, 3)
+
+
+def test_a_panel_can_be_pickled():
+    panel, _ = read_panel("y", pd.concat(dated_parts()))
+    assert pickle.loads(pickle.dumps(panel)) == panel == round_trip(panel)
+
+
+def long_table():
+    return pd.DataFrame({"id": ["a", "b", "a"], "y": [1.0, 2.0, 3.0]})
+
+
+def without_an_id():
+    index = pd.MultiIndex.from_arrays([["a", "a", None], MONTHS[:3]])
+    return pd.Series([1.0, 2, 3], index)
+
+
+def same_dates():
+    return pd.concat({"a": pd.Series([1.0, 2, 3, 4], MONTHS[[0, 1, 1, 2]])})
+
+
+@pytest.mark.parametrize(
+    ("y", "column", "error", "told"),
+    [
+        (long_table(), "id", ValueError, "id 'a' returns in row 2 of y"),
+        (long_table(), "shop", ValueError, "'shop' is not in y; its columns are 'id', 'y'"),
+        (long_table(), 2, ValueError, "outside y, which has 2 columns"),
+        (long_table(), 1.5, TypeError, "int or a column name"),
+        (VALUES, "id", ValueError, "it has no column names"),
+        (long_table()[["id"]], "id", ValueError, "no column besides"),
+        (long_table().replace("b", None), "id", ValueError, "no id in row 1"),
+        ([VALUES, VALUES], 0, ValueError, "sequence_column=0 tells"),
+        (same_dates(), 0, ValueError, "sequence_column=0 tells"),
+        (same_dates(), None, ValueError, "index of y has 2020-02-29 twice"),
+        (without_an_id(), None, ValueError, "index of y has no id in row 2"),
+        ({"a": VALUES}, None, TypeError, r"list\(y\.values\(\)\).*pd\.concat\(y\)"),
+        ([VALUES, VALUES[:, :1]], None, ValueError, "series 1 of y has 1 columns"),
+        (
+            [pd.DataFrame(VALUES, columns=["a", "b"]), pd.DataFrame(VALUES, columns=["b", "a"])],
+            None,
+            ValueError,
+            "series 1 of y has the columns 'b', 'a'",
+        ),
+        ([VALUES, VALUES * np.inf], None, ValueError, "series 1 of y.*infinity"),
+        (pd.DataFrame(VALUES, columns=["a", "a"]), None, ValueError, "column 'a' twice"),
+        (
+            pd.DataFrame(VALUES, MONTHS[np.r_[:5, 7:26]], ["a", "b"]),
+            None,
+            ValueError,
+            "The index of y has a gap",
+        ),
+    ],
+)
+def test_panels_that_are_refused(y, column, error, told):
+    with pytest.raises(error, match=told):
+        read_panel("y", y, column)
+
+
+def test_exog_of_panels():
+    parts = dated_parts()
+    del parts["c"]
+    panel, values = read_panel("y", list(parts.values()))
+    exog = [pd.DataFrame({"e": 1.0, "f": 2.0}, index=part.index) for part in parts.values()]
+    assert [len(rows) for rows in panel.read_exog("exog", exog)] == [24, 12]
+    with pytest.raises(ValueError, match="does not go with series 0 of y"):
+        panel.read_exog("exog", exog[::-1])
+    with pytest.raises(ValueError, match="1 tables, and there are 2 series"):
+        panel.read_exog("exog", exog[:1])
+    # ids in another order, and later rows
+    panel, values = read_panel("y", pd.concat(parts))
+    later = {k: pd.DataFrame({"e": 1.0 * i}, following(parts[k])) for i, k in enumerate("ab")}
+    found = panel.read_exog("exog", pd.concat(later), following=True)
+    assert [rows[0, 0] for rows in found] == [1.0, 0.0]
+    with pytest.raises(ValueError, match="no rows of series 'a'; it has 'b'"):
+        panel.read_exog("exog", pd.concat({"b": later["b"]}), following=True)
+    # one table for all columns
+    panel, values = read_panel("y", pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    holidays = pd.Series(np.arange(N), MONTHS[:N])
+    first, second = panel.read_exog("exog", holidays)
+    assert first is second
+    with pytest.raises(ValueError, match=re.escape("does not go with column 'a' of y")):
+        panel.read_exog("exog", holidays.set_axis(MONTHS[1 : N + 1]))
+    assert len(values) == 2
+
+
+def test_later_rows_of_panels():
+    parts = dated_parts()
+    later = {k: part.set_axis(following(part, len(part))) for k, part in parts.items()}
+    both = pd.concat(parts)
+    for before, after, column in (
+        (list(parts.values()), list(later.values()), None),
+        (both, pd.concat({k: later[k] for k in "cab"}), None),
+        (
+            both.reset_index(0, name="y"),
+            pd.concat({k: later[k] for k in "acb"}).reset_index(0, name="y"),
+            "level_0",
+        ),
+    ):
+        panel, _ = read_panel("y", before, column)
+        longer, values = panel.follow("y", after, column)
+        for i, part in enumerate(later.values()):
+            np.testing.assert_array_equal(values[i][:, 0], part)
+            assert longer.calendars[i].following(3).equals(following(part, 3))
+        with pytest.raises(ValueError, match=r"begins at 2020-01-31.*iloc\[24:\]"):
+            panel.follow("y", before, column)
+    # without new rows, and a new one
+    panel, _ = read_panel("y", both)
+    longer, values = panel.follow("y", pd.concat({"a": later["a"]}))
+    assert [len(rows) for rows in values] == [0, 12, 0]
+    assert longer.calendars[0] == panel.calendars[0]
+    with pytest.raises(ValueError, match="series 'z', which is new; fit had 'b', 'a', 'c'"):
+        panel.follow("y", pd.concat({"z": later["a"]}))
+    with pytest.raises(ValueError, match=r"2 series \(a list\), and fit had 3 \(a MultiIndex\)"):
+        panel.follow("y", [later["a"], later["b"]])
+    columns, _ = read_panel("y", pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    assert columns.follow("y", VALUES[:5])[0].calendars[1].n_rows == N + 5
+
+
+def test_later_tables_must_have_the_same_columns():
+    container = SeriesContainer.of(pd.DataFrame(VALUES, columns=["a", "b"]))
+    container.check_same("y", VALUES)
+    with pytest.raises(ValueError, match=r"Column 0 of y is 'b'.*'a'.*y\[\['a', 'b'\]\]"):
+        container.check_same("y", pd.DataFrame(VALUES, columns=["b", "a"]))
+    with pytest.raises(ValueError, match="y has 1 column, and in fit it had 2"):
+        container.check_same("y", VALUES[:, 0])

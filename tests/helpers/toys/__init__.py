@@ -1,0 +1,1 @@
+"""Toys that follow the recipes of CONTRIBUTING.md; `tests/contracts` puts them to use."""

@@ -1,0 +1,271 @@
+"""Order in the source: who may import what, names that mean one thing, sizes that can be read."""
+
+import ast
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import conftest
+import reservoir
+from helpers import ROOT
+
+PACKAGE = Path(reservoir.__file__).parent
+TESTS = ROOT / "tests"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def name_of(path):
+    return path.relative_to(PACKAGE).as_posix()
+
+
+# --- what is private stays in its package -----------------------------------------------------
+
+
+def is_private(name):
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def imports(path):
+    """Yield, for each import of the house's own, the line, the full name and the name it gets."""
+    package = module_name(path)
+    package = package if path.name == "__init__.py" else package.rpartition(".")[0]
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.ImportFrom):
+            source = "." * node.level + (node.module or "")
+            source = importlib.util.resolve_name(source, package)
+            found = [(f"{source}.{alias.name}", alias.asname or alias.name) for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found = [(alias.name, alias.asname or alias.name) for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, *pair) for pair in found if pair[0].startswith("reservoir."))
+
+
+def chain(node):
+    """Return the names of `a.b.c`, first to last; nothing where it does not begin with a name."""
+    names = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [node.id, *reversed(names)] if isinstance(node, ast.Name) else []
+
+
+def private_uses(path):
+    """Yield what a module takes from another package of the house though it is private there.
+
+    The packages are the direct children of `reservoir`. Those with an underscore are private to
+    the house as a whole: inside it, they are open to all.
+    """
+    own = module_name(path).split(".")[1:2]
+    bound = {}
+    for line, full, name in imports(path):
+        bound[name] = full
+        parts = full.split(".")[1:]
+        if parts[:1] != own and any(map(is_private, parts[1:])):
+            yield line, full
+    for node in ast.walk(tree_of(path)):
+        first, *rest = chain(node) or [None]
+        if first in bound and rest:
+            parts = [*bound[first].split(".")[1:], *rest]
+            if parts[:1] != own and is_private(parts[-1]) and len(parts) > 1:
+                yield node.lineno, ".".join(parts)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_no_private_name_is_used_across_packages(path):
+    found = [f"line {line}: {name}" for line, name in private_uses(path)]
+    assert not found, f"{name_of(path)} reaches into another package: {'; '.join(found)}"
+
+
+@pytest.mark.parametrize(
+    "source, n_found",
+    [
+        ("from reservoir.dynamics._many import run_many", 1),
+        ("from reservoir.dynamics.reservoir import _checked", 1),
+        ("from reservoir.dynamics import _many", 1),
+        ("import reservoir.dynamics._many", 1),
+        ("from reservoir.dynamics import engines\nengines._WORTH_LOADING = 0", 1),
+        ("from reservoir import dynamics as d\nprint(d.engines._WORTH_LOADING)", 1),
+        ("import reservoir.dynamics.engines as e\ndef f():\n    return e._WORTH_LOADING", 1),
+        ("from reservoir.dynamics import Reservoir\nReservoir._checked()", 1),
+        ("def f():\n    from ..dynamics._many import run_many", 1),
+        ("from reservoir import _kernels\n_kernels.load()", 0),
+        ("from reservoir._validation import check_count", 0),
+        ("from reservoir._validation._one import check_count", 1),
+        ("from reservoir.readouts._own import mine\nfrom reservoir.readouts import _own", 0),
+        ("from reservoir.dynamics import engines\nengines.__name__", 0),
+        ("import numpy\nnumpy._private", 0),
+    ],
+)
+def test_private_uses_are_found(source, n_found, monkeypatch):
+    path = PACKAGE / "readouts" / "toy.py"
+    monkeypatch.setitem(globals(), "tree_of", lambda _: ast.parse(source))
+    assert len(list(private_uses(path))) == n_found
+
+
+# --- names --------------------------------------------------------------------------------------
+
+
+def test_no_two_modules_have_one_name():
+    homes = defaultdict(list)
+    for path in SOURCES:
+        if path.name != "__init__.py":
+            homes[path.name].append(name_of(path))
+    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
+
+
+# --- sizes --------------------------------------------------------------------------------------
+
+MOST_LINES_OF_A_FILE, MOST_LINES_OF_CODE = 500, 40
+
+
+def lines_of_code(path, function):
+    """Return how many lines the body has: no docstring, no comments, no empty lines."""
+    body = function.body[ast.get_docstring(function) is not None :]
+    if not body:
+        return 0
+    lines = path.read_text(encoding="utf-8").splitlines()[body[0].lineno - 1 : function.end_lineno]
+    return sum(bool(line.strip()) and not line.strip().startswith("#") for line in lines)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_files_and_functions_can_be_read(path):
+    n_lines = len(path.read_text(encoding="utf-8").splitlines())
+    assert n_lines <= MOST_LINES_OF_A_FILE
+    functions = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.FunctionDef)]
+    lengths = {f"{f.name} (line {f.lineno})": lines_of_code(path, f) for f in functions}
+    assert {name: n for name, n in lengths.items() if n > MOST_LINES_OF_CODE} == {}
+
+
+# --- tests --------------------------------------------------------------------------------------
+
+# Folders of tests that belong to no package; `modules` is for modules that are no packages.
+OTHER_FOLDERS = {"benchmarks", "contracts", "house", "modules", "pages"}
+
+
+def test_tests_stand_in_the_folder_of_their_package():
+    packages = {path.parent.name.removeprefix("_") for path in PACKAGE.glob("*/__init__.py")}
+    homes = {path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+    assert homes == packages | OTHER_FOLDERS
+
+
+# --- marks --------------------------------------------------------------------------------------
+
+RUNS = """
+from reservoir import ESNRegressor
+def test_that_runs():
+    ESNRegressor(5).fit([[0.0], [1.0], [2.0], [3.0]], [0, 1, 2, 3])
+"""
+MARK = "import pytest\npytestmark = pytest.mark.{}\n"
+TOYS = {
+    "test_forgotten.py": RUNS,
+    "test_rests.py": "def test_that_rests():\n    pass\n",
+    "test_one.py": MARK.format("one_engine") + RUNS,
+    "test_both.py": MARK.format("both_engines") + RUNS,
+    "test_idle.py": MARK.format("both_engines") + "def test_that_is_idle():\n    pass\n",
+}
+
+
+@pytest.mark.parametrize("forgotten", [True, False])
+def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
+    """In one process where a mark is forgotten, and under xdist where one is idle."""
+    if not forgotten:
+        pytest.importorskip("xdist")
+    for name in TOYS:
+        if forgotten or name != "test_forgotten.py":
+            (tmp_path / name).write_text(TOYS[name])
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -q -W ignore -p conftest\n")
+    command = [sys.executable, "-m", "pytest", *([] if forgotten else ["-n", "1"])]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    counts = "1 failed, 4 passed" if forgotten else "4 passed"
+    assert re.search(f"^{counts} in", run.stdout, re.MULTILINE), run.stdout + run.stderr
+    assert ("FAILED test_forgotten.py::test_that_runs" in run.stdout) == forgotten
+    assert "FAILED test_idle.py: no test" in run.stdout
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED
+
+
+def test_one_in_three_parameter_sets_leaves_no_test_out(tmp_path):
+    test = "import pytest\n@pytest.mark.parametrize('k', range(7))\ndef test_it(k):\n    pass\n"
+    (tmp_path / "test_many.py").write_text(f"{test}def test_alone():\n    pass\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--one-in", "3"]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert re.search(r"^4 passed, 4 deselected", run.stdout, re.MULTILINE), run.stdout + run.stderr
+
+
+# What is there wherever the tests run: the dependencies, and what the tests themselves need.
+ALWAYS_THERE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "pytest", "hypothesis"}
+ALWAYS_THERE |= {"reservoir", *sys.stdlib_module_names}
+ALWAYS_THERE |= {"helpers", *(path.stem for path in TESTS.rglob("*.py"))}
+
+
+def unguarded(path):
+    """Yield the imports of a test module that fail where no extra is installed."""
+    skipped = set()
+    for node in tree_of(path).body:
+        for call in ast.walk(node) if not isinstance(node, ast.FunctionDef) else ():
+            if isinstance(call, ast.Call) and chain(call.func)[-1:] == ["importorskip"]:
+                skipped.add(call.args[0].value.partition(".")[0])
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module]
+        else:
+            continue
+        for name in {name.partition(".")[0] for name in names} - ALWAYS_THERE:
+            if name not in skipped:
+                yield f"line {node.lineno}: {name}"
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.name)
+def test_modules_of_tests_can_be_imported_without_any_extra(path):
+    """The core tests run on the wheel alone: what needs an extra skips, module or test."""
+    assert list(unguarded(path)) == []
+
+
+@pytest.mark.parametrize(
+    "source, n_found",
+    [
+        ("import pandas as pd", 1),
+        ("from matplotlib.colors import to_rgb", 1),
+        ("import pytest\ndef test_it():\n    pytest.importorskip('pandas')\nimport pandas", 1),
+        ("import pytest\npd = pytest.importorskip('pandas')\nfrom pandas import NA", 0),
+        ("import os.path\nimport numpy as np\nfrom conftest import PARTNERS", 0),
+        ("def test_it(torch):\n    import torch", 0),
+    ],
+)
+def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
+    monkeypatch.setitem(globals(), "tree_of", lambda _: ast.parse(source))
+    assert len(list(unguarded(None))) == n_found
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.name)
+def test_partners_come_as_fixtures(path):
+    """So each test that needs one is marked, and run by .ci/partners."""
+    skips = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call) and n.args]
+    asked = {
+        node.args[0].value.partition(".")[0]
+        for node in skips
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr == "importorskip"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    assert asked.isdisjoint(conftest.PARTNERS)

@@ -1,0 +1,155 @@
+"""Conditions on the weights alone: what they say, and that `certify` proves what they prove."""
+
+import contextlib
+import inspect
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy import stats
+from test_lyapunov_proof import odd_weights
+
+from helpers import naive
+from reservoir.building import build_reservoir
+from reservoir.dynamics import Reservoir
+from reservoir.stability import certify, echo_state_conditions
+from reservoir.stability.proofs._numerical_radius import numerical_radius
+from reservoir.stability.proofs._two_norm import norm_bound
+from reservoir.stability.proofs._unit_scalings import aligned, balanced
+from reservoir.topologies import TOPOLOGIES
+
+NUMBERS = ("spectral_norm", "abs_radius", "diagonal_schur", "numerical_radius")
+
+# --- the numerical radius -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n, leaks", [(1, "units"), (3, "equal"), (20, "none"), (26, "units")])
+def test_the_numerical_radius_against_a_fine_grid(n, leaks):
+    rng = np.random.default_rng(n)
+    leak = {"none": np.ones(n), "equal": np.full(n, 0.1), "units": rng.uniform(0.02, 1, n)}[leaks]
+    M = rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.5)
+    expected = naive.numerical_radius(M, leak)
+    for stored in (M, sp.csr_array(M)):
+        assert numerical_radius(stored, leak) == pytest.approx(expected, rel=1e-4)
+
+
+def test_numerical_radii_that_are_known():
+    n = 50
+    assert numerical_radius(np.eye(n, k=1)) == pytest.approx(np.cos(np.pi / (n + 1)), rel=1e-4)
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((n, n)))[0]
+    assert numerical_radius(Q) == pytest.approx(1, rel=1e-4)
+    assert numerical_radius(Q + Q.T) == pytest.approx(np.linalg.norm(Q + Q.T, 2), rel=1e-6)
+    assert numerical_radius(np.zeros((n, n))) == 0.0
+    # a turn by a right angle, times 1.5, loses length where a leak mixes it with the old state
+    turn = np.array([[0.0, 1.5], [-1.5, 0.0]])
+    assert numerical_radius(turn) == pytest.approx(1.5)
+    assert numerical_radius(turn, np.full(2, 0.3)) == pytest.approx(1.5 / 1.7, rel=1e-5)
+
+
+@pytest.mark.parametrize("degree", [2, 60])
+def test_no_scaling_falls_below_the_bound_and_the_aligned_one_comes_near(degree):
+    W = build_reservoir(60, 1, in_degree=degree, random_state=1).W
+    x, least = aligned(W, balanced(W))
+    schur = echo_state_conditions(W).diagonal_schur
+    assert 0.85 * schur < least <= schur
+    if degree == 2:  # where balancing, which looks at all weights alike, does not
+        dense = sp.csr_array(W).toarray()
+        near, far = (np.linalg.norm(np.exp(s[:, None] - s) * dense, 2) for s in (x, balanced(W)))
+        assert near < 1.05 * schur
+        assert far > 1.1 * schur
+
+
+def test_bounds_of_norms_too_large_to_factor():
+    rng = np.random.default_rng(0)
+    B = sp.random_array((3001, 3001), density=0.001, rng=rng, format="csr")
+    norm = sp.linalg.svds(B, k=1, return_singular_vectors=False)[0]
+    assert norm <= norm_bound(B) <= 1.5 * norm
+
+
+# --- certify never refuses what is sufficient -----------------------------------------------------
+
+
+def laws_and_topologies(seed):
+    """Every topology with every law of the weights, and weights that no reservoir has."""
+    rng = np.random.default_rng(seed)
+    for (name, topology), n in itertools.product(TOPOLOGIES.items(), (1, 2, 7, 30)):
+        known = inspect.signature(topology).parameters
+        laws = ("normal", "bernoulli", "uniform", stats.t(1)) if "weights" in known else (None,)
+        for law in laws:
+            options = {"in_degree": min(int(rng.choice([2, 4, n])), n), "weights": law}
+            options |= {"random_state": int(rng.integers(1000))}
+            with contextlib.suppress(ValueError):  # some need more units
+                yield name, topology(n, **{k: v for k, v in options.items() if k in known})
+    for _ in range(60):
+        yield "odd", odd_weights(rng, int(rng.integers(1, 12)))
+
+
+def just_below(W, leak, rng):
+    """Scale W so that one of the numbers comes just below 1, or some way; None if it is 0."""
+    found = echo_state_conditions(W, leak)
+    number = getattr(found, rng.choice(NUMBERS))
+    share = rng.choice([1e-6, 1e-3, 1e-2, 0.3])
+    return W * ((1 - share) / number) if number > 1e-9 else None
+
+
+def check_one(name, W, rng):
+    """Assert that a drawn network with these weights is certified if they are sufficient."""
+    n = W.shape[0]
+    leak = [1.0, 0.3, 0.05, rng.uniform(0.02, 1, n)][rng.integers(4)]
+    W = just_below(W, leak, rng)
+    if W is None:
+        return False
+    if rng.random() < 0.3:
+        W = W.astype(np.float32)
+    if rng.random() < 0.5:
+        W = W.toarray() if sp.issparse(W) else sp.csr_array(W)
+    if not echo_state_conditions(W, leak).sufficient:
+        return False
+    options = {"leak_rate": leak, "bias": rng.uniform(-1, 1, n) * rng.choice([0.0, 0.2, 3.0])}
+    made = Reservoir(W, np.ones((n, 1)), **options)
+    if rng.random() < 0.4:
+        made = replace(made, W=W * 4, activation="logistic")
+    drives = [(-1e3, 1e3), (0.0, 0.0), (-0.05, 0.05), (-0.2, 5.0), (-rng.random(n), 1.0)]
+    low, high = drives[rng.integers(len(drives))]
+    assert certify(made, low, high).holds, (name, n, leak, low, echo_state_conditions(W, leak))
+    return True
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 4))]
+)
+def test_certify_never_refuses_what_is_sufficient(seed):
+    rng = np.random.default_rng(seed)
+    drawn = [(name, W) for name, W in laws_and_topologies(seed)]
+    if not seed:  # the quick one looks at some of them, mostly small
+        drawn = [(name, W) for name, W in drawn if rng.random() < 4 / (8 + W.shape[0])]
+    n_sufficient = sum(check_one(name, W, rng) for name, W in drawn)
+    assert n_sufficient > 0.6 * len(drawn)
+
+
+@pytest.mark.parametrize("kind", ["orthogonal", "ring"])
+@pytest.mark.parametrize("n", [30, 300, pytest.param(1000, marks=pytest.mark.slow)])
+def test_orthogonal_weights_and_rings_are_certified_for_any_drive(kind, n):
+    made = build_reservoir(n, 1, topology=kind, spectral_radius=0.99, random_state=0)
+    assert certify(made, -1e3, 1e3).holds
+    assert certify(replace(made, leak_rate=np.linspace(0.1, 1, n)), -0.2, 0.2).holds
+
+
+def test_a_network_too_large_to_factor_is_certified_by_its_norm():
+    n = 3002
+    turn = 0.65 * np.array([[1.0, 1.0], [-1.0, 1.0]])
+    W = sp.csr_array(sp.kron(sp.eye_array(n // 2), turn))
+    found = echo_state_conditions(W)
+    assert found.sufficient
+    assert found.abs_radius == pytest.approx(1.3)
+    assert certify(Reservoir(W, np.ones((n, 1)), np.zeros(n)), -1e3, 1e3).method == "two_norm"
+
+
+def test_few_connections_are_scaled_by_their_leading_vectors():
+    made = build_reservoir(
+        100, 1, in_degree=2, spectral_radius=0.9, bias_scaling=0.0, random_state=3
+    )
+    assert echo_state_conditions(made.W).diagonal_schur > 1
+    assert certify(made, -1e3, 1e3).method == "lyapunov"
