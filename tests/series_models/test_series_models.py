@@ -447,19 +447,28 @@ def test_the_calendar_counts_from_the_first_row():
     assert whole.calendar(5, 5).shape == (5, 4)
 
 
+def determined(seed):
+    """A series that two known inputs determine, and the 100 rows of it that are history."""
+    known = np.random.default_rng(seed).normal(size=(140, 2))
+    levels = known @ [[2.0], [-1.0]] + 5
+    return levels, History(levels[:100], np.ones((100, 1), bool), known, ())
+
+
 @pytest.mark.parametrize("lag", [0, 1, 12])
 def test_a_series_that_known_inputs_determine_is_forecast_to_rounding(lag, global_random_seed):
+    levels, history = determined(global_random_seed)
+    said = Autoregression(lag, alpha=1e-12).fit(history, 0).forecast(history, np.array([100]), 40)
+    np.testing.assert_allclose(said[0], levels[100:], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("lag", [0, 1, 12])
+def test_a_penalty_costs_little_where_known_inputs_determine_a_series(lag):
     errors = []
-    for k in range(15):
-        known = np.random.default_rng([global_random_seed, k]).normal(size=(140, 2))
-        levels = known @ [[2.0], [-1.0]] + 5
-        history = History(levels[:100], np.ones((100, 1), bool), known, ())
-        fitted = Autoregression(lag, alpha=1e-12).fit(history, 0)
-        said = fitted.forecast(history, np.array([100]), 40)
-        np.testing.assert_allclose(said[0], levels[100:], rtol=0, atol=1e-9)
+    for seed in range(20):  # differences let errors add up: 0.01 to 0.5 by lag 1
+        levels, history = determined(seed)
         said = Autoregression(lag).fit(history, 0).forecast(history, np.array([100]), 40)
         errors.append(np.abs(said[0] - levels[100:]).mean() / levels.std())
-    assert np.median(errors) < 0.2  # a penalty costs little
+    assert np.median(errors) < 0.2
 
 
 def test_a_sine_is_forecast_by_all_that_learn_phases():
