@@ -197,6 +197,7 @@ def test_distances_in_an_array_are_answered_one_by_one():
         single = found.steps_to(distance)
         assert isinstance(single, int)
         assert single == count
+    assert found.steps_to(np.ones((0, 3))).shape == (0, 3)
 
 
 def test_sparse_weights_and_float32_say_the_same():
