@@ -1,20 +1,23 @@
 """Make each fault of this folder in a copy of the checkout, and see which tests catch it.
 
-    python tests/faults/run.py                      # all of them: hours
+    python tests/faults/run.py                      # all of them: minutes, if all goes as before
     python tests/faults/run.py --fast-only          # with the fast tests alone
+    python tests/faults/run.py --record             # notes in each patch which test has caught it
     python tests/faults/run.py --reach near nadam   # those of such a name, in the folders nearby
 
 The faults are those that developers make: a sign, an axis, one row too many, a weight that is
 forgotten. They show whether the fast tests suffice: nine tenths of what all tests catch should be
 caught by the fast ones, and a fault that nothing catches is a test that is missing.
 
-For each fault the fast tests run folder by folder, those of its own package first, then those of
-packages nearby, then all, until one fails. Where none does, the slow tests follow in the same
-order. A test that also fails without the fault does not count: the script stops there. `--reach`
-leaves out what is farther away. What it prints is the table, a line for each fault.
+For each fault the test that its patch names ("Caught by:") runs first; then fast tests, folder by
+folder, those of its own package, those of packages nearby, and all, until one fails. Where none
+does, the slow tests follow in the same order. A test that also fails without the fault does not
+count: the script stops there. `--reach` leaves out what is farther away. What it prints is the
+table, a line for each fault.
 
 A patch that no longer fits after a change of the source is made anew, by hand: put the fault in,
-`git diff reservoir/FILE > tests/faults/NAME.patch`, and take it out again.
+`git diff reservoir/FILE > tests/faults/NAME.patch`, and take it out again. Where nothing catches a
+fault, the search through all tests takes an hour or more.
 """
 
 import argparse
@@ -52,15 +55,17 @@ NEARBY = {
     "validation": ["estimators", "contracts"],
 }
 REACHES = ["own", "near", "all"]
+FAST, SLOW = "not slow", "slow"
+CAUGHT_BY = "Caught by: "  # before the name of a test, on top of a patch
 # A test of the patches themselves would always fail.
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
 PYTEST += ["--ignore=tests/house/test_faults.py"]
 NOT_COPIED = shutil.ignore_patterns(".git", ".*cache", ".venv*", "build", "dist", "_build")
 
 
-def stages(file, reach):
-    """Return what is run for a fault in a file, one pytest after the other: lists of arguments."""
-    package = Path(file).parts[1]
+def stages(patch, reach):
+    """Return what is run for a fault, one pytest after the other: lists of arguments."""
+    package = Path(patched_file(patch)).parts[1]
     own = "modules" if package.endswith(".py") else package.lstrip("_")
     # Doctests first: they are quick.
     found = [
@@ -68,40 +73,46 @@ def stages(file, reach):
         [f"tests/{name}" for name in NEARBY[own]],
         [],
     ]
-    return found[: REACHES.index(reach) + 1]
+    named = re.findall(f"^{CAUGHT_BY}(.+)$", patch, re.MULTILINE)
+    return [*([name] for name in named), *found[: REACHES.index(reach) + 1]]
 
 
-def first_failure(copy, *arguments):
+def first_failure(copy, kind, arguments):
     """Return the name of the first test that fails in a copy of the checkout, or None."""
     env = {**os.environ, "PYTHONPATH": str(copy), "CI": "1", "OPENBLAS_NUM_THREADS": "1"}
-    run = subprocess.run([*PYTEST, *arguments], cwd=copy, env=env, capture_output=True, text=True)
-    if run.returncode in (0, 5):  # passed, or there are no such tests
-        return None
-    if failed := re.search(
-        r"^(?:FAILED|ERROR) (\S+?::.*?|\S+)(?: - .*)?$", run.stdout, re.MULTILINE
-    ):
+    command = [*PYTEST, "-m", kind, *arguments]
+    run = subprocess.run(command, cwd=copy, env=env, capture_output=True, text=True)
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+?::.*?|\S+)(?: - .*)?$", run.stdout, re.MULTILINE)
+    if run.returncode == 1 and failed:
         return failed.group(1)
-    raise RuntimeError(f"pytest {arguments} went wrong:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
+    if run.returncode in (0, 5) or "not found: " in run.stderr + run.stdout:  # passed, or none left
+        return None
+    raise RuntimeError(f"{command} went wrong:\n{run.stdout[-2000:]}{run.stderr[-2000:]}")
 
 
-def caught_by(copy, patch, *, reach, fast_only):
-    """Return the kind of tests that catch a fault, "fast" or "slow", and the first one, if any."""
-    name = patched_file(patch)
-    path, times = copy / name, (copy / name).stat()
-    text = path.read_text(encoding="utf-8")
-    for kind in ("fast",) if fast_only else ("fast", "slow"):
-        for stage in stages(name, reach):
+def caught_by(copy, patch, kinds, reach):
+    """Return the kind of tests that catch a fault, and the name of the first one, if any."""
+    path = copy / patched_file(patch)
+    text, times = path.read_text(encoding="utf-8"), path.stat()
+    for kind in kinds:
+        for stage in stages(patch, reach):
             path.write_text(patched(text, patch), encoding="utf-8")
-            failed = first_failure(copy, "-m", "not slow" if kind == "fast" else "slow", *stage)
-            # Kernels' caches ask for the time of the file.
+            failed = first_failure(copy, kind, stage)
             path.write_text(text, encoding="utf-8")
+            # The caches of kernels ask for the time of the file.
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
             if failed is None:
                 continue
-            if first_failure(copy, "-m", "", failed) is not None:
+            if first_failure(copy, "", [failed]) is not None:
                 raise RuntimeError(f"{failed} also fails without the fault.")
             return kind, failed
-    return "", None
+    return None, ""
+
+
+def recorded(patch, test):
+    """Return a patch that names a test, without its parameters, in place of the one before."""
+    rest = re.sub(f"^{CAUGHT_BY}.*\n", "", patch, flags=re.MULTILINE)
+    return f"{CAUGHT_BY}{test.partition('[')[0]}\n{rest}"
 
 
 def main():
@@ -110,10 +121,11 @@ def main():
     parser.add_argument("names", nargs="*", help="parts of the faults' names; all by default")
     parser.add_argument("--fast-only", action="store_true", help="leave the slow tests out")
     parser.add_argument("--reach", choices=REACHES, default="all", help="how far to look for tests")
+    parser.add_argument("--record", action="store_true", help="write names of tests into patches")
     options = parser.parse_args()
     faults = sorted(Path(__file__).parent.glob("*.patch"))
     faults = [f for f in faults if not options.names or any(n in f.stem for n in options.names)]
-    kinds = []
+    kinds, found = [FAST] if options.fast_only else [FAST, SLOW], []
     print(f"{'fault':<48} {'room':<17} {'fast':<5} {'all':<5} first test that fails", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
@@ -121,13 +133,15 @@ def main():
         for fault in faults:
             patch = fault.read_text(encoding="utf-8")
             room = patched_file(patch).split("/")[1]
-            kind, test = caught_by(copy, patch, reach=options.reach, fast_only=options.fast_only)
-            kinds.append(kind)
-            by_fast, by_all = ("yes" if yes else "no" for yes in (kind == "fast", kind))
+            kind, test = caught_by(copy, patch, kinds, options.reach)
+            found.append(kind)
+            by_fast, by_all = ("yes" if yes else "no" for yes in (kind == FAST, kind))
             by_all = "?" if options.fast_only and not kind else by_all
-            print(f"{fault.stem:<48} {room:<17} {by_fast:<5} {by_all:<5} {test or ''}", flush=True)
-    n_caught = len(kinds) - kinds.count("")
-    print(f"{len(kinds)} faults: {n_caught} caught, {kinds.count('fast')} of these by fast tests.")
+            print(f"{fault.stem:<48} {room:<17} {by_fast:<5} {by_all:<5} {test}", flush=True)
+            if test and options.record:
+                fault.write_text(recorded(patch, test), encoding="utf-8")
+    n_caught = len(found) - found.count(None)
+    print(f"{len(found)} faults: {n_caught} caught, {found.count(FAST)} of these by fast tests.")
 
 
 if __name__ == "__main__":
