@@ -160,6 +160,11 @@ def test_mackey_glass_extreme_parameters_are_finite():
         datasets.mackey_glass(5, history=-1)
 
 
+def test_mackey_glass_displaced_below_zero_is_reflected():
+    starts = [datasets.mackey_glass(1, history=0.0, washout=0, random_state=s) for s in range(12)]
+    assert min(start.item() for start in starts) > 0
+
+
 # ---------------------------------------------------------------- flows
 
 

@@ -77,6 +77,16 @@ def test_a_large_mean_costs_the_deviation_no_digits(dtype, rtol, activation, eng
 
 
 @on_every_engine
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_state_at_its_threshold_is_not_above(dtype, engine):
+    """As zeros of relu units are, where a quantile falls on them."""
+    res = Reservoir(np.zeros((1, 1), dtype), np.ones((1, 1)), np.zeros(1), activation="relu")
+    X = [np.array([[-1.0], [0.0], [2.0], [1.0]]), np.array([[-3.0], [5.0]])]
+    rows = pool_many(res, X, Pooling(("quantiles",), np.array([[0.0], [1.0]])), engine=engine)
+    np.testing.assert_array_equal(rows, [[0.5, 0.25], [0.5, 0.5]])
+
+
+@on_every_engine
 def test_threads_change_nothing(engine):
     res, X = drawn(30), series_of([20, 300, 41] * 8)
     pooling = Pooling(ALL, np.zeros((4, 30)))

@@ -113,6 +113,9 @@ def test_ranges():
     Y = np.array([[1.0, np.nan], [3.0, 7.0], [np.nan, 7.0]])
     reach = reach_of([Y[:2], Y[2:]])
     np.testing.assert_array_equal(reach, [[1, 7], [3, 7]])
+    np.testing.assert_array_equal(
+        reach_of([np.array([[1, np.nan], [np.nan, 4], [3, 2]])]), [[1, 2], [3, 4]]
+    )
     np.testing.assert_array_equal(reach_of([np.array([[9.0, 0.0]])], reach), [[1, 0], [9, 7]])
     np.testing.assert_allclose(width_of(reach), [2, 0.7])
     rounded = np.array([[5.0], [5.0 * (1 + 1e-14)]])

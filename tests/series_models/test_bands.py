@@ -168,6 +168,16 @@ def test_a_forecast_without_errors_has_bands_without_width():
     assert np.array_equal(drawn, np.broadcast_to(ahead, drawn.shape))
 
 
+@pytest.mark.parametrize("later", [1.0, 3.0])
+def test_later_errors_weigh_more(later):
+    """Of two sizes, half of the errors each, the later one is nearer to three fifths."""
+    sizes = np.repeat([4.0 - later, later], 20)[:, None, None]
+    followed = sizes * np.random.default_rng(0).choice([-1.0, 1.0], sizes.shape)
+    bands = Bands.of(np.zeros((40, 1, 1)), followed, np.arange(60, 100), np.array([False]))
+    for coverage in (0.45, 0.55):
+        assert bands.around(np.zeros((1, 1)), [coverage])[0, 1] == pytest.approx(later, abs=0.3)
+
+
 def test_errors_of_one_size_are_the_middle_band():
     point = np.zeros((1000, 4, 1))
     learned = Bands.of(point, point + 2, 4 * np.arange(1000), np.array([False]))

@@ -465,7 +465,7 @@ def test_penalty_against_differences(l1, l2):
 
 
 def test_penalty_spares_biases_and_keeps_dtype():
-    names = ("bias", "bias_recurrent", "intercept", "W", "peephole")
+    names = ("bias", "bias_recurrent", "intercept", "0.bias", "1.0.intercept", "W", "peephole")
     params = {name: np.array([0.0, -2.0], np.float32) for name in names}
     value, grads = penalty(params, l1=1.0, l2=0.5)
     assert value == 2 * (2.0 + 1.0)

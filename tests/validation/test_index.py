@@ -4,6 +4,7 @@ import copy
 import io
 import re
 import warnings
+from itertools import pairwise
 
 import joblib
 import numpy as np
@@ -33,6 +34,7 @@ from reservoir import (  # noqa: E402
     load,
     save,
 )
+from reservoir._validation import ending_of, steps_between  # noqa: E402
 from reservoir.datasets import mackey_glass  # noqa: E402
 from reservoir.model_selection import ContextSplit, stack_sequences, washout_scorer  # noqa: E402
 
@@ -89,6 +91,14 @@ def restarted(call):
         answer = call()
     assert len(caught) == 1
     return answer
+
+
+def test_steps_between_are_counted_though_floats_are_rounded():
+    index = REGULAR["floats"]
+    rows = np.zeros((len(index), 1))
+    ends = [ending_of(pd.DataFrame(rows[:k], index=index[:k])) for k in range(3, len(index))]
+    assert [steps_between(ends[0], end) for end in ends] == list(range(len(ends)))
+    assert [steps_between(*pair) for pair in pairwise(ends)] == [1] * (len(ends) - 1)
 
 
 # ---------------------------------------------------------------- initial_state="last"
