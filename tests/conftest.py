@@ -3,6 +3,8 @@
 import functools
 import importlib.util
 import os
+import random
+import re
 import sys
 from collections import Counter
 
@@ -73,6 +75,41 @@ def pytest_collection_modifyitems(config, items):
         seen[function] += 1
     items[:] = kept
     config.hook.pytest_deselected(items=left)
+
+
+# --- seeds -------------------------------------------------------------------------------------
+
+SEED = "RESERVOIR_TEST_SEED"
+
+
+def seeds_from(environ):
+    """Return the seeds to test with: 0, or those that the environment names.
+
+    Workers of xdist must collect the same tests. They inherit the environment of the process that
+    starts them, so the seed that it draws for "any" is written there.
+    """
+    if environ.get(SEED) == "any":
+        environ[SEED] = str(random.randrange(100))
+    text = environ.get(SEED) or "0"
+    found = re.fullmatch(r"(\d\d?)(?:-(\d\d?))?", "0-99" if text == "all" else text)
+    seeds = range(int(found[1]), int(found[2] or found[1]) + 1) if found else ()
+    if not seeds:
+        raise ValueError(f'{SEED}={text} is neither a seed from 0 to 99 nor "3-7", "all" or "any".')
+    return seeds
+
+
+SEEDS = seeds_from(os.environ)
+
+
+def pytest_report_header():
+    """Return the setting by which a failure can be repeated."""
+    return f"global_random_seed: {SEED}={os.environ.get(SEED) or SEEDS[0]}"
+
+
+@pytest.fixture(params=SEEDS, ids="seed{}".format)
+def global_random_seed(request):
+    """Return a seed; what a test asserts must hold for each one from 0 to 99."""
+    return request.param
 
 
 # --- partners ----------------------------------------------------------------------------------

@@ -61,20 +61,20 @@ def test_mackey_glass_is_that_of_the_data_sets():
     np.testing.assert_allclose(found, wanted, atol=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_without_forgetting_all_ways_are_one_ridge_on_all_rows(seed):
+def test_without_forgetting_all_ways_are_one_ridge_on_all_rows(global_random_seed):
     """Each has its own sums, states and order of predicting and learning: errors must be equal."""
-    task = tasks.draw("creep", seed, 200, 300)
+    task = tasks.draw("creep", global_random_seed, 200, 300)
     made = methods.ways({**drift.SETTINGS, "forgetting": 1.0, "window": 10_000})
     alike = [name for name in made if name.endswith(("learn, forgetting 1", "Squares, 1"))]
     errors = {
-        name: drift.prequential(task, made[name], 20, seed, 50)[0]
+        name: drift.prequential(task, made[name], 20, global_random_seed, 50)[0]
         for name in ("fit once", "partial_fit", "SlidingWindow", methods.REFERENCE, *alike)
     }
     assert len(alike) == 2
     for name in ("SlidingWindow", methods.REFERENCE, *alike):
         np.testing.assert_allclose(errors[name], errors["partial_fit"], atol=1e-6, err_msg=name)
-    assert np.std(errors["fit once"]) > 1.1 * np.std(errors["partial_fit"])
+    # the others have learned meanwhile
+    assert np.abs(errors["fit once"] - errors["partial_fit"]).max() > 0.1
 
 
 def test_the_table_has_all_methods_relative_to_the_reference():

@@ -202,14 +202,16 @@ def test_a_new_fit_forgets_what_another_readout_left(toys):
     assert not hasattr(model, "coef_")
 
 
-def test_a_readout_serves_a_classifier(toys):
-    signal, labels = sine_square(600, random_state=0)
+def test_a_readout_serves_a_classifier(toys, global_random_seed):
+    signal, labels = sine_square(600, random_state=global_random_seed)
 
     class Nearest(ESNClassifier):
         def _check_readout(self):
             """Any name may stand for a classifier here."""
 
-    model = Nearest(20, readout="nearest", random_state=0).fit(signal[:400], labels[:400])
+    model = Nearest(20, readout="nearest", random_state=global_random_seed).fit(
+        signal[:400], labels[:400]
+    )
     assert set(model.predict(signal[400:])) <= set(labels)
     assert model.score(signal[400:], labels[400:]) > 0.8
 
@@ -279,8 +281,8 @@ def test_a_toy_pool_is_a_value_of_the_parameter(tmp_path):
 # --- models of series
 
 
-def test_a_toy_model_of_series_is_compared_and_averaged():
-    values = 5 + 0.1 * np.random.default_rng(0).normal(size=(60, 2))
+def test_a_toy_model_of_series_is_compared_and_averaged(global_random_seed):
+    values = 5 + 0.1 * np.random.default_rng(global_random_seed).normal(size=(60, 2))
     data = fill_gaps(values, np.zeros((60, 0)), ())
     bounds = Bounds.of(values, data.positive, 1.0)
     candidates = [
@@ -289,7 +291,7 @@ def test_a_toy_model_of_series_is_compared_and_averaged():
         Candidate("last value", False, SeasonalNaive(1)),
         Candidate("too long", False, MeanLevel(40)),
     ]
-    found = roll(candidates, data, 3, bounds, seed=0)
+    found = roll(candidates, data, 3, bounds, seed=global_random_seed)
     for origin, rows in zip(found.origins, found.said[0], strict=True):
         expected = values[origin - 20 : origin].mean(axis=0)
         np.testing.assert_allclose(rows, [expected] * 3, rtol=1e-12)
@@ -297,7 +299,7 @@ def test_a_toy_model_of_series_is_compared_and_averaged():
     assert weights[0] > 2 * weights[2]
     assert weights[1] == pytest.approx(weights[0], rel=0.05)
     assert weights[3] == 0
-    fitted = candidates[1].fit(data, seed=0)
+    fitted = candidates[1].fit(data, seed=global_random_seed)
     said = fitted.forecast(data, np.array([40, 60]), 2, bounds)
     expected = np.exp(np.log(values[40:]).mean(axis=0))
     np.testing.assert_allclose(said[1], [expected] * 2, rtol=1e-12)

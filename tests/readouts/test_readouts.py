@@ -513,8 +513,8 @@ def test_scores_come_in_the_order_of_alphas():
 
 
 @pytest.mark.parametrize("alphas", [[1e-3, 10.0, 1.0], [10.0, 1.0, 1e-3], [1e-3, 1.0, 10.0]])
-def test_ties_go_to_the_larger_penalty(alphas):
-    H, Y = rows()
+def test_ties_go_to_the_larger_penalty(alphas, global_random_seed):
+    H, Y = rows(seed=global_random_seed)
     assert ridge_path(gram_of(H, np.ones_like(Y)), alphas).alpha == 10.0  # nothing to explain
     parts = [slice(0, 40), slice(40, 80)]
     blocks = [gram_of(H[p], np.ones_like(Y[p])) for p in parts]
@@ -523,8 +523,8 @@ def test_ties_go_to_the_larger_penalty(alphas):
     assert (tied.scores <= np.finfo(float).eps ** 2).all()  # nothing but rounding, squared
 
 
-def test_penalty_per_target():
-    rng = np.random.default_rng(0)
+def test_penalty_per_target(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     H = rng.normal(size=(60, 20))
     Y = np.column_stack(
         [H[:, 0] + 1e-3 * rng.normal(size=60), 0.05 * H[:, 1] + rng.normal(size=60)]
@@ -601,8 +601,8 @@ def test_the_choice_from_the_gram_is_as_good_as_one_from_stored_states(
     assert error(H_new, Y_new, solution.coef, solution.intercept) < 1.1 * min(best.values())
 
 
-def test_a_perfect_fit_has_a_score_of_rounding_size():
-    H, _ = rows(200)
+def test_a_perfect_fit_has_a_score_of_rounding_size(global_random_seed):
+    H, _ = rows(200, seed=global_random_seed)
     Y = H @ np.ones((6, 1))
     solution = ridge_path(gram_of(H, Y), [1e-14, 1e-12, 1e-3])
     assert (solution.scores > 0).all()

@@ -196,24 +196,23 @@ def test_rows_of_similar_numbers_are_left_out_at_different_times():
         assert len(set(near[start : start + 8])) == 8
 
 
-def test_labels_without_any_sense_are_not_believed():
+def test_labels_without_any_sense_are_not_believed(global_random_seed):
     """Leave-one-out with weights that have seen all labels finds sense in them; folds do not."""
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        y = rng.integers(0, 3, 460)
-        H, Y = rng.normal(size=(460, 1000)), 2.0 * (y[:, None] == np.arange(3)) - 1
-        mine, alphas = slice(0, 60), np.logspace(-2, 4, 7)
-        weights = relevance_weights(H[mine], Y[mine], np.ones(60))
-        seen = leave_one_out_ridge(H[mine], Y[mine], alphas, column_weights=weights)
-        ridge = relevance_ridge(H[mine], Y[mine], alphas, np.ones(60), folds_for(Y[mine]))
-        assert seen.scores.sum(axis=1).min() < 0.75 * ridge.scores.sum(axis=1).min()
-        losses = []
-        for fit in (seen, ridge):
-            left_out = fit.left_out if fit is seen else fit.left_out[0]
-            temperature = fitted_temperature(left_out, Y[mine])
-            scores = H[60:] @ fit.coef.T + fit.intercept
-            losses.append(log_loss(y[60:], probabilities(scores, temperature)))
-        assert losses[1] < np.log(3) + 0.15 < losses[0] - 0.5
+    rng = np.random.default_rng(global_random_seed)
+    y = rng.integers(0, 3, 460)
+    H, Y = rng.normal(size=(460, 1000)), 2.0 * (y[:, None] == np.arange(3)) - 1
+    mine, alphas = slice(0, 60), np.logspace(-2, 4, 7)
+    weights = relevance_weights(H[mine], Y[mine], np.ones(60))
+    seen = leave_one_out_ridge(H[mine], Y[mine], alphas, column_weights=weights)
+    ridge = relevance_ridge(H[mine], Y[mine], alphas, np.ones(60), folds_for(Y[mine]))
+    assert seen.scores.sum(axis=1).min() < 0.75 * ridge.scores.sum(axis=1).min()
+    losses = []
+    for fit in (seen, ridge):
+        left_out = fit.left_out if fit is seen else fit.left_out[0]
+        temperature = fitted_temperature(left_out, Y[mine])
+        scores = H[60:] @ fit.coef.T + fit.intercept
+        losses.append(log_loss(y[60:], probabilities(scores, temperature)))
+    assert losses[1] < np.log(3) + 0.15 < losses[0] - 0.5
 
 
 @pytest.mark.parametrize("weights", [np.ones(3), np.full(20, -1.0), np.full(20, np.inf)])
@@ -261,8 +260,8 @@ def test_large_tables_are_fitted_as_small_ones_are(monkeypatch):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
 
-def test_of_many_rows_some_choose_the_penalty_and_all_are_fitted():
-    rng = np.random.default_rng(3)
+def test_of_many_rows_some_choose_the_penalty_and_all_are_fitted(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     H = rng.normal(size=(4000, 6))
     Y = H[:, :2] + rng.normal(size=(4000, 2))
     folds = folds_for(Y)

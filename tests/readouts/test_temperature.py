@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import softmax
 from sklearn.metrics import log_loss
 
@@ -22,24 +23,37 @@ def columns_of(labels, n_classes):
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.4, 1.0, 3.0])
-def test_a_known_temperature_is_found(temperature):
-    found = []
-    for seed in range(10):
-        scores, labels = labelled(temperature, n=3000, seed=seed)
+def test_a_known_temperature_is_found(temperature, global_random_seed):
+    n, found = 3000, []
+    for k in range(40):
+        scores, labels = labelled(temperature, n, seed=[global_random_seed, k])
         found.append(1 / fitted_temperature(scores, columns_of(labels, 4)))
-    # what likelihood theory says of the error of 1 / temperature
+
+    # What likelihood theory says of the error of 1 / temperature, from many scores.
+    scores, _ = labelled(temperature, 100_000)
+
+    def mean_score(sharpness):
+        return (softmax(sharpness * scores, axis=1) * scores).sum(axis=1).mean()
+
     p = probabilities(scores, temperature)
     variance = (p * scores**2).sum(axis=1) - (p * scores).sum(axis=1) ** 2
-    error = 1 / np.sqrt(variance.sum())
-    assert np.abs(np.subtract(found, 1 / temperature)).max() < 4 * error
-    assert np.mean(found) == pytest.approx(1 / temperature, abs=3 * error / np.sqrt(10))
+    error = 1 / np.sqrt(n * variance.mean())
+    # labels count as certain to 1 - 1 / (n + 2), which moves sharp scores by one error
+    centre = scores.mean()
+    wanted = centre + (1 - 1 / (n + 2)) * (mean_score(1 / temperature) - centre)
+    expected = brentq(lambda b: mean_score(b) - wanted, 0.5 / temperature, 2 / temperature)
+    assert np.mean(found) == pytest.approx(expected, abs=5 * error / np.sqrt(40))
     assert 0.5 * error < np.std(found) < 2 * error
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_no_other_temperature_is_more_probable(weighted):
-    scores, labels = labelled(0.7, n=3000)
-    weights = np.random.default_rng(1).integers(0, 4, 3000) if weighted else np.ones(3000)
+def test_no_other_temperature_is_more_probable(weighted, global_random_seed):
+    scores, labels = labelled(0.7, n=3000, seed=global_random_seed)
+    weights = (
+        np.random.default_rng(global_random_seed).integers(0, 4, 3000)
+        if weighted
+        else np.ones(3000)
+    )
     at = fitted_temperature(scores, columns_of(labels, 4), weights)
     losses = [
         log_loss(labels, probabilities(scores, at * f), sample_weight=weights)
@@ -80,8 +94,8 @@ def test_scores_without_error_do_not_make_certainty(n, n_classes):
     np.testing.assert_allclose(right, 1 - (1 - 1 / n_classes) / (n + 2), rtol=1e-6)
 
 
-def test_useless_scores_make_classes_equally_probable():
-    rng = np.random.default_rng(0)
+def test_useless_scores_make_classes_equally_probable(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     scores, labels = rng.normal(size=(400, 3)), rng.integers(0, 3, 400)
     for wrong in (scores, -columns_of(labels, 3)):
         p = probabilities(wrong, fitted_temperature(wrong, columns_of(labels, 3)))

@@ -185,8 +185,8 @@ def test_errors_of_one_size_are_the_middle_band():
         np.testing.assert_allclose(high, 2, rtol=0.01)
 
 
-def test_one_origin_is_enough_for_a_wide_band():
-    rng = np.random.default_rng(0)
+def test_one_origin_is_enough_for_a_wide_band(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     followed = rng.normal(size=(1, 6, 1))
     learned = Bands.of(np.zeros((1, 6, 1)), followed, np.array([30]), np.array([False]))
     high = learned.around(np.zeros((12, 1)), [0.95])[0, 1]
@@ -234,9 +234,9 @@ def test_more_steps_change_none_of_the_first():
 
 
 @pytest.mark.parametrize("process", [walk, growing_season])
-def test_paths_are_spread_as_the_bands_say(process):
-    learned, point, _ = bands_of(process, 1)
-    drawn = learned.paths(point, 4000, np.random.default_rng(0))
+def test_paths_are_spread_as_the_bands_say(process, global_random_seed):
+    learned, point, _ = bands_of(process, global_random_seed)
+    drawn = learned.paths(point, 4000, np.random.default_rng(global_random_seed))
     for coverage in (0.5, 0.8, 0.95):
         low, high = learned.around(point, [coverage])[0]
         inside = ((drawn >= low) & (drawn <= high)).mean(axis=0)
@@ -262,8 +262,8 @@ def test_paths_of_a_walk_depend_on_each_other_as_walks_do():
     np.testing.assert_allclose(found, expected, atol=0.1)
 
 
-def test_paths_of_joint_columns_keep_their_dependence():
-    rng = np.random.default_rng(0)
+def test_paths_of_joint_columns_keep_their_dependence(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     mixing = np.array([[1.0, 0.0], [-0.8, 0.6]])
     followed = rng.normal(size=(300, 3, 2)) @ mixing.T
     learned = Bands.of(np.zeros_like(followed), followed, 3 * np.arange(300), np.zeros(2, bool))

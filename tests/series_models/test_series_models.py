@@ -133,8 +133,8 @@ def test_theta_equals_statsmodels(statsmodels, n_rows, period):
         np.testing.assert_allclose(said, theirs.forecast(20), rtol=tolerance)
 
 
-def test_theta_takes_off_a_season_only_where_there_is_one():
-    rng = np.random.default_rng(0)
+def test_theta_takes_off_a_season_only_where_there_is_one(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     found = [Theta(12).fit(history_of(rng.normal(size=(120, 1)))).profiles.any() for _ in range(40)]
     assert sum(found) <= 10  # 4 expected at 90 %
     assert Theta(12).fit(history_of(seasonal(36))).profiles.any()
@@ -447,16 +447,28 @@ def test_the_calendar_counts_from_the_first_row():
     assert whole.calendar(5, 5).shape == (5, 4)
 
 
-@pytest.mark.parametrize("lag", [0, 1, 12])
-def test_a_series_that_known_inputs_determine_is_forecast_to_rounding(lag):
-    known = np.random.default_rng(0).normal(size=(140, 2))
+def determined(seed):
+    """A series that two known inputs determine, and the 100 rows of it that are history."""
+    known = np.random.default_rng(seed).normal(size=(140, 2))
     levels = known @ [[2.0], [-1.0]] + 5
-    history = History(levels[:100], np.ones((100, 1), bool), known, ())
+    return levels, History(levels[:100], np.ones((100, 1), bool), known, ())
+
+
+@pytest.mark.parametrize("lag", [0, 1, 12])
+def test_a_series_that_known_inputs_determine_is_forecast_to_rounding(lag, global_random_seed):
+    levels, history = determined(global_random_seed)
     said = Autoregression(lag, alpha=1e-12).fit(history, 0).forecast(history, np.array([100]), 40)
     np.testing.assert_allclose(said[0], levels[100:], rtol=0, atol=1e-9)
-    # a penalty costs little
-    said = Autoregression(lag).fit(history, 0).forecast(history, np.array([100]), 40)
-    assert np.abs(said[0] - levels[100:]).mean() < 0.2 * levels.std()
+
+
+@pytest.mark.parametrize("lag", [0, 1, 12])
+def test_a_penalty_costs_little_where_known_inputs_determine_a_series(lag):
+    errors = []
+    for seed in range(20):  # differences let errors add up: 0.01 to 0.5 by lag 1
+        levels, history = determined(seed)
+        said = Autoregression(lag).fit(history, 0).forecast(history, np.array([100]), 40)
+        errors.append(np.abs(said[0] - levels[100:]).mean() / levels.std())
+    assert np.median(errors) < 0.2
 
 
 def test_a_sine_is_forecast_by_all_that_learn_phases():

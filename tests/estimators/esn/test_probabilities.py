@@ -146,22 +146,28 @@ def calibration_error(y, proba, n_bins=10):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_probabilities_of_new_rows_are_as_probable_as_said(dtype):
-    for seed in range(3):
+def test_probabilities_of_new_rows_are_as_probable_as_said(dtype, global_random_seed):
+    """Better by a temperature in most series, and never much worse."""
+    gains, errors, shares = [], [], []
+    for seed in range(global_random_seed, global_random_seed + 5):
         X, y = three_waves(6000, seed)
         clf = ESNClassifier(100, dtype=dtype, random_state=seed).fit(X[:4000], y[:4000])
         proba = clf.predict_proba(X[4000:])
         assert proba.dtype == dtype
         raw = np.exp(clf.decision_function(X[4000:]))
         raw /= raw.sum(axis=1, keepdims=True)
-        assert log_loss(y[4000:], proba) < log_loss(y[4000:], raw) - 0.02
-        assert calibration_error(y[4000:], proba) < 0.5 * calibration_error(y[4000:], raw)
-        assert calibration_error(y[4000:], proba) < 0.05
+        gains.append(log_loss(y[4000:], raw) - log_loss(y[4000:], proba))
+        errors.append(calibration_error(y[4000:], proba))
+        shares.append(errors[-1] / calibration_error(y[4000:], raw))
+    assert min(gains) > -0.01
+    assert np.median(gains) > 0.02
+    assert np.median(errors) < 0.05
+    assert np.median(shares) < 0.5
 
 
-def test_labels_without_error_are_not_certain():
-    X, y = sine_square(2000, random_state=0)
-    clf = ESNClassifier(100, random_state=0).fit(X[:1500], y[:1500])
+def test_labels_without_error_are_not_certain(global_random_seed):
+    X, y = sine_square(2000, random_state=global_random_seed)
+    clf = ESNClassifier(100, random_state=global_random_seed).fit(X[:1500], y[:1500])
     proba = clf.predict_proba(X[1500:])
     assert 0 < proba.min() < 0.01
     assert log_loss(y[1500:], proba) < 0.05
