@@ -548,7 +548,7 @@ def test_bad_parameters_are_refused(params, error, match):
         (X, Y[:-1], r"y must have one row per row of X.*\[699\]"),
         (X[:20], Y[:20], "n_starts=8 loops"),
         (X, np.roll(Y, 3), r"needs y\[t\] == X\[t\+1\]"),
-        (X, Y.astype(str) + "a", "y must hold numbers"),
+        (X, np.char.add(Y.astype(str), "a"), "y must hold numbers"),
         (X, Y[:, None, None], "y has shape"),
         (X * np.nan, Y, "All 1 trials failed.*NaN"),
         ([], [], "no rows"),
