@@ -85,7 +85,7 @@ class TriangularSystem:
     def _is_well_conditioned(self) -> bool:
         n, scaled = len(self.R), self.R / self.size
         # one over the 1-norm of the inverse: an upper triangular matrix is its own LU decomposition
-        least, _ = lapack.dgecon(scaled, 1.0)  # not dtrcon, which SciPy 1.12 lacks
+        least, _ = lapack.dgecon(scaled, 1.0)  # SciPy 1.12 lacks that of triangles
         # 1-norm to 2-norm takes sqrt(n), and the estimate may miss a bit
         return bool(least > 10 * n * self.noise)
 
