@@ -95,7 +95,8 @@ def test_each_name_in_the_code_is_that_of_one_function(code):
     ours = {name for name in found if name is not None and name.startswith("reservoir.")}
     assert ours <= set(_compile._NAMED)
     assert "reservoir._kernels._panels.add_product" in ours
-    assert "reservoir._kernels._time_loops._dense_product" in ours
+    # what else LLVM leaves as a function of its own depends on the processor
+    assert any(name.startswith("reservoir._kernels._time_loops.") for name in ours)
     assert source_of("_ZN3abc12_3clocals_3e1fB2v1") == "abc.<locals>.f"
 
 

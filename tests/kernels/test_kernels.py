@@ -461,6 +461,16 @@ def units_in_the_last_place(values, exact, dtype):
     return np.array(errors)
 
 
+def products_are_fused():
+    """Whether compiled code rounds ``x * x - y`` once."""
+    from numba import njit
+
+    from reservoir._kernels import _compile
+
+    fused = njit(**_compile.OPTIONS)(lambda x, y: x * x - y)
+    return fused(1 + 2.0**-30, 1 + 2.0**-29) != 0.0
+
+
 @pytest.mark.parametrize("name", ["tanh", "logistic"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(3))
@@ -490,7 +500,10 @@ def test_within_two_units_in_the_last_place(name, dtype, seed):
             "logistic": lambda v: 1 / (1 + mpmath.exp(-v)),
         }[name]
         errors = units_in_the_last_place(values, [exact(mpmath.mpf(float(v))) for v in x], dtype)
-    assert errors.max() <= 1.5, (errors.max(), x[errors.argmax()])
+    # the remainder that corrects a quotient is exact where a product and a sum are fused; where not
+    # (x86 before Haswell), its product is rounded: half a unit more
+    within = 1.5 if products_are_fused() else 2.0
+    assert errors.max() <= within, (errors.max(), x[errors.argmax()])
     assert np.abs(values).max() <= 1.0
 
 

@@ -222,7 +222,7 @@ def test_workers_do_not_change_the_forecast(fitted, panel):
 
 def test_rows_are_counted_from_the_earliest_series():
     pd = pytest.importorskip("pandas")
-    for freq in ("MS", "ME", "QS", "W-MON", "B", "D", "h", "30min"):
+    for freq in ("MS", pd.offsets.MonthEnd(), "QS", "W-MON", "B", "D", "h", "30min"):
         for zone in (None, "Europe/Berlin"):
             dates = pd.date_range("2019-01-31", periods=400, freq=freq, tz=zone)
             starts = [7, 0, 251]

@@ -129,7 +129,11 @@ def test_what_is_not_allowed_never_comes(clf, seed):
 def test_sparse_arrays_say_what_dense_ones_say(clf):
     mask = np.array([1.0, 0.0, 1.0])
     twice = sparse.csr_array((np.ones(5), [0, 0, 2, 0, 2], [0, 3, 3, 5]), shape=(3, 3))
-    for given, dense in ((sparse.coo_array(mask), mask), (twice, twice.toarray())):
+    flat = sparse.coo_array(mask)
+    cases = [(twice, twice.toarray())]
+    if flat.ndim == 1:  # SciPy 1.12 has none of one dimension
+        cases.append((flat, mask))
+    for given, dense in cases:
         walks = [
             clf.sample(300, ["z"], temperature=1e9, allowed=each, random_state=0)
             for each in (given, dense)

@@ -113,8 +113,8 @@ def test_columns_are_forecast_together_and_keep_their_names():
 @pytest.mark.parametrize(
     ("start", "freq", "zone", "due"),
     [
-        ("2020-01-31", "ME", None, "2023-05-31"),
-        ("2015-03-31", "QE", None, "2025-03-31"),
+        ("2020-01-31", pd.offsets.MonthEnd(), None, "2023-05-31"),
+        ("2015-03-31", pd.offsets.QuarterEnd(), None, "2025-03-31"),
         ("2024-01-05", "B", None, "2024-03-01"),
         ("2024-03-30 12:00", "h", "Europe/Berlin", "2024-04-01 05:00+02:00"),
         ("2024-03-01", "D", "Europe/Berlin", "2024-04-10 00:00+02:00"),
@@ -282,7 +282,7 @@ def any_forecaster(seed):
     y[1:-1][rng.random((n_rows - 2, n_columns)) < rng.choice([0, 0.05, 0.2])] = np.nan
     y[n_rows - rng.integers(3) :, 0] = np.nan  # a column ends early
     known = rng.normal(size=(n_rows + 30, 2)) if panel is None and rng.random() < 0.5 else None
-    frequency = rng.choice([None, "ME", "D", "h", "B"])
+    frequency = rng.choice([None, pd.offsets.MonthEnd(), "D", "h", "B"])
     if frequency is not None:
         y = pd.DataFrame(y, pd.date_range("2020-01-31", periods=n_rows, freq=frequency))
     if n_columns == 1:
