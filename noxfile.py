@@ -82,7 +82,7 @@ def tests(session):
 
 @nox.session(venv_backend="none")
 def rounding(session):
-    """Run the tests with the rounding of a processor without AVX, in BLAS and in compiled kernels."""
+    """Run the tests as a processor without AVX rounds, in BLAS and in compiled kernels."""
     run = shared(session, "test")
     old = {"OPENBLAS_CORETYPE": "Prescott", "NUMBA_CPU_NAME": "generic"}
     run("python", "-m", "pytest", "-n", "auto", *session.posargs, **old)
