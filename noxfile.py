@@ -118,7 +118,8 @@ def partners(session, group):
     session.run("pip", "list")
     pytest = ("python", "-m", "pytest", "-q")
     no_skips = {"RESERVOIR_TEST_ALL": "1"}  # nothing else may be lacking
-    session.run(*pytest, "tests", "-m", " or ".join(there), *session.posargs, env=no_skips)
+    what = session.posargs or ["tests"]
+    session.run(*pytest, "-m", " or ".join(there), *what, env=no_skips)
     if group == "common" and not session.posargs:
         # scikit-learn skips its checks of array API input unless SciPy is told before its import.
         arrays = ("tests/contracts/test_common.py", "-k", "array_api")
