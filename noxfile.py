@@ -110,7 +110,7 @@ def partners(session, group):
     """Run the tests that need a partner: torch, statsmodels, polars, river; aeon, sktime."""
     # The partners first: ours must work with the NumPy and the numba that they want.
     there = [partner for partner in PARTNERS[group] if fetch(session, partner)]
-    session.install(".[fast,plot]", "hypothesis", "pandas", "pytest")
+    session.install(".[fast,plot]", "hypothesis", "pandas", "pytest", "pytest-xdist")
     if lacking := sorted({*PARTNERS[group]} - {*there}):
         session.warn(f"Not tested, for want of a wheel that imports: {', '.join(lacking)}")
     if not there:
@@ -119,7 +119,7 @@ def partners(session, group):
     pytest = ("python", "-m", "pytest", "-q")
     no_skips = {"RESERVOIR_TEST_ALL": "1"}  # nothing else may be lacking
     what = session.posargs or ["tests"]
-    session.run(*pytest, "-m", " or ".join(there), *what, env=no_skips)
+    session.run(*pytest, "-n", "auto", "-m", " or ".join(there), *what, env=no_skips)
     if group == "common" and not session.posargs:
         # scikit-learn skips its checks of array API input unless SciPy is told before its import.
         arrays = ("tests/contracts/test_common.py", "-k", "array_api")
