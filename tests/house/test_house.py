@@ -259,7 +259,7 @@ def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
 
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.name)
 def test_partners_come_as_fixtures(path):
-    """So each test that needs one is marked, and run by .ci/partners."""
+    """So each test that needs one is marked, and run by `nox -s partners`."""
     skips = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call) and n.args]
     asked = {
         node.args[0].value.partition(".")[0]

@@ -167,7 +167,8 @@ def test_every_export_is_in_the_api_pages(names):
 @pytest.mark.skipif(not (ROOT / "docs" / "saving.md").exists(), reason="needs the checkout")
 def test_the_documented_types_are_those_that_skops_asks_for():
     sio = pytest.importorskip("skops.io")
-    listed = re.findall(r'^ +"([\w.]+)",$', (ROOT / "docs" / "saving.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs" / "saving.md").read_text(encoding="utf-8")
+    listed = re.findall(r'^ +"([\w.]+)",$', page, re.MULTILINE)
     X, y = reservoir.datasets.narma(60, random_state=0)
     asked = set()
     dated = np.column_stack([np.arange(60), X])

@@ -129,6 +129,8 @@ def test_single_steps_where_runs_diverge(chaotic):
 def test_gates_are_as_good_as_the_format(dtype):
     """Two units in the last place; 0 and 1 far out, and NaN where NaN went in."""
     eps = np.finfo(dtype).eps
+    if np.finfo(np.longdouble).eps >= eps:
+        pytest.skip("the system has no longer format to compare with")
     x = np.concatenate(
         [np.linspace(-30, 30, 4001), np.geomspace(1e-30, 1, 400), [700.0, -700.0, 5000.0, -5000.0]]
     ).astype(dtype)
