@@ -202,15 +202,6 @@ def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
 
 
-def test_one_in_three_parameter_sets_leaves_no_test_out(tmp_path):
-    test = "import pytest\n@pytest.mark.parametrize('k', range(7))\ndef test_it(k):\n    pass\n"
-    (tmp_path / "test_many.py").write_text(f"{test}def test_alone():\n    pass\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--one-in", "3"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert re.search(r"^4 passed, 4 deselected", run.stdout, re.MULTILINE), run.stdout + run.stderr
-
-
 # What is there wherever the tests run: the dependencies, and what the tests themselves need.
 ALWAYS_THERE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "pytest", "hypothesis"}
 ALWAYS_THERE |= {"reservoir", *sys.stdlib_module_names}
