@@ -27,6 +27,7 @@ finally:
     sys.path.remove(str(FOLDER))
 
 
+@pytest.mark.slow
 def test_the_truth_holds_for_sixty_lyapunov_times():
     """Another order and step, the same start: they part only where 128 bits end."""
     used = {"order": 40, "bits": 128, "substeps": 1}

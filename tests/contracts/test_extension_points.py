@@ -137,6 +137,7 @@ def test_a_name_for_a_known_cell():
 # ---------------------------------------------------------------------------- cells as objects
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", cells())
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_cells_of_ones_own_do_all_that_a_network_does(cell, dtype):
@@ -403,6 +404,7 @@ def test_an_esn_with_a_registered_activation_can_be_trained():
         assert clone(rnn).fit(X, Y).best_loss_ <= np.mean((Y - esn.predict(X)) ** 2)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak", [1.0, 0.4])
 def test_an_activation_that_says_how_it_bends(leak, tmp_path):
     """One file: all that is asked of an activation stands in its entry."""

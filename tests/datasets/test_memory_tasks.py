@@ -137,6 +137,7 @@ def moving(n_videos, n_balls, radius, seed):
     return places, 0.05 * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("n_balls", "radius"), [(1, 0.3), (2, 0.2), (3, 0.12), (3, 0.178), (12, 0.08)]

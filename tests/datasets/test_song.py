@@ -27,6 +27,7 @@ def returns(S):
     return lags[np.argmax(alike)] / FRAMES, max(alike)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_verse_and_chorus_return(seed):
     # 8 bars, of 4 quarter notes each, at 80 to 140 a minute

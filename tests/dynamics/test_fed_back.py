@@ -118,6 +118,7 @@ def test_searches_and_scorers_take_functions(waves):
     np.testing.assert_allclose(found["function"], found["pair"], rtol=1e-6)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize(
     ("clip", "message"),
     [

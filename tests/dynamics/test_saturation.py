@@ -81,6 +81,7 @@ def test_other_estimators(pairs):
         ESNRegressor(50, feedback=True, random_state=0).fit(0 * X, y)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, 0.05])
 @pytest.mark.parametrize("seed", range(5))
 def test_what_moves_is_left_alone(pairs, seed, leak_rate):

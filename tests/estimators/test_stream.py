@@ -79,6 +79,7 @@ def assert_alike(model, rows, expected):
 # --- what is learned ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("name", MODELS)
 def test_learning_is_that_of_partial_fit(name):
     """Rows predicted before or not, in chunks: the estimator that partial_fit makes of them."""
@@ -658,6 +659,7 @@ def by_pickle(session, folder):
     return pickle.loads(pickle.dumps(session))
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("trip", [by_npz, by_pickle])
 @pytest.mark.parametrize("name", MODELS)
 def test_sessions_are_saved_in_the_middle(name, trip, tmp_path):

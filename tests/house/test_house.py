@@ -183,6 +183,7 @@ TOYS = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("forgotten", [True, False])
 def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
     """In one process where a mark is forgotten, and under xdist where one is idle."""

@@ -164,6 +164,7 @@ def test_every_export_is_in_the_api_pages(names):
     assert not listed.isdisjoint(names), f"add {names[0]} to a page in docs/api/"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "docs" / "saving.md").exists(), reason="needs the checkout")
 def test_the_documented_types_are_those_that_skops_asks_for():
     sio = pytest.importorskip("skops.io")

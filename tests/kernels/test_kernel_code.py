@@ -81,6 +81,7 @@ def code():
     return compiled
 
 
+@pytest.mark.slow
 def test_no_kernel_holds_two_functions_of_one_name(code):
     """Red with the strips of `_panels` made by a factory: two sizes, one name, memory overrun."""
     for kernel, names in code.items():
@@ -142,6 +143,7 @@ ORDERS = [  # what each process compiles, one after the other, before one runs e
 ]
 
 
+@pytest.mark.slow
 @guards
 @pytest.mark.parametrize("hash_seed, processes", ORDERS)
 def test_code_of_several_processes_runs_in_one(processes, hash_seed, tmp_path):

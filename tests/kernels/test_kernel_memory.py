@@ -36,6 +36,7 @@ def test_kernels_stay_inside_their_arrays():
     assert done.returncode == 0, done.stdout[-100:] + done.stderr
 
 
+@pytest.mark.slow
 @guards
 def test_whoever_leaves_an_array_is_caught():
     done = child("leave")

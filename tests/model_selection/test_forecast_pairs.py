@@ -214,6 +214,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("kind", "model"),

@@ -80,6 +80,7 @@ def test_the_units_of_the_columns_cost_no_digits(seed):
             assert terms < 1e4
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_nearly_dependent_columns_are_fitted_as_well_as_from_stored_rows(seed):
     """Where R is singular but for rounding, no step on the way from R may add errors."""

@@ -152,6 +152,7 @@ def test_a_network_goes_on_with_it(model):
 # --- recursive least squares -------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("alpha", [1e-6, 1e-10])
 @pytest.mark.parametrize("case", ["plain", "offset", "dependent"])
 def test_after_100_000_rows_it_is_the_ridge_of_all(case, alpha):

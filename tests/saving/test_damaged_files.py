@@ -154,6 +154,7 @@ def check_refusals(files, folder, seed, n_each):
     assert len(accepted) < 0.1 * n_each * len(MODELS)
 
 
+@pytest.mark.slow
 def test_mutants_are_refused_or_do_no_harm(files, tmp_path):
     check_refusals(files, tmp_path, seed=0, n_each=5)
 

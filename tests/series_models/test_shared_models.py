@@ -109,6 +109,7 @@ def test_units_of_one_series_do_not_matter_to_the_others(seed):
         np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("model", [Autoregression(), LoopNetwork(n_networks=2)])
 def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model):
     ratios, place = [], np.array([ROWS])
@@ -128,6 +129,7 @@ def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model)
 # --- the average -------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_a_panel_of_one_series_is_the_series_alone(n_outputs):
     values = np.exp(np.column_stack(monthly(n_outputs, 1)))

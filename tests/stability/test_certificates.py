@@ -270,6 +270,7 @@ def naive_series(W, least, largest, leak, rate, n_terms=400):
     return np.abs(np.linalg.eigvals(total)).max()
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leak", [1.0, 0.5])
 def test_the_series_proves_no_more_than_the_whole_series_says(seed, leak):
@@ -379,6 +380,7 @@ def test_radius_above_one_is_certified_at_300_units():
     assert np.ptp(ends, axis=0).max() < 1e-6
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["max_norm", "two_norm"])
 def test_differences_shrink_at_the_certified_rate_at_every_step(seed, method):
@@ -608,6 +610,7 @@ def test_feedback_weights_count_as_drive():
 # --- cycles -------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["auto", "thorough", "series", "lyapunov"])
 def test_certified_cycles_have_the_drives_period_and_attract_from_anywhere(seed, method):
@@ -714,6 +717,7 @@ def loop(seed, gain, include_input, through_weights):
     return res, (coef, rng.uniform(-0.2, 0.2, q))
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("include_input", [False, True])
 @pytest.mark.parametrize("through_weights", [False, True])
 @pytest.mark.parametrize("clip", [None, (-0.3, 0.4)])
@@ -810,6 +814,7 @@ def test_clipped_loops_move_inside_their_box():
 # --- the fuzz, and what is refused --------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_short_fuzz_finds_no_second_response():
     messages, counts, closest = certificate_fuzz.fuzz(400, seed=1)
     assert not messages

@@ -160,6 +160,7 @@ def test_alternatives_are_what_they_say():
     assert repr(found.alternatives[0]).splitlines()[1].split() == lines[1].split()
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.filterwarnings("ignore:What remembers most")  # two units under a drive of 30
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])
@@ -186,6 +187,7 @@ def test_small_networks_of_all_kinds():
         }  # fmt: skip
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_an_estimator_gets_the_same_reservoir(dtype):
     X, y = narma(400, random_state=0)

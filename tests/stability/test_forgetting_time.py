@@ -51,6 +51,7 @@ def check_fuzz(n_networks, seed, longest):
     return excess
 
 
+@pytest.mark.slow
 def test_no_start_takes_longer_whatever_the_inputs():
     check_fuzz(50, 0, 300)
 

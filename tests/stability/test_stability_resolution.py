@@ -65,6 +65,7 @@ def test_the_fuzz_finds_no_difference_above_the_resolution():
     assert closest > 0.1  # and some come near
 
 
+@pytest.mark.slow
 def test_the_fuzz_on_compiled_kernels():
     pytest.importorskip("numba")
     messages, _, closest = certificate_fuzz.fuzz_rounding(150, 4, engines=("numba",))

@@ -71,6 +71,7 @@ def test_linear_networks_are_certified_up_to_radius_one():
     assert not certify(Reservoir(1.06 * W, np.ones((2, 1)), np.zeros(2), activation="relu"), -1, 1)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_what_diverges_is_never_certified(name):
     rng = np.random.default_rng(1)

@@ -41,6 +41,7 @@ from reservoir.training.rtrl import rtrl_gradient, rtrl_start
 pytestmark = pytest.mark.both_engines
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
 def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss):
@@ -49,6 +50,7 @@ def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss)
         check(network, ragged(network, seed), draw(network, seed + 10))
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
 @pytest.mark.parametrize(
     "options", [{"last": True}, {"washout": 3}, {"weights": True}, {"weights": True, "last": True}]

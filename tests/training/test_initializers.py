@@ -111,6 +111,7 @@ def test_small_networks(cell, scheme, n_units):
                 assert spectral_radius(W) == pytest.approx(1.1, rel=1e-9)
 
 
+@pytest.mark.fast_cases("values")
 @EVERY_CELL
 @EVERY_SCHEME
 def test_biases_and_forget_gate(cell, scheme):

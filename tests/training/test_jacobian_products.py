@@ -272,6 +272,7 @@ def jacobians_of(singular_values, beta, n_draws, seed):
     return (1 - np.tanh(q) ** 2) * ((U * singular_values) @ V.T)
 
 
+@pytest.mark.slow
 def test_table_b1():
     """Printed: 0.0019 for [0.9, 1.1], 0.0012 for exponential decay, threshold 0.0016.
 

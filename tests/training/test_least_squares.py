@@ -69,6 +69,7 @@ def task_of(params, X, Y, **options):
 # --- what it reaches ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_student_comes_close_to_its_teacher(output, seed):
@@ -178,6 +179,7 @@ def test_credit_steps_find_the_memory_that_narma_needs():
         assert credited < 0.15
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
@@ -194,6 +196,7 @@ def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
     assert credited.history[-1] < fitted.history[-1]
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize(
     "activation", ["tanh", "logistic", "identity", "relu", "leaky_relu", "softplus"]
 )

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.one_engine
 EVERY_CELL = pytest.mark.parametrize("cell", CAUSAL.values(), ids=CAUSAL)
 
 
+@pytest.mark.fast_cases("values")
 @EVERY_CELL
 @pytest.mark.parametrize("options", [{}, {"last": True}, {"washout": 3}, {"weights": True}])
 def test_the_gradients_of_all_copies_sum_to_the_gradient(cell, options):
@@ -180,6 +181,7 @@ def test_bad_thresholds(threshold):
         SimplexDirection(threshold)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_training_along_it(dtype):
     rng = np.random.default_rng(0)

@@ -65,6 +65,7 @@ def finite(params):
 # -------------------------------------------------------------------------- the best iterate
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("rate", [1e-6, 1e-2, 1.0, 1e3])
 @pytest.mark.parametrize("init", ["least_squares", "spectral"])
@@ -101,6 +102,7 @@ def test_every_solver_improves(solver):
     assert rnn.best_epoch_ > 10
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("schedule", sorted(SCHEDULES))
 def test_every_schedule_improves(schedule):
     X, y = series()
@@ -110,6 +112,7 @@ def test_every_schedule_improves(schedule):
     assert (rnn.loss_curve_ == constant.loss_curve_) == (schedule == "constant")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_lbfgs(cell):
     X, y = series()
@@ -122,6 +125,7 @@ def test_lbfgs(cell):
     assert single.best_loss_ < single.loss_curve_[0]
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("output", ["identity", "tanh", "logistic"])
 def test_least_squares(cell, output):
@@ -224,6 +228,7 @@ def test_the_loss_of_a_batch_is_that_of_its_sequences(cell, last, weighted):
     np.testing.assert_allclose(done.losses[1], by_hand(network, done.params, data), rtol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "hessian_free"])
 def test_penalties_are_part_of_the_loss(solver):
     X, y = series()
@@ -446,6 +451,7 @@ def test_verbose_reports_a_line_per_epoch(solver, caplog):
     assert not caplog.records
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares", "hessian_free"])
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_the_same_seed_gives_the_same_bits(solver, cell):

@@ -377,6 +377,7 @@ def chunks(esn, X, y, size, start=0, stop=70):
     return esn
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 12, 45])
 @pytest.mark.parametrize("kind", CHUNKED)
 def test_chunks_of_any_length_follow_one_another(kind, size):
@@ -425,6 +426,7 @@ def test_memory_of_stamps_starts_anew_where_rows_do_not_follow():
             esn.partial_fit(X[205:210], y[205:210])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "kind", ["business days", "month ends", "last Fridays", "months", "floats"]
 )
@@ -635,6 +637,7 @@ def refused(X, y, row):
         esn.score(X, y)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("kind", [kind for kind in REGULAR if kind != "positions"])
 @pytest.mark.parametrize("h", [1, 3])
 def test_targets_may_lie_ahead_by_a_constant_offset(kind, h):
@@ -658,6 +661,7 @@ CALENDARS = {
 }
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("kind", CALENDARS)
 @pytest.mark.parametrize("h", [1, 3, 5, 12])
 def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
@@ -681,6 +685,7 @@ def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
         network().fit(X.iloc[kept], y.iloc[changed])
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
@@ -709,6 +714,7 @@ def test_cross_validation_of_targets_that_keep_their_dates(freq, h):
     assert scores.min() > 0.9
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_few_rows_of_targets_that_keep_their_dates(kind):
     X, y = table(CALENDARS[kind])

@@ -372,6 +372,7 @@ def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
     assert (far[:150] < 0.3).all()  # a Lyapunov time is 55 steps
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_all_digits_of_a_flow_without_noise(seed):
     series = lorenz(3500, random_state=seed)

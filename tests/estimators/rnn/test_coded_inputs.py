@@ -117,6 +117,7 @@ WAYS = {
 }
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # three epochs
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("way", WAYS)
@@ -146,6 +147,7 @@ WITH_TANGENTS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("way", WITH_TANGENTS)
 def test_ways_that_go_over_the_sequence_again(way):
     """They run through the inputs once more, forwards or step by step, past what the cell did."""
@@ -292,6 +294,7 @@ def test_integers_alone_are_numbers():
     )
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("init", "n_symbols"), [("orthogonal", 1000), ("least_squares", 200)])
 def test_memory_does_not_grow_with_the_number_of_symbols(init, n_symbols):
     n = 10_000

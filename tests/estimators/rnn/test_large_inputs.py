@@ -33,6 +33,7 @@ def series(scale):
     return scale * rows[:-6, None], rows[6:]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "params",
     [
@@ -66,6 +67,7 @@ def test_the_remedy_helps():
         assert 1 - make_pipeline(StandardScaler(), rnn).fit(X, y).score(X, y) < 0.2 * (1 - bare)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("mean", [0.0, 1e5])
 def test_large_inputs_that_do_no_harm_are_left_alone(mean):
     X, y = series(1000.0)
@@ -97,6 +99,7 @@ def labelled(seed, n=60):
     return list(waves + rng.normal(size=(n, 20, 2))), y
 
 
+@pytest.mark.slow
 def test_steps_that_are_too_long_behind_starts_from_data():
     gained = []
     for seed in range(5):

@@ -30,6 +30,7 @@ def make(**params):
     return RNNRegressor(**{"n_units": 6, "max_iter": 2, "random_state": 0, **params})
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "params",
     [
@@ -187,6 +188,7 @@ GAPS = {
 }
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("params", [{}, {"solver": "lbfgs", "cell": "lstm"}, {"loss": "hinge"}])
 @pytest.mark.parametrize("kind", GAPS)
 def test_a_row_without_a_label_is_one_of_weight_zero(kind, params):

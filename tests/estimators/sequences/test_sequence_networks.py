@@ -53,6 +53,7 @@ def make(cls=ESNSequenceClassifier, **options):
 # --- what is computed --------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("relevance_weights", [False, True])
 @pytest.mark.parametrize("units", [[1.0, 1e-6], [1e3, 1e8], [1.0, 1e200]])
 def test_the_units_of_several_outputs_are_of_no_account(units, relevance_weights):
@@ -69,6 +70,7 @@ def test_the_units_of_several_outputs_are_of_no_account(units, relevance_weights
     np.testing.assert_allclose(found, plain.predict(Xs[40:]), rtol=1e-8)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [30, 200])
 def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
@@ -89,6 +91,7 @@ def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
     assert clf.score(new, truth) == ridge.score(features, truth) > 0.7
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_outputs", [None, 1, 2])
 def test_numbers_keep_their_shape(n_outputs):
     Xs, y = waves(60)
@@ -105,6 +108,7 @@ def test_numbers_keep_their_shape(n_outputs):
     np.testing.assert_allclose(esn.predict(new), said, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "cls, statistic", [(ESNSequenceClassifier, f_classif), (ESNSequenceRegressor, f_regression)]
 )
@@ -126,6 +130,7 @@ def test_columns_that_say_more_are_penalised_less(cls, statistic):
     assert esn.score(new, truth) > 0.7
 
 
+@pytest.mark.slow
 def test_labels_without_any_sense_are_not_believed():
     Xs, new = waves(60)[0], waves(60, seed=9)[0]
     for seed in range(3):
@@ -137,6 +142,7 @@ def test_labels_without_any_sense_are_not_believed():
         assert number.predict(new).std() < 0.6 * y.std()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("random_state", [0, "generator", None])
 def test_the_input_scale_of_the_least_error_on_left_out_sequences_is_taken(random_state):
     Xs, y = waves(30)
@@ -210,6 +216,7 @@ def compare(other, found, model, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 @pytest.mark.parametrize("n, weighted", [(30, False), (60, True), (110, False)])
 def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
@@ -227,22 +234,24 @@ def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
             compare(other, said(other, moved), model, said(model, new))
 
 
+@pytest.mark.fast_cases(2)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [30, 60, 110])
-def test_the_names_of_classes_are_of_no_account(n, n_classes):
-    for seed in range(3):
-        Xs, y = unclear(n, seed, n_classes=n_classes)
-        new, _ = unclear(10, seed + 50)
-        options = QUICK | {"random_state": seed}
-        if seed == 1:
-            options["class_weight"] = "balanced"
-        model = make(**options).fit(Xs, y)
-        for names in (np.array(["c", "b", "a"]), np.array([3, -1, 2]), np.array(["b", "c", "a"])):
-            other = make(**options).fit(Xs, names[y])
-            columns = np.searchsorted(other.classes_, names[:n_classes])
-            compare(other, said(other, new)[:, columns], model, said(model, new))
+def test_the_names_of_classes_are_of_no_account(n, n_classes, seed):
+    Xs, y = unclear(n, seed, n_classes=n_classes)
+    new, _ = unclear(10, seed + 50)
+    options = QUICK | {"random_state": seed}
+    if seed == 1:
+        options["class_weight"] = "balanced"
+    model = make(**options).fit(Xs, y)
+    for names in (np.array(["c", "b", "a"]), np.array([3, -1, 2]), np.array(["b", "c", "a"])):
+        other = make(**options).fit(Xs, names[y])
+        columns = np.searchsorted(other.classes_, names[:n_classes])
+        compare(other, said(other, new)[:, columns], model, said(model, new))
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("n", [30, 60, 110])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_the_order_of_sequences_is_of_no_account(cls, n):
@@ -256,6 +265,7 @@ def test_the_order_of_sequences_is_of_no_account(cls, n):
         compare(other, said(other, new), model, said(model, new))
 
 
+@pytest.mark.slow
 def test_the_units_of_numbers_are_of_no_account():
     for seed in range(2):
         for n in (30, 60):
@@ -310,6 +320,7 @@ def many(n, seed=0):
     return (0.5 * waves_of + rng.normal(size=(n, 6)))[:, :, None], y
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "n", [2499, 2500, 14_995, 14_996, pytest.param(100_000, marks=pytest.mark.slow)]
 )
@@ -339,23 +350,25 @@ def test_class_weights_weigh_like_sample_weights():
     np.testing.assert_allclose(balanced.coef_, make().fit(Xs, y).coef_, rtol=1e-8)
 
 
-def test_probabilities_are_worth_their_name():
-    for seed in range(3):
-        Xs, y = waves(90, seed)
-        new, truth = waves(300, seed + 10)
-        clf = make(random_state=seed).fit(Xs, y)
-        proba, scores = clf.predict_proba(new), clf.decision_function(new)
-        np.testing.assert_allclose(proba, softmax(scores / clf.temperature_, axis=1))
-        raw = log_loss(truth, softmax(scores, axis=1))
-        assert log_loss(truth, proba) < raw - 0.1
-        best = min(log_loss(truth, softmax(scores / t, axis=1)) for t in np.logspace(-2, 1, 60))
-        assert log_loss(truth, proba) < best + 0.05
-        assert abs(proba.max(axis=1).mean() - clf.score(new, truth)) < 0.06
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_are_worth_their_name(seed):
+    Xs, y = waves(90, seed)
+    new, truth = waves(300, seed + 10)
+    clf = make(random_state=seed).fit(Xs, y)
+    proba, scores = clf.predict_proba(new), clf.decision_function(new)
+    np.testing.assert_allclose(proba, softmax(scores / clf.temperature_, axis=1))
+    raw = log_loss(truth, softmax(scores, axis=1))
+    assert log_loss(truth, proba) < raw - 0.1
+    best = min(log_loss(truth, softmax(scores / t, axis=1)) for t in np.logspace(-2, 1, 60))
+    assert log_loss(truth, proba) < best + 0.05
+    assert abs(proba.max(axis=1).mean() - clf.score(new, truth)) < 0.06
 
 
 # --- what y and X may be -----------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "labels",
     [
@@ -546,6 +559,7 @@ def test_searches_stacks_and_calibration_take_it():
         assert stack.fit(X, y).score(X, y) > 0.8
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_copies_and_files_say_the_same(cls, dtype, tmp_path):

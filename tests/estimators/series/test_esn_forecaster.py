@@ -43,6 +43,7 @@ def fitted():
 # --- containers ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("shape", ["1-D", "one column", "three columns"])
 def test_lists_are_the_arrays_that_they_hold(shape):
     rows = {"1-D": ORBIT[:, 0], "one column": ORBIT[:, :1], "three columns": ORBIT}[shape]
@@ -539,6 +540,7 @@ SERIES = {
 }
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", SERIES)
 def test_series_of_all_kinds_are_forecast_without_a_warning(name):
     own = [{"n_units": 20, "augment": "square"}, *LAGS]
@@ -598,6 +600,7 @@ SIGHT = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", SIGHT)
 def test_the_forecaster_sees_far(name):
     series_of, n_rows, least = SIGHT[name]

@@ -110,6 +110,7 @@ def test_columns_are_forecast_together_and_keep_their_names():
     assert model.simulate(3, 2).columns.nlevels == 2
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("start", "freq", "zone", "due"),
     [
@@ -292,6 +293,7 @@ def any_forecaster(seed):
     return model.fit(y, None if known is None else known[:n_rows]), known
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.filterwarnings("ignore:The forecast.* was held at its bounds")
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
@@ -479,6 +481,7 @@ def test_what_does_not_go_together_is_refused(params, y, message):
 # --- data as they come ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "gap", [slice(0, 4), slice(20, 24), slice(36, 40), [3, 4, 19, 27, 38]], ids=str
 )
@@ -504,6 +507,7 @@ def test_missing_values_of_one_column_are_nowhere_in_the_forecast():
         quick().fit(table)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("how", ["each", "shared"])
 def test_series_of_a_panel_may_end_in_missing_values(how):
     table = FRAME[:24].copy()
@@ -567,6 +571,7 @@ BAD = [
 ]
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize(("y", "message"), BAD)
 @pytest.mark.parametrize("search", ["auto", "series"])
 def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
@@ -578,6 +583,7 @@ def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
     assert repr(fitted.search_results_) == found
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("n_rows", [5, 6, 7, 8, 9, 11, 13, 16])
 def test_few_rows_are_enough(n_rows):
     for y in (PAST[:n_rows], FRAME[:n_rows]):
@@ -610,6 +616,7 @@ def test_the_same_seed_gives_the_same_forecast_and_workers_change_no_bit(fitted,
     pd.testing.assert_frame_equal(made.simulate(3, 2), panel.simulate(3, 2))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("which", ["series", "panel", "exog", "joint", "periods"])
 def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path):
     more = {}
