@@ -54,6 +54,7 @@ def test_noise_inside_enters_the_recurrence_and_noise_that_is_seen_does_not():
     assert (inside - clean).std() > 1.2e-3  # what came in goes on
 
 
+@pytest.mark.slow
 def test_targets_are_what_they_are_called():
     drawn = networks.draw_tasks(3)
     u, y = drawn["uniform"]

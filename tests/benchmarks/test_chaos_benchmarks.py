@@ -128,6 +128,7 @@ def test_a_loop_that_diverges_ends_with_nan():
     assert np.isnan(found[19:]).all()
 
 
+@pytest.mark.slow
 def test_every_method_is_measured_on_a_window():
     """No method refuses it."""
     rows = lorenz(800, random_state=0)

@@ -137,7 +137,7 @@ def test_a_name_for_a_known_cell():
 # ---------------------------------------------------------------------------- cells as objects
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", cells())
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_cells_of_ones_own_do_all_that_a_network_does(cell, dtype):
@@ -378,6 +378,7 @@ def test_a_registered_activation_has_its_own_slope(activation, leak):
                 np.testing.assert_allclose(grad, theirs[name], rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("params", [{}, {"solver": "lbfgs"}, {"init": "orthogonal"}], ids=str)
 def test_a_copy_of_tanh_trains_as_tanh(params):
     with registered(ACTIVATIONS, "twin", TWIN):

@@ -64,6 +64,7 @@ def test_a_fit_is_a_ridge_on_augmented_states(augment, include_input):
     np.testing.assert_allclose(np.concatenate(parts), said, rtol=0, atol=1e-12)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("augment", KINDS)
 def test_splits_sequences_and_workers_change_nothing(augment):
     whole = esn(augment, washout=20).fit(X[:500], Y[:500])

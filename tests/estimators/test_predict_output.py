@@ -187,6 +187,7 @@ INDEXES = {
 }
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("kind", INDEXES)
 def test_forecasts_continue_the_index(kind):
     index = INDEXES[kind]

@@ -121,6 +121,7 @@ def test_a_readout_of_another_kind_learns_if_it_says_how(monkeypatch):
         model.stream().learn(X[FITTED:END], y[FITTED:END])
 
 
+@pytest.mark.slow
 def test_the_estimator_and_other_sessions_are_not_changed():
     for name in MODELS:
         model, targets = fitted(name, 100)
@@ -659,7 +660,7 @@ def by_pickle(session, folder):
     return pickle.loads(pickle.dumps(session))
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(10)
 @pytest.mark.parametrize("trip", [by_npz, by_pickle])
 @pytest.mark.parametrize("name", MODELS)
 def test_sessions_are_saved_in_the_middle(name, trip, tmp_path):
@@ -686,6 +687,7 @@ def test_sessions_are_saved_in_the_middle(name, trip, tmp_path):
     np.testing.assert_array_equal(again.predict(X[360:]), session.predict(X[360:]))
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("name", MODELS)
 def test_an_estimator_of_its_own_goes_on(name):
     """Behind rows that wait, and behind rows that were learned from."""

@@ -90,7 +90,7 @@ def test_every_plot_takes_axes_last_returns_them_and_is_drawn_here(name):
     assert name in drawn | {"bias_surface"}  # its axes have three dimensions: a test of its own
 
 
-@pytest.mark.fast_cases(6)
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
     given = plt.figure().subplots()

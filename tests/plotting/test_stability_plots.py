@@ -76,7 +76,7 @@ DRAWINGS = {
 }
 
 
-@pytest.mark.fast_cases(7)
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
     given = plt.figure(figsize=(3, 3), layout="constrained").subplots()

@@ -196,6 +196,7 @@ def test_constant_input_winds_nothing_up():
     assert np.abs(model.coef_).max() < 10
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("forgetting", "n_times"), [(0.99, 100), (0.5, 10)])
 def test_a_million_rows_leave_it_finite(forgetting, n_times):
     H, Y = data(10_000, 4)

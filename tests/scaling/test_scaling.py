@@ -98,7 +98,7 @@ def test_radius_of_other_topologies(name, n_units):
         assert spectral_radius(W) == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["random_sparse", "small_world", "clustered", "scale_free"])
 def test_arnoldi_equals_all_eigenvalues(name, seed):
@@ -118,6 +118,7 @@ def test_sweep_of_large_random_topologies(name, law, seed):
         assert spectral_radius(W) == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_where_restarted_arnoldi_returns_another_eigenvalue():
     # 5000 units, two eigenvalues at the edge: k = 1 gives some eigenvalue with a small residual
     wrong = 0
@@ -293,6 +294,7 @@ def test_structure_is_recognised():
     assert not is_normal(random_sparse(20, random_state=0))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_units", [90, 600])
 def test_symmetric_skew_and_normal(n_units):
     W = random_sparse(n_units, random_state=0)

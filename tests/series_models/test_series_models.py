@@ -613,6 +613,7 @@ def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):
                 assert said[0, 0, 0] == pytest.approx(3.0 * n_rows, rel=0.2), candidate
 
 
+@pytest.mark.slow
 def test_models_have_no_units():
     for scale in (1e300, 1e-290):
         data = data_of(seasonal(60, n_outputs=2))

@@ -193,6 +193,7 @@ def fitted(panel):
     return ESNForecaster(panel="shared", n_networks=1, random_state=0).fit(panel)
 
 
+@pytest.mark.slow
 def test_the_forecaster_says_one_choice_for_all(fitted, panel):
     assert set(fitted.search_results_["series"]) == {"all"}
     assert isinstance(fitted.best_params_["model"], str)
@@ -215,6 +216,7 @@ def test_saved_forecasters_of_panels_say_the_same(fitted, tmp_path):
     assert again.forecast(6, coverage=0.8).equals(fitted.forecast(6, coverage=0.8))
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_the_forecast(fitted, panel):
     two = ESNForecaster(panel="shared", n_networks=1, random_state=0, n_jobs=2)
     with parallel_config(backend="threading"):

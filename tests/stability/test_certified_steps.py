@@ -84,7 +84,7 @@ def worst_step(rng, reservoir, half, certificate, n_steps=60):
     return worst
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("steps", [(0.1, 5.0), (0.01, 1.0), (2.0, 40.0)])
 @pytest.mark.parametrize("kind", ["equal", "units"])
 def test_no_sequence_of_lengths_shrinks_differences_more_slowly_than_the_rate(kind, steps):
@@ -278,6 +278,7 @@ def test_certificates_are_saved_with_their_steps_and_files_without_are_read(tmp_
 PARAMS = {"spectral_radius": 1.2, "input_scaling": 0.2, "bias": "stable", "random_state": 0}
 
 
+@pytest.mark.slow
 def test_a_stable_bias_is_certified_for_all_lengths(monkeypatch):
     monkeypatch.setattr(certified_bias, "_warn_of_lost_memory", lambda *_: None)  # takes long
     steps = (0.1, 5.0)

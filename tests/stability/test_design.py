@@ -218,6 +218,7 @@ def test_a_design_without_a_seed_can_be_built_again():
         assert same(found.reservoir, rebuilt(found, (-1, 1)))
 
 
+@pytest.mark.slow
 def test_a_radius_above_one_is_tried_with_a_bias_and_below_without():
     found = design(3, (-0.2, 0.2), topologies="ring", spectral_radius=1.3, random_state=0)
     by_bias = {(one.bias, one.certified): one.spectral_radius for one in found.alternatives}

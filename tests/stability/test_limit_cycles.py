@@ -149,7 +149,7 @@ def test_unstable_cycle_of_the_drive_between_two_attractors():
         assert cycle.residual <= 1e-13
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("radius", [0.9, 1.2])
 def test_large_sparse_network(seed, radius):
@@ -328,7 +328,7 @@ def test_count_of_independent_bistable_units(n_units):
     assert (np.diff(found.basins) <= 0).all()
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("gap", [1e-1, 1e-2, 1e-3])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_slow_convergence_is_not_counted_twice(gap, sign):

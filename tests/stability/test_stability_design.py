@@ -37,6 +37,7 @@ pytestmark = pytest.mark.one_engine
 # --- conditions on the weights ------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_conditions_against_dense_computations(seed, leak):
@@ -57,6 +58,7 @@ def test_conditions_against_dense_computations(seed, leak):
     assert "Yildiz" in str(found)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_search_for_the_scaling_finds_what_another_optimiser_finds(seed):
     W = np.random.default_rng(seed).standard_normal((5, 5))
@@ -155,7 +157,7 @@ def weights(seed, n=40, radius=1.3):
     return replace(res, bias=np.zeros(n)), *drive_range(res, -1.0, 1.0)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("objective", ["slope", "magnitude"])
 @pytest.mark.parametrize("method", ["auto", "max_norm", "two_norm", "series", "thorough"])
 @pytest.mark.parametrize("seed", range(2))
@@ -327,6 +329,7 @@ def test_the_largest_certified_radius(method):
     assert not certify(replace(res, W=at.W * 1.01), low, high, method=method).holds
 
 
+@pytest.mark.slow
 def test_the_largest_certified_input_scaling():
     res, low, high = weights(0)
     res = replace(res, bias=stable_bias(res.W, low, high, method="max_norm", random_state=0))
@@ -336,6 +339,7 @@ def test_the_largest_certified_input_scaling():
     assert not certify(res, 1.01 * value * low, 1.01 * value * high).holds
 
 
+@pytest.mark.slow
 def test_largest_certified_of_one_unit_and_at_the_ends():
     for leak in (1.0, 0.2):
         unit = Reservoir([[1.0]], [[1.0]], [2.5], leak_rate=leak)
@@ -459,6 +463,7 @@ def test_stable_biases_in_a_search_and_in_chunks():
     assert both.certificate_.input_range[1, 0] > 2 * X[300:].max()
 
 
+@pytest.mark.slow
 def test_a_failed_fit_leaves_the_certificate_alone():
     X, y = narma(300, random_state=0)
     esn = ESNRegressor(30, bias="stable", spectral_radius=1.2, random_state=0).fit(X, y)

@@ -121,6 +121,7 @@ def test_the_penalty_is_smooth_where_a_singular_value_crosses_a_bound():
             assert abs(slope) == pytest.approx(step, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_minimising_it_brings_the_singular_values_between_the_bounds():
     cell = SimpleCell(8)
     X = 0.3 * np.random.default_rng(0).normal(size=(60, 1, 2))

@@ -50,7 +50,7 @@ def test_bptt_is_the_gradient_for_every_cell_output_and_loss(cell, output, loss)
         check(network, ragged(network, seed), draw(network, seed + 10))
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(13)
 @pytest.mark.parametrize("cell", CELL_LIST.values(), ids=CELL_LIST)
 @pytest.mark.parametrize(
     "options", [{"last": True}, {"washout": 3}, {"weights": True}, {"weights": True, "last": True}]

@@ -234,7 +234,7 @@ def test_on_a_linear_readout_alone_a_step_without_damping_is_newtons(seed):
     np.testing.assert_allclose(done.params["intercept"], solution[2], atol=1e-5)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["tanh", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("structural", [0.0, 0.1])
@@ -326,7 +326,7 @@ def series(n=50):
     return X, 0.5 * X[:, 0] + np.append(0, X[:-1, 1])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_in_the_regressor(cell):
     X, y = series()

@@ -179,7 +179,7 @@ def test_credit_steps_find_the_memory_that_narma_needs():
         assert credited < 0.15
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
@@ -196,7 +196,7 @@ def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
     assert credited.history[-1] < fitted.history[-1]
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "activation", ["tanh", "logistic", "identity", "relu", "leaky_relu", "softplus"]
 )

@@ -56,7 +56,7 @@ BACK = {
 RAGGED = [X[:90], X[100:160], X[170:300]], [Y[:90], Y[100:160], Y[170:300]]
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_all_that_a_network_does(cell, dtype, tmp_path):
@@ -86,7 +86,7 @@ def test_all_that_a_network_does(cell, dtype, tmp_path):
     np.testing.assert_array_equal(again.predict(X), rnn.predict(X))
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", [*FORWARDS.values(), *BACK.values()], ids=[*FORWARDS, *BACK])
 def test_ragged_lists(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(*RAGGED)
@@ -105,6 +105,7 @@ def test_ragged_lists(cell):
     )
 
 
+@pytest.mark.slow
 def test_names_have_the_size_of_the_estimator():
     search = GridSearchCV(
         RNNRegressor(cell=stacked("lstm", "rnn"), **FAST),

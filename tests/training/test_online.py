@@ -60,6 +60,7 @@ def same_params(one, other, **tolerance):
 # -------------------------------------------------------------------------- splits
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("cell", ["rnn", "leaky"])
 @pytest.mark.parametrize("splits", [[120], [5, 6, 100, 101], list(range(7, 240, 7))])
 @pytest.mark.parametrize("n_outputs", [1, 2])
@@ -218,7 +219,7 @@ def test_the_state_is_kept_while_weights_stand_still(online):
 # -------------------------------------------------------------------------- after fit
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online", METHODS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_goes_on_after_fit(online, cell):
@@ -301,7 +302,7 @@ LEARNING = [
 ]
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online, cell, init", LEARNING)
 def test_it_learns(online, cell, init):
     X, y = series(1500)
@@ -312,7 +313,7 @@ def test_it_learns(online, cell, init):
     assert share < (0.1 if init == "least_squares" else 0.75)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["sgd", "momentum", "adagrad", "rmsprop", "nadam"])
 def test_every_solver_learns(solver):
     X, y = series(1500)
@@ -320,7 +321,7 @@ def test_every_solver_learns(solver):
     assert np.mean((rnn.predict(X) - y) ** 2) < 0.5 * y.var()
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", ["tanh", "logistic", "softmax"])
 @pytest.mark.parametrize("online", METHODS)
 def test_outputs(output, online):

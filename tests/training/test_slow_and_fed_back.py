@@ -180,7 +180,7 @@ def test_one_layer_behind_a_gate_that_stands_open_is_the_cell_itself(kind, singl
 # ---------------------------------------------------------------------------- gradient control
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", [SCRNCell(3, 2), SCRNCell(3, 2, "logistic", 0.6, True)])
 @pytest.mark.parametrize("kind", ["interval", "rms", "both"])
 def test_gradient_control_of_scrn(cell, kind):
@@ -219,7 +219,7 @@ def test_gradient_control_of_scrn(cell, kind):
 # ---------------------------------------------------------------------------- estimators
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_network_of_them_is_trained_saved_and_goes_on_learning(name, dtype, tmp_path):
@@ -303,6 +303,7 @@ def test_the_activation_is_that_of_the_hidden_units():
         RNNRegressor(cell="gated_feedback", activation="relu", **FAST).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_gradient_control_trains_scrn():
     for seed in range(3):
         settings = {**FAST, "cell": "scrn", "random_state": seed}

@@ -71,6 +71,7 @@ def test_one_copy_is_the_derivative_by_it():
         np.testing.assert_allclose(found[t], numeric, atol=1e-9)
 
 
+@pytest.mark.fast_cases("values")
 @EVERY_CELL
 def test_the_direction_is_the_average_of_directions(cell):
     network = Network(cell, P, Q)

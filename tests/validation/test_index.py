@@ -377,7 +377,7 @@ def chunks(esn, X, y, size, start=0, stop=70):
     return esn
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 12, 45])
 @pytest.mark.parametrize("kind", CHUNKED)
 def test_chunks_of_any_length_follow_one_another(kind, size):
@@ -581,6 +581,7 @@ def test_frequencies_that_pandas_does_not_infer(kind, zone):
 HOLED = ["days", "hours", "seconds", "month ends", "quarters", "business days", "months"]
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", HOLED)
 def test_one_hole_is_told_from_other_irregularities(kind):
     X, y = table(REGULAR[kind])
@@ -637,7 +638,7 @@ def refused(X, y, row):
         esn.score(X, y)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", [kind for kind in REGULAR if kind != "positions"])
 @pytest.mark.parametrize("h", [1, 3])
 def test_targets_may_lie_ahead_by_a_constant_offset(kind, h):
@@ -661,7 +662,7 @@ CALENDARS = {
 }
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("kind", CALENDARS)
 @pytest.mark.parametrize("h", [1, 3, 5, 12])
 def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
@@ -685,7 +686,7 @@ def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
         network().fit(X.iloc[kept], y.iloc[changed])
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
@@ -699,6 +700,7 @@ def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
                 network().fit(X.iloc[kept], y.iloc[kept + h])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("freq", ["ME", "QE", "B"])
 @pytest.mark.parametrize("h", [1, 3])
 def test_cross_validation_of_targets_that_keep_their_dates(freq, h):

@@ -169,6 +169,7 @@ def test_random_states_of_every_kind():
     assert generator.bit_generator.state == before
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("feedback", [False, True])
 def test_n_jobs_does_not_change_a_bit(feedback):
     Xs, ys = zip(*[series(n=3000 + 10 * k, seed=k) for k in range(6)], strict=True)

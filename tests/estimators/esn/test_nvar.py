@@ -360,6 +360,7 @@ def test_the_henon_map_is_found(seed):
     assert np.abs(model.forecast(20) - targets[200:220]).max() < 1e-2
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
     series = lorenz(1500, random_state=seed)
@@ -431,6 +432,7 @@ def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
         NVARRegressor(increments=True, readout=Ridge()).fit(inputs, targets)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_increments_hold_a_flow_for_longer(seed):
     """A strong penalty draws next values to the mean, and increments to none."""

@@ -294,7 +294,7 @@ def test_integers_alone_are_numbers():
     )
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("init", "n_symbols"), [("orthogonal", 1000), ("least_squares", 200)])
 def test_memory_does_not_grow_with_the_number_of_symbols(init, n_symbols):
     n = 10_000

@@ -59,7 +59,7 @@ def in_range(waves, params):
 
 @pytest.mark.parametrize("params", LOOPS.values(), ids=LOOPS)
 class TestForecast:
-    @pytest.mark.fast_cases(5)
+    @pytest.mark.fast_cases(3)
     def test_is_the_loop_that_predict_gives_step_by_step(self, waves, params):
         Z = in_range(waves, params)
         rnn = forecaster(**params).fit(Z[:399], Z[1:400])
@@ -69,7 +69,7 @@ class TestForecast:
             u = u[0]
             np.testing.assert_allclose(row, u, atol=1e-9)
 
-    @pytest.mark.fast_cases("values")
+    @pytest.mark.fast_cases(3)
     @pytest.mark.parametrize("initial_state", [None, "zeros", "last", "steady"])
     def test_row_0_with_context_is_what_predict_says(self, waves, params, initial_state):
         Z = in_range(waves, params)
@@ -129,7 +129,7 @@ def test_forecast_through_a_search(waves):
         best[-1].forecast(5)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_forecasts_are_pure_and_of_ys_kind(waves, cell, dtype):

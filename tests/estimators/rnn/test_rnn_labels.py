@@ -167,6 +167,7 @@ def test_last_with_early_stopping():
         make(RNNRegressor, target="last", early_stopping=True).fit(Xs[:1], y[:1])
 
 
+@pytest.mark.slow
 def test_grid_search_over_three_dimensional_arrays():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60, 7, 2))
@@ -318,7 +319,7 @@ class TestPartialFit:
         with pytest.raises(ValueError, match="class_weight='balanced' is not supported"):
             make(RNNClassifier, class_weight="balanced").partial_fit(X, y)
 
-    @pytest.mark.fast_cases("values")
+    @pytest.mark.fast_cases(2)
     @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
     @pytest.mark.parametrize("loss", ["auto", "hinge"])
     def test_it_learns(self, online, loss):
@@ -354,7 +355,7 @@ def sign_of_mean(n, rng):
     return X, (X[:, -10:].sum((1, 2)) > 0).astype(int)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
 def test_the_start_alone_knows_labels_at_the_end(task, seed):

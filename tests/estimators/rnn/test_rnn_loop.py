@@ -83,7 +83,7 @@ def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
     return network, data, start(network, inputs, targets, random_state=seed)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("n_sequences", [1, 3, 20])
 @pytest.mark.parametrize("exog", [False, True])
@@ -132,6 +132,7 @@ def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     assert trial.verdict(readout).n_lost == 0
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "trained, begun, undone",
     [
@@ -191,6 +192,7 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
         RNNRegressor(8, max_iter=2, random_state=0).fit(short[:-1], short[1:])
 
 
+@pytest.mark.slow
 def test_a_start_whose_loops_stay_is_the_one_of_before():
     kept = 0
     for seed in range(6):

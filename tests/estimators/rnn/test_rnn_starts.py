@@ -40,7 +40,7 @@ def mse(model, X, y):
 # -------------------------------------------------------------------------- names
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("init", [*STARTS, *INITIALIZERS])
 def test_every_name_is_a_start_of_its_own(cell, init):
@@ -57,7 +57,7 @@ def test_every_name_is_a_start_of_its_own(cell, init):
     assert (rnn.best_loss_ < 0.9 * y.var()) == fitted
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_least_squares_is_no_worse_than_the_random_reservoir(cell, seed):

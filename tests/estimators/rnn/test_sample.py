@@ -55,7 +55,7 @@ def surprise(said, drawn, classes):
     return ((hits - said).sum(axis=0) / spread)[usual]
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize("cell", ["rnn", "lstm", "gru"])
 def test_draws_follow_the_probabilities(cell, temperature):
@@ -117,6 +117,7 @@ def test_zero_takes_the_likeliest(clf):
     np.testing.assert_array_equal(drawn, clf.classes_[said.argmax(axis=1)])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_not_allowed_never_comes(clf, seed):
     graph = np.array([[0, 1, 0], [0, 0, 1], [1, 0, 1]])

@@ -28,7 +28,7 @@ def last_marked(n, seed):
     return X, np.array(y)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_what_random_weights_do_not_learn_is_begun_from_a_reservoir(seed):
     X, y = last_marked(300, seed)

@@ -23,6 +23,7 @@ from reservoir.model_selection import channel_importance, stack_sequences
 pytestmark = pytest.mark.both_engines
 
 
+@pytest.mark.fast_cases(41)
 @parametrize_with_checks(
     [
         ESNSequenceClassifier(n_units=10),
@@ -53,7 +54,7 @@ def make(cls=ESNSequenceClassifier, **options):
 # --- what is computed --------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("relevance_weights", [False, True])
 @pytest.mark.parametrize("units", [[1.0, 1e-6], [1e3, 1e8], [1.0, 1e200]])
 def test_the_units_of_several_outputs_are_of_no_account(units, relevance_weights):
@@ -216,7 +217,7 @@ def compare(other, found, model, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 @pytest.mark.parametrize("n, weighted", [(30, False), (60, True), (110, False)])
 def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
@@ -234,7 +235,7 @@ def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
             compare(other, said(other, moved), model, said(model, new))
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [30, 60, 110])
@@ -251,7 +252,7 @@ def test_the_names_of_classes_are_of_no_account(n, n_classes, seed):
         compare(other, said(other, new)[:, columns], model, said(model, new))
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n", [30, 60, 110])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_the_order_of_sequences_is_of_no_account(cls, n):
@@ -284,6 +285,7 @@ def test_the_units_of_numbers_are_of_no_account():
             compare(other, said(other, new)[:, ::-1], model, said(model, new))
 
 
+@pytest.mark.slow
 def test_values_that_differ_by_rounding_stay_where_they_are():
     """First values that are equal but for rounding would be sorted by it."""
     for seed in range(3):
@@ -408,6 +410,7 @@ def as_tables(Xs):
     return table, frame, pd.DataFrame(table[:, 1:], index=index, columns=["a", "b"]), ids
 
 
+@pytest.mark.slow
 def test_one_label_per_sequence_or_per_row():
     Xs, y = waves(30)
     table, frame, multi, _ = as_tables(Xs)
@@ -428,6 +431,7 @@ def test_one_label_per_sequence_or_per_row():
     np.testing.assert_allclose(rows[:3], esn.fit(frame, y * 1.0).predict(frame)[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_splitters_of_rows_work_with_the_ids_as_groups():
     Xs, y = waves(45)
     _, frame, _, ids = as_tables(Xs)
@@ -511,6 +515,7 @@ def test_what_cannot_be_learned_is_refused(change, error, message):
 # --- a readout of one's own --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_any_readout_stands_on_the_standardised_features():
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)
@@ -545,6 +550,7 @@ def test_any_readout_stands_on_the_standardised_features():
 # --- scikit-learn around it --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_searches_stacks_and_calibration_take_it():
     Xs, y = waves(60)
     cube = np.stack([X[:20] for X in Xs])
@@ -559,7 +565,7 @@ def test_searches_stacks_and_calibration_take_it():
         assert stack.fit(X, y).score(X, y) > 0.8
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_copies_and_files_say_the_same(cls, dtype, tmp_path):
@@ -634,6 +640,7 @@ def test_a_channel_that_is_not_looked_at_has_no_importance():
     assert stub.lengths_ == [[len(rows) for rows in X]] * 3
 
 
+@pytest.mark.slow
 def test_the_importance_of_equal_lengths_and_of_one_channel():
     cube = np.stack([X[:20] for X in waves(60)[0]])
     y = waves(60)[1]

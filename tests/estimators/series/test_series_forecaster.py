@@ -149,6 +149,7 @@ def test_logarithms_are_for_positive_series_alone(fitted):
     assert set(quick().fit(PAST - 100).search_results_["scale"]) == {"plain"}
 
 
+@pytest.mark.slow
 def test_growth_is_followed_and_units_do_not_matter():
     rows = np.exp(0.05 * T[:40]) * (1 + 0.1 * np.sin(np.pi * T[:40] / 6))
     truth = np.exp(0.05 * (40 + np.arange(6)))
@@ -293,7 +294,7 @@ def any_forecaster(seed):
     return model.fit(y, None if known is None else known[:n_rows]), known
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The forecast.* was held at its bounds")
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
@@ -442,6 +443,7 @@ def test_lists_levels_and_ids_are_one_panel():
     assert later.index[2] == MONTHS[30]
 
 
+@pytest.mark.slow
 def test_panels_have_known_inputs():
     both = pd.DataFrame({"a": DRIVEN, "b": -DRIVEN})
     shared = quick(panel="each").fit(both[:40], PRICE[:40]).forecast(6, PRICE[40:])
@@ -536,6 +538,7 @@ def test_counts_are_never_negative():
         assert model.simulate(8, 50).min() >= 0
 
 
+@pytest.mark.slow
 def test_whole_numbers_and_missing_ones_are_read():
     whole = PAST[:20].round()
     expected = quick().fit(whole).forecast(3)
@@ -606,6 +609,7 @@ def test_a_second_fit_is_a_first_one(panel):
     assert list(panel.feature_names_in_) == ["sales"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_forecast_and_workers_change_no_bit(fitted, panel):
     pd.testing.assert_series_equal(quick().fit(PAST).forecast(4), fitted.forecast(4))
     assert not quick(random_state=1).fit(PAST).forecast(4).equals(fitted.forecast(4))
@@ -644,6 +648,7 @@ def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path
         )
 
 
+@pytest.mark.slow
 def test_skops_keeps_it(fitted):
     sio = pytest.importorskip("skops.io")
     data = sio.dumps(fitted)
