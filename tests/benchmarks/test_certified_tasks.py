@@ -24,6 +24,7 @@ finally:
     sys.path.remove(str(FOLDER))
 
 
+@pytest.mark.slow
 def test_what_is_certified_remembers_most():
     """The claim of the table, at a weak and at a strong drive, on one seed."""
     for drive, least in ((0.05, 2.5), (1.0, 1.15)):

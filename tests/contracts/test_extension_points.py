@@ -191,6 +191,7 @@ def test_a_name_is_saved_once():
         saved(type("Decay", (), {"__module__": "elsewhere"}))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", cells())
 def test_what_cells_of_ones_own_refuse(cell):
     made = cells()[cell]
@@ -360,6 +361,7 @@ SINE = Activation("sine", np.sin, np.cos, 1.0, None, True)  # a value says nothi
 TWIN = Activation("twin", np.tanh, lambda z: 1 - np.tanh(z) ** 2, 1.0, np.arctanh, True)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("leak", [1.0, 0.4, (0.1, 0.4, 1.0, 0.7, 0.2)])
 @pytest.mark.parametrize("activation", [SINE, TWIN], ids=lambda activation: activation.name)
 def test_a_registered_activation_has_its_own_slope(activation, leak):

@@ -44,7 +44,7 @@ def is_far(rows, y, widths=10):
     return (rows < low - room) | (rows > high + room)
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_forecast_that_leaves_the_data_says_so_once(seed, engine, monkeypatch):

@@ -5,10 +5,11 @@ import subprocess
 import sys
 from itertools import combinations, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from helpers.fast_cases import cover
+from helpers.fast_cases import choose, cover, spread
 
 TESTS = Path(__file__).parents[1]
 MANY = """
@@ -44,6 +45,7 @@ def collected(folder, *options):
     return {line.split("::")[1] for line in run.stdout.splitlines() if "::" in line}
 
 
+@pytest.mark.slow
 def test_the_fast_set_holds_each_pair_and_the_slow_one_the_rest(tmp_path):
     (tmp_path / "test_many.py").write_text(MANY)
     fast = collected(tmp_path, "-m", "not slow")
@@ -71,3 +73,25 @@ def test_a_cover_holds_all(sets):
     chosen = cover(sets)
     assert set().union(*sets) == set().union(*(sets[i] for i in chosen))
     assert chosen == sorted(set(chosen)) == ([1, 2] if len(sets) == 3 else [])
+
+
+def test_few_cases_hold_many_values():
+    """Every fourth of a product may always have one value: other cases are taken then."""
+    pairs = [{a, b} for a in "abcd" for b in "wxyz"]
+    assert set().union(*(pairs[i] for i in spread(pairs, 4))) == set("abcdwxyz")
+    assert spread([{a} for a in range(9)], 3) == [0, 3, 6]
+    assert spread([{0}, {1}], 5) == [0, 1]
+
+
+@pytest.mark.parametrize(("wanted", "n_cases"), [(None, 12), ("values", 4), (2, 2)])
+def test_cases_are_chosen_as_marked(wanted, n_cases):
+    mark = wanted and SimpleNamespace(args=[wanted])
+    items = [
+        SimpleNamespace(get_closest_marker=lambda _: mark, callspec=SimpleNamespace(_idlist=names))
+        for names in product("01", "xyz", "abcd")
+    ]
+    cases = [item.callspec._idlist for item in choose(items)]
+    assert len(cases) == n_cases
+    if wanted is None:
+        for i, j in combinations(range(3), 2):
+            assert len({(case[i], case[j]) for case in cases}) == {1: 6, 2: 8, 3: 12}[i + j]

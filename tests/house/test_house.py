@@ -183,7 +183,7 @@ TOYS = {
 }
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("forgotten", [True, False])
 def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
     """In one process where a mark is forgotten, and under xdist where one is idle."""
@@ -227,6 +227,7 @@ def unguarded(path):
                 yield f"line {node.lineno}: {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.name)
 def test_modules_of_tests_can_be_imported_without_any_extra(path):
     """The core tests run on the wheel alone: what needs an extra skips, module or test."""
@@ -249,6 +250,7 @@ def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
     assert len(list(unguarded(None))) == n_found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.name)
 def test_partners_come_as_fixtures(path):
     """So each test that needs one is marked, and run by .ci/partners."""

@@ -90,6 +90,7 @@ def test_no_kernel_holds_two_functions_of_one_name(code):
     assert any("add_product" in name for names in code.values() for name in names)
 
 
+@pytest.mark.slow
 def test_each_name_in_the_code_is_that_of_one_function(code):
     """What `_compile.named` has let pass bears a name of its own; all the code is made of it."""
     found = {source_of(name) for names in code.values() for name in names}

@@ -30,6 +30,7 @@ def child(what):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @guards
 def test_kernels_stay_inside_their_arrays():
     done = child("100")

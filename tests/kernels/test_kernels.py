@@ -818,6 +818,7 @@ def test_numba_told_not_to_compile(tmp_path):
     assert in_a_process(program, tmp_path, NUMBA_DISABLE_JIT="1") == "off"
 
 
+@pytest.mark.slow
 def test_a_numba_that_cannot_be_imported(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 1.0 or less')")
     program = """

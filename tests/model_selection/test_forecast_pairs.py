@@ -214,7 +214,7 @@ MODELS = [
 ]
 
 
-@pytest.mark.fast_cases(8)
+@pytest.mark.fast_cases(3)
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("kind", "model"),

@@ -90,7 +90,7 @@ def test_every_plot_takes_axes_last_returns_them_and_is_drawn_here(name):
     assert name in drawn | {"bias_surface"}  # its axes have three dimensions: a test of its own
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
     given = plt.figure().subplots()
@@ -169,6 +169,7 @@ def test_numbers_in_an_index_say_where_a_forecast_lies():
     assert line(of_its_own, "start of the forecast").get_xdata()[0] == 60
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("container", ["frame", "array", "frame of two", "array of two"])
 def test_intervals_are_bands_around_the_forecast_the_widest_below(container):
     pd = pytest.importorskip("pandas")

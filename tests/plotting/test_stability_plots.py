@@ -76,7 +76,7 @@ DRAWINGS = {
 }
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
     given = plt.figure(figsize=(3, 3), layout="constrained").subplots()
@@ -284,6 +284,7 @@ def test_cobweb_finds_all_fixed_points(gain, drive, stable, unstable):
         assert faces == [0, pytest.approx(1)]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.4])
 @pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0])
 def test_cobweb_counts_change_at_the_critical_bias(gain, leak_rate):

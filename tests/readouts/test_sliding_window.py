@@ -39,7 +39,7 @@ def test_it_is_the_fit_of_the_window(n_rows, sizes, alpha, fit_intercept):
     assert_the_windows_fit(H, Y, n_rows, sizes, alpha=alpha, fit_intercept=fit_intercept)
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "case",

@@ -303,6 +303,7 @@ def test_symmetric_skew_and_normal(n_units):
         assert spectral_radius(A) == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_periodic_non_negative_graph():
     # bipartite: eigenvalues come as +-, where plain power iteration never settles
     B = random_sparse(300, weights=st.uniform(0, 1), random_state=0)

@@ -239,6 +239,7 @@ def test_norm_bound_is_above_the_norm_and_close(kind, scale):
 # --- the methods against their slow, obvious versions -------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_maximum_norm_proves_the_radius_of_the_gains_times_the_moduli(seed):
     res, low, high = network(seed)
@@ -249,6 +250,7 @@ def test_the_maximum_norm_proves_the_radius_of_the_gains_times_the_moduli(seed):
     assert (M @ found.weights <= found.rate * found.weights * (1 + 1e-12)).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_euclidean_norm_is_that_of_the_scaled_matrix(seed):
     res, low, high = network(seed)
@@ -270,7 +272,7 @@ def naive_series(W, least, largest, leak, rate, n_terms=400):
     return np.abs(np.linalg.eigvals(total)).max()
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leak", [1.0, 0.5])
 def test_the_series_proves_no_more_than_the_whole_series_says(seed, leak):
@@ -380,7 +382,7 @@ def test_radius_above_one_is_certified_at_300_units():
     assert np.ptp(ends, axis=0).max() < 1e-6
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["max_norm", "two_norm"])
 def test_differences_shrink_at_the_certified_rate_at_every_step(seed, method):
@@ -611,7 +613,7 @@ def test_feedback_weights_count_as_drive():
 # --- cycles -------------------------------------------------------------------------------------
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["auto", "thorough", "series", "lyapunov"])
 def test_certified_cycles_have_the_drives_period_and_attract_from_anywhere(seed, method):
@@ -719,7 +721,7 @@ def loop(seed, gain, include_input, through_weights):
     return res, (coef, rng.uniform(-0.2, 0.2, q))
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("include_input", [False, True])
 @pytest.mark.parametrize("through_weights", [False, True])
 @pytest.mark.parametrize("clip", [None, (-0.3, 0.4)])

@@ -299,7 +299,7 @@ def test_a_stable_bias_is_certified_for_all_lengths(monkeypatch):
     assert built(0.3, steps, dtype="float32")[1].holds
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(("leak", "named"), [(0.5, True), ("units", False)])
 def test_the_warning_names_what_is_certified_for_the_same_lengths(leak, named):
     leaks = np.linspace(0.3, 0.9, 25) if leak == "units" else leak

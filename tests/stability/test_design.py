@@ -86,6 +86,7 @@ def test_the_range_of_inputs_is_found_in_the_bounds_of_the_drive():
 # --- weights that need no bias ------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("topology", RIGID)
 @pytest.mark.parametrize("n_units", [1, 2, 30, 100, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("drive", [0.05, 1.0])
@@ -135,6 +136,7 @@ def same(one, other):
     )
 
 
+@pytest.mark.slow
 def test_alternatives_are_what_they_say():
     found = design(30, (-1, 1), input_scaling=0.3, random_state=1)
     assert found.certificate.holds
@@ -160,7 +162,7 @@ def test_alternatives_are_what_they_say():
     assert repr(found.alternatives[0]).splitlines()[1].split() == lines[1].split()
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.filterwarnings("ignore:What remembers most")  # two units under a drive of 30
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])

@@ -341,6 +341,7 @@ def test_slow_convergence_is_not_counted_twice(gap, sign):
     np.testing.assert_allclose(many.states[0], 0.0, atol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("excess", [1e-1, 1e-2, 1e-3])
 def test_close_attractors_after_the_pitchfork_are_two(excess):
     unit = Reservoir([[1 + excess]], [[1.0]], [0.0])

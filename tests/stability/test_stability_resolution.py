@@ -107,6 +107,7 @@ def test_the_resolution_is_the_least_that_any_weights_prove(seed, dtype, leak):
     assert found.resolution <= by_weights * (1 + 1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.both_engines
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("leak", [1.0, 0.3, "units"])

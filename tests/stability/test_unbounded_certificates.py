@@ -38,6 +38,7 @@ def test_enclosures_hold_the_function_and_its_slope(name):
     assert not activation.enclosure.bounded
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", UNBOUNDED)
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_what_the_numerical_radius_allows_is_certified_and_forgets(name, leak):

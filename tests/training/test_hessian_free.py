@@ -137,7 +137,7 @@ def test_a_cell_without_a_tangent_is_refused_by_name():
 # -------------------------------------------------------------------------- products
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("name", ["tanh", "leaky", "lstm with peepholes", "gru"])
 @pytest.mark.parametrize("options", [{}, {"last": True}, {"weights": True, "washout": 2}], ids=str)

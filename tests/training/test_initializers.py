@@ -79,6 +79,7 @@ def test_variances_per_gate(cell):
                 assert st.kstest(values, law, args=args).pvalue > 1e-4
 
 
+@pytest.mark.fast_cases(2)
 @EVERY_CELL
 def test_recurrent_blocks(cell):
     for seed in range(5):

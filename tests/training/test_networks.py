@@ -56,7 +56,7 @@ BACK = {
 RAGGED = [X[:90], X[100:160], X[170:300]], [Y[:90], Y[100:160], Y[170:300]]
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_all_that_a_network_does(cell, dtype, tmp_path):
@@ -86,7 +86,7 @@ def test_all_that_a_network_does(cell, dtype, tmp_path):
     np.testing.assert_array_equal(again.predict(X), rnn.predict(X))
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", [*FORWARDS.values(), *BACK.values()], ids=[*FORWARDS, *BACK])
 def test_ragged_lists(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(*RAGGED)
@@ -159,6 +159,7 @@ def test_what_is_not_known_or_too_small():
         DeepTransitionCell(3, ())
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_what_they_do_not_know_is_refused(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)
@@ -184,6 +185,7 @@ def test_what_they_do_not_know_is_refused(cell):
 # ---------------------------------------------------------------------------- both directions
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", BACK.values(), ids=BACK)
 def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     with pytest.raises(ValueError, match=r"initial_state='last' goes on .*Set .*\"zeros\""):
@@ -328,6 +330,7 @@ def test_solvers_that_need_the_same_loss_twice_refuse_dropout():
             solve(network, params, data)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("shortcuts", [False, True])

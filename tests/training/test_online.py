@@ -60,7 +60,7 @@ def same_params(one, other, **tolerance):
 # -------------------------------------------------------------------------- splits
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky"])
 @pytest.mark.parametrize("splits", [[120], [5, 6, 100, 101], list(range(7, 240, 7))])
 @pytest.mark.parametrize("n_outputs", [1, 2])
@@ -74,7 +74,7 @@ def test_rtrl_in_any_split_is_one_call(cell, splits, n_outputs):
     assert parts.n_iter_ == len(splits) + 1
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 @pytest.mark.parametrize("splits", [[20], [100, 140], list(range(20, 240, 20))])
@@ -184,6 +184,7 @@ class TestSequences:
         glued = make(online=online).partial_fit(np.vstack(Xs), np.concatenate(ys))
         assert not np.allclose(glued.params_["coef"], whole.params_["coef"], atol=1e-9)
 
+    @pytest.mark.fast_cases(2)
     def test_ids_may_go_on_in_the_next_chunk(self, online):
         Xs, ys = self.data()
         table, y, _ = stack_sequences(Xs, ys)

@@ -219,7 +219,7 @@ def test_gradient_control_of_scrn(cell, kind):
 # ---------------------------------------------------------------------------- estimators
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_network_of_them_is_trained_saved_and_goes_on_learning(name, dtype, tmp_path):
@@ -240,6 +240,7 @@ def test_a_network_of_them_is_trained_saved_and_goes_on_learning(name, dtype, tm
     assert not np.array_equal(one, before)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_forecast_is_what_they_predict_from_it(name, dtype):
@@ -260,7 +261,7 @@ def test_a_forecast_is_what_they_predict_from_it(name, dtype):
     assert np.ptp(rows) > 100 * rounding.max()
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_the_seed_makes_the_network(cell):
     X, Y = SHORT
@@ -319,6 +320,7 @@ def test_gradient_control_trains_scrn():
         assert spread[1] < 0.9 * spread[0]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_what_they_do_not_declare_is_refused_by_name(cell):
     name = type(cell).__name__

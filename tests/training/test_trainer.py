@@ -65,7 +65,7 @@ def finite(params):
 # -------------------------------------------------------------------------- the best iterate
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("rate", [1e-6, 1e-2, 1.0, 1e3])
 @pytest.mark.parametrize("init", ["least_squares", "spectral"])
@@ -93,7 +93,7 @@ def test_training_never_returns_a_worse_network(cell, rate, init):
         np.testing.assert_allclose(rnn.best_loss_, np.mean(errors**2), rtol=1e-9)
 
 
-@pytest.mark.fast_cases(5)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", sorted(OPTIMIZERS))
 def test_every_solver_improves(solver):
     X, y = series()
@@ -103,7 +103,7 @@ def test_every_solver_improves(solver):
     assert rnn.best_epoch_ > 10
 
 
-@pytest.mark.fast_cases(3)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("schedule", sorted(SCHEDULES))
 def test_every_schedule_improves(schedule):
     X, y = series()

@@ -35,7 +35,7 @@ def one_by_one(Xs, ys, **params):
     return model
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-9), ("float32", 2e-4)])
 @pytest.mark.parametrize("feedback", [False, True])
 def test_side_by_side_equals_one_by_one(data, dtype, tolerance, feedback):
@@ -67,6 +67,7 @@ def test_transformed_side_by_side_as_one_by_one(data):
         np.testing.assert_allclose(states, transformer.transform([X])[0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("selection", ["gcv", "blocked", "holdout"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_penalties_are_chosen_the_same(data, selection, weighted, monkeypatch):

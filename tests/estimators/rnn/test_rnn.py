@@ -177,7 +177,7 @@ class TestRegressor:
         X, y = series(n_outputs=n_outputs)
         return X, (y / 8 if params.get("output") == "tanh" else y)
 
-    @pytest.mark.fast_cases(4)
+    @pytest.mark.fast_cases(2)
     def test_fit_twice_is_fit_once(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -187,7 +187,7 @@ class TestRegressor:
         assert len(rnn.loss_curve_) == rnn.n_iter_ + 1
         assert rnn.best_loss_ == min(rnn.loss_curve_) == rnn.loss_curve_[rnn.best_epoch_]
 
-    @pytest.mark.fast_cases(5)
+    @pytest.mark.fast_cases(2)
     def test_predict_changes_nothing(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -198,7 +198,7 @@ class TestRegressor:
         assert np.array_equal(first, rnn.predict(X[:50]))
         assert pickle.dumps(rnn) == before
 
-    @pytest.mark.fast_cases(5)
+    @pytest.mark.fast_cases(2)
     def test_stream_in_chunks_is_one_run(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X[:100], y[:100])
@@ -210,7 +210,7 @@ class TestRegressor:
         stream.reset()
         np.testing.assert_array_equal(stream.predict(X[100:101]), chunks[0])
 
-    @pytest.mark.fast_cases(5)
+    @pytest.mark.fast_cases(2)
     def test_return_state_goes_on(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X[:100], y[:100])
@@ -221,7 +221,7 @@ class TestRegressor:
             whole = rnn.predict(X[100:], initial_state=start)
             np.testing.assert_allclose(rest, whole[50:], rtol=0, atol=atol)
 
-    @pytest.mark.fast_cases(5)
+    @pytest.mark.fast_cases(2)
     def test_the_state_after_fit_is_where_training_ended(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -231,7 +231,7 @@ class TestRegressor:
             rnn.predict(X), rnn.predict(X, initial_state=rnn.state_)
         )  # "last"
 
-    @pytest.mark.fast_cases(4)
+    @pytest.mark.fast_cases(2)
     def test_copies_predict_identically(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -240,7 +240,7 @@ class TestRegressor:
         other = make(**params).set_params(**rnn.get_params()).fit(X, y)
         same_params(other.params_, rnn.params_)
 
-    @pytest.mark.fast_cases(5)
+    @pytest.mark.fast_cases(2)
     def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)

@@ -44,7 +44,7 @@ def last_outputs(rnn, Xs):
 
 @pytest.mark.parametrize("cell", CELLS)
 class TestLast:
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_numbers(self, cell):
         Xs, y = sums()
         rnn = make(RNNRegressor, cell=cell, target="last", max_iter=20, learning_rate_init=0.01)
@@ -59,7 +59,7 @@ class TestLast:
         assert several.predict(Xs).shape == (len(Xs), 2)
         assert clone(rnn).fit(Xs, y[:, None]).predict(Xs).shape == (len(Xs), 1)
 
-    @pytest.mark.fast_cases(2)
+    @pytest.mark.fast_cases(1)
     def test_containers(self, cell):
         Xs, y = sums()
         table, _, _ = stack_sequences(Xs, [X[:, 0] for X in Xs])
@@ -120,6 +120,7 @@ def test_long_sequences_are_learned_through_and_through():
     assert clf.fit(X, y).score(X, y) == 1.0
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("few", [1, 2, 5])
 def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypatch):
     """As long as others can be held out; and as many are held out as asked for."""
@@ -217,6 +218,7 @@ def test_what_needs_a_target_at_every_step():
 # -------------------------------------------------------------------------- labels per step
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("params", [{}, {"loss": "hinge"}, {"cell": "gru"}, {"dtype": "float32"}])
 def test_labels_per_step(params):
     X, y = per_step()

@@ -40,7 +40,7 @@ def mse(model, X, y):
 # -------------------------------------------------------------------------- names
 
 
-@pytest.mark.fast_cases(4)
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("init", [*STARTS, *INITIALIZERS])
 def test_every_name_is_a_start_of_its_own(cell, init):
@@ -127,7 +127,7 @@ class TestFromESN:
             esn.score(z[399:-1], z[400:, 0]), abs=1e-4
         )
 
-    @pytest.mark.fast_cases("values")
+    @pytest.mark.fast_cases(2)
     def test_training_starts_from_its_loss(self, leak_rate, include_input, dtype):
         esn, z = self.fit(leak_rate, include_input, dtype)
         X, y = z[:399], z[1:400, 0]

@@ -23,7 +23,7 @@ from reservoir.model_selection import channel_importance, stack_sequences
 pytestmark = pytest.mark.both_engines
 
 
-@pytest.mark.fast_cases(41)
+@pytest.mark.fast_cases(14)
 @parametrize_with_checks(
     [
         ESNSequenceClassifier(n_units=10),
@@ -109,7 +109,7 @@ def test_numbers_keep_their_shape(n_outputs):
     np.testing.assert_allclose(esn.predict(new), said, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cls, statistic", [(ESNSequenceClassifier, f_classif), (ESNSequenceRegressor, f_regression)]
 )
@@ -161,6 +161,7 @@ def test_the_input_scale_of_the_least_error_on_left_out_sequences_is_taken(rando
             assert (one.features_.reservoir_.W != clf.features_.reservoir_.W).nnz == 0
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_weights_repetitions_and_the_order_are_of_one_kind(cls):
     Xs, y = waves(60)
@@ -589,6 +590,7 @@ def test_copies_and_files_say_the_same(cls, dtype, tmp_path):
 # --- which channel ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_channel_that_tells_is_the_one_that_matters():
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)

@@ -574,7 +574,7 @@ BAD = [
 ]
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize(("y", "message"), BAD)
 @pytest.mark.parametrize("search", ["auto", "series"])
 def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
