@@ -22,6 +22,7 @@ def test_maps_hold_the_people():
         assert kind.flags.c_contiguous
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 def test_days_and_weeks_recur_and_work_is_crowded(seed):
     X = crowd_density(4 * 168, random_state=seed)

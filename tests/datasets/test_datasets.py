@@ -39,6 +39,7 @@ def make(name, n_samples=60, **keywords):
 # ---------------------------------------------------------------- all generators
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("name", GENERATORS)
 def test_shapes_seeds_and_finiteness(name):
     result = make(name, random_state=3)
@@ -137,6 +138,7 @@ def test_mackey_glass_independent_of_sampling_and_against_a_crude_method():
     np.testing.assert_allclose(x[lag::500], fine[:121, 0], rtol=0, atol=1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_mackey_glass_statistics(seed):
     x = datasets.mackey_glass(20_000, random_state=seed)
@@ -179,6 +181,7 @@ def right_hand_side(name, X):
     return (ahead - behind2) * behind - X + 8.0
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_flows_satisfy_their_equations(name):
     dt = 1e-3
@@ -187,6 +190,7 @@ def test_flows_satisfy_their_equations(name):
     np.testing.assert_allclose(slope, right_hand_side(name, X[2:-2]), rtol=0, atol=1e-4)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", FLOWS)
 @pytest.mark.parametrize("seed", range(2))
 def test_flows_keep_their_tolerance_before_chaos_separates(name, seed):
@@ -214,6 +218,7 @@ def test_lorenz_statistics(seed):
     assert (X[:, 0] * X[:, 1]).mean() == pytest.approx(8 / 3 * X[:, 2].mean(), rel=0.01)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_features", [4, 5, 40])
 def test_lorenz96_energy_balance(n_features):
     X = datasets.lorenz96(1500, n_features=n_features, rtol=1e-6, atol=1e-6)
@@ -258,6 +263,7 @@ def test_logistic_map_exponent_and_density(seed):
     assert datasets.LYAPUNOV_TIME["logistic_map"] == pytest.approx(1 / np.log(2))
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("seed", range(20))
 def test_henon_exponents(seed):
     x = datasets.henon(20_000, random_state=seed)[:, 0]
@@ -467,6 +473,7 @@ def test_gestures_begin_and_end_at_rest(monkeypatch):
         assert np.linalg.norm(rows[0]) == pytest.approx(9.81)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("pair", [("left", "right"), ("push", "pull"), ("circle", "circle back")])
 def test_gestures_need_the_order_of_time(pair):
     X, y = datasets.gestures(1600, random_state=0)

@@ -27,6 +27,7 @@ def returns(S):
     return lags[np.argmax(alike)] / FRAMES, max(alike)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_verse_and_chorus_return(seed):
     # 8 bars, of 4 quarter notes each, at 80 to 140 a minute
@@ -39,6 +40,7 @@ def test_verse_and_chorus_return(seed):
     assert 0.5 < varied < alike - 0.05
 
 
+@pytest.mark.slow
 def test_more_varies_as_the_share_grows():
     shares = [0.0, 0.2, 0.6, 1.0]
     alike = [returns(spectrogram(50, variation=s, random_state=3))[1] for s in shares]

@@ -41,6 +41,7 @@ def test_walks_are_shortest_ways_along_streets(seed):
         assert steps.sum() == pytest.approx(shortest[walk[0], walk[-1]])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_routes_come_again_and_detours_arrive(seed):
     strict = street_walks(600, n_routes=20, detours=0.0, random_state=seed)[0]

@@ -39,6 +39,7 @@ def series_of(lengths, n_features=3, seed=0):
     return [rng.normal(size=(n, n_features)) for n in lengths]
 
 
+@pytest.mark.fast_cases(2)
 @on_every_engine
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)} series")
 @pytest.mark.parametrize("n_units", [1, 20, 67])

@@ -44,6 +44,7 @@ def is_far(rows, y, widths=10):
     return (rows < low - room) | (rows > high + room)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_forecast_that_leaves_the_data_says_so_once(seed, engine, monkeypatch):
@@ -190,6 +191,7 @@ def stepwise(esn, n_steps, low, high, exog=None):
     return np.array(rows)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("kind", ["esn", "rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("seed", [0, 1, 2])

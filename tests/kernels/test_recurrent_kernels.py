@@ -125,6 +125,7 @@ def test_single_steps_where_runs_diverge(chaotic):
         assert_same(ours, theirs, "float64")
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gates_are_as_good_as_the_format(dtype):
     """Two units in the last place; 0 and 1 far out, and NaN where NaN went in."""
@@ -177,6 +178,7 @@ def test_the_cache_knows_what_recurrent_kernels_are_made_of():
             assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_sums", [4, 8, 16])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_panels_of_processors_with_few_registers(n_sums, dtype, monkeypatch):

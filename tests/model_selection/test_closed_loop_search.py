@@ -124,6 +124,7 @@ CASES = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("strategy", ["recycle", "holdout", "rolling"])
 @pytest.mark.parametrize("case", CASES)
 def test_scores_are_those_of_a_naive_search(case, strategy):
@@ -150,6 +151,7 @@ def test_scores_are_those_of_a_naive_search(case, strategy):
     np.testing.assert_array_equal(search.predict(X[:50]), best.predict(X[:50]))
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("container", ["list", "ids", "index", "array"])
 @pytest.mark.parametrize("strategy", ["recycle", "holdout", "rolling"])
 def test_several_sequences(container, strategy):
@@ -219,6 +221,7 @@ def test_feedback_weights_hear_the_targets_before_a_loop():
             assert scores[k] == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "model",
     [

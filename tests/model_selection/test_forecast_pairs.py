@@ -214,6 +214,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("kind", "model"),

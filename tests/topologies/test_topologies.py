@@ -284,6 +284,7 @@ def test_scale_free():
     assert np.log(tail[0] / tail[1]) / np.log(4) == pytest.approx(2.0, abs=0.35)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("in_degree", [1, 2, 3, 5, 7, 9, 11, 15, 0.00035, 0.0011])
 def test_scale_free_rounds_half_its_degree_as_python_does(in_degree):
     connections = in_degree if isinstance(in_degree, int) else round(in_degree * 20_000)

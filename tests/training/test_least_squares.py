@@ -69,6 +69,7 @@ def task_of(params, X, Y, **options):
 # --- what it reaches ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_student_comes_close_to_its_teacher(output, seed):
@@ -178,6 +179,7 @@ def test_credit_steps_find_the_memory_that_narma_needs():
         assert credited < 0.15
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
@@ -194,6 +196,7 @@ def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
     assert credited.history[-1] < fitted.history[-1]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "activation", ["tanh", "logistic", "identity", "relu", "leaky_relu", "softplus"]
 )
@@ -387,6 +390,7 @@ def test_repeating_the_printed_recipe_returns_its_best_iterate():
     assert error == pytest.approx(result.history.min())
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("n_steps", [3, 5, 40])
 @pytest.mark.parametrize("kind", ["zeros", "constant", "normal"])
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -477,6 +481,7 @@ def test_last_step_targets(fit):
     assert some.history[0] == pytest.approx(odd.history[0], rel=1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_units_of_inputs_and_outputs_do_not_matter(seed):
     start, X, Y, X_test, Y_test = teacher_student(seed, q=3)
@@ -516,6 +521,7 @@ def test_regressors_of_all_rows_are_never_put_together():
     assert peak < 0.4 * 8 * 8000 * 80
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("size", [1e-160, 1e-30, 1e30, 1e120])
 def test_numbers_of_any_size(size):
     for seed in SEEDS:
@@ -560,6 +566,7 @@ def test_holdout_takes_whole_sequences_or_the_end():
         task_of(start, X[0, :3], Y[0, :3], holdout=0.9)
 
 
+@pytest.mark.slow
 def test_holdout_does_not_fit_the_noise():
     gains = []
     for seed in range(5):
@@ -602,6 +609,7 @@ def test_online_steps_follow_a_drift():
     assert credited < layer < follow(None, readout_only=True)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_an_online_step_never_raises_the_error_of_its_window(output):
     for seed in range(6):

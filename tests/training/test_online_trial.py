@@ -161,6 +161,7 @@ def test_a_jump_is_learned_at_once():
     assert follow(model, np.vstack([X[:400], X_new]), np.vstack([Y[:400], Y_new])) < 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_it_gains_where_a_system_drifts_and_loses_nothing_where_not(seed):
     X, Y = system(seed, drifts=True, noise=0.1)

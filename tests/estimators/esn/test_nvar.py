@@ -259,6 +259,7 @@ def loop_by_hand(model, rows, n_steps, options, exog=None, clip=None, scale=None
     return np.array(said)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("options", KINDS)
 def test_a_forecast_is_the_loop_by_hand(options):
     series = lorenz(500, random_state=0) / 20
@@ -315,6 +316,7 @@ def test_pipelines_fold_scalers_and_call_other_transformers(basis):
     np.testing.assert_allclose(rows[0], curved.predict(targets[-1:])[0], rtol=0, atol=1e-8)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("options", KINDS)
 def test_a_search_in_closed_loop_starts_where_training_did(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
@@ -360,6 +362,7 @@ def test_the_henon_map_is_found(seed):
     assert np.abs(model.forecast(20) - targets[200:220]).max() < 1e-2
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
     series = lorenz(1500, random_state=seed)
@@ -372,6 +375,7 @@ def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
     assert (far[:150] < 0.3).all()  # a Lyapunov time is 55 steps
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_all_digits_of_a_flow_without_noise(seed):
     series = lorenz(3500, random_state=seed)
@@ -392,6 +396,7 @@ def test_all_digits_of_a_flow_without_noise(seed):
 # --- increments ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("options", KINDS)
 def test_increments_are_a_ridge_about_the_input(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20 + 1)
@@ -430,6 +435,7 @@ def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
         NVARRegressor(increments=True, readout=Ridge()).fit(inputs, targets)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(2))
 def test_increments_hold_a_flow_for_longer(seed):
     """A strong penalty draws next values to the mean, and increments to none."""

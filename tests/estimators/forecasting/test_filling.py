@@ -123,6 +123,7 @@ MODELS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_known_values_stay_and_all_is_filled(name, course):
     rows, force = course
@@ -139,6 +140,7 @@ def test_known_values_stay_and_all_is_filled(name, course):
     assert not hasattr(MODELS[name], "coef_") or name == "esn"
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_both_sides_are_better_than_one(seed):
     series = mackey_glass(900, random_state=seed)[:, 0]

@@ -196,6 +196,7 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_a_wrapper_costs_nothing(wrap, seed):

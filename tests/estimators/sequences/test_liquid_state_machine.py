@@ -190,6 +190,7 @@ def test_what_is_refused_and_what_is_not():
     assert machine(n_units=1, input_density=0.0).fit_transform(X).shape == (24, 2)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_it_hears_what_counts_do_not_tell(seed):
     X, y = datasets.spike_patterns(400, jitter=2, random_state=seed)
