@@ -212,7 +212,7 @@ class Recipe(Drawing):
             rates = np.repeat(np.tile(rates, len(kinds)), sizes)
         groups = [
             Group(end - size, end, kinds[k // n_rates], rates[end - size : end])
-            for k, (size, end) in enumerate(zip(sizes, np.cumsum(sizes), strict=True))
+            for k, (size, end) in enumerate(zip(sizes, np.cumsum(sizes).tolist(), strict=True))
         ]
         if len(groups) > 1 and (isinstance(self.topology, str) or callable(self.topology)):
             return self._build_blocks(groups, n_features, generator, repeatable)

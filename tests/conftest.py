@@ -1,4 +1,4 @@
-"""What every test module shares: no windows, no chance in CI, partners, and which engines ran."""
+"""What all tests share: no windows, no chance in CI, fast cases, costs, partners, engines."""
 
 import functools
 import importlib.util
@@ -23,14 +23,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
-def pytest_addoption(parser):
-    """Offer to run a test that has many sets of parameters with some of them only."""
-    parser.addoption("--one-in", type=int, default=1, metavar="K", help="of each K parameter sets")
-
-
 def pytest_configure(config):
     """Count who asks for an engine; put every job on kernels if the environment says so."""
     config.pluginmanager.register(EngineMarks(config))
+    config.pluginmanager.register(Costs(config))
     config.pluginmanager.register(ClosedFigures())
     if os.environ.get("RESERVOIR_TEST_KERNELS"):
         from reservoir.dynamics import engines
@@ -54,8 +50,11 @@ def pytest_xdist_auto_num_workers():
     return min(4, joblib.cpu_count())
 
 
-def pytest_collection_modifyitems(config, items):
-    """Skip doctests whose libraries are missing; mark the tests that ask for partners; thin out."""
+@pytest.hookimpl(tryfirst=True)  # before -m and -k look at the marks
+def pytest_collection_modifyitems(items):
+    """Skip doctests whose libraries are missing; mark tests for partners, and slow cases."""
+    from helpers.fast_cases import choose  # after `helpers` was registered above
+
     without_plots = importlib.util.find_spec("matplotlib") is None
     without_frames = importlib.util.find_spec("pandas") is None
     for item in items:
@@ -67,14 +66,50 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="needs pandas"))
         for name in set(PARTNERS) & set(getattr(item, "fixturenames", ())):
             item.add_marker(name)
-    seen = Counter()
-    kept, left = [], []
+    cases = {}
     for item in items:
-        function = item.nodeid.partition("[")[0]
-        (left if seen[function] % config.option.one_in else kept).append(item)
-        seen[function] += 1
-    items[:] = kept
-    config.hook.pytest_deselected(items=left)
+        if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+            seed = item.callspec.params.get("global_random_seed")  # each seed is tried alike
+            cases.setdefault((item.nodeid.partition("[")[0], seed), []).append(item)
+    for of_one_test in cases.values():
+        fast = set(choose(of_one_test))
+        for item in of_one_test:
+            if item not in fast:
+                item.add_marker("slow")
+
+
+class Costs:
+    """Tell at the end what tests cost: processor seconds of all processes, the slowest tests."""
+
+    def __init__(self, config):
+        self.config = config
+        self.of_workers = []
+        self.seconds = Counter()
+
+    def pytest_sessionfinish(self):
+        """Hand the seconds of a worker of xdist to the process that leads."""
+        if hasattr(self.config, "workerinput"):
+            self.config.workeroutput["processor_seconds"] = sum(os.times()[:4])
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node):
+        """Take the seconds of a worker; one that crashed has sent none."""
+        self.of_workers.append(getattr(node, "workeroutput", {}).get("processor_seconds", 0.0))
+
+    def pytest_runtest_logreport(self, report):
+        """Add up set-up, call and tear-down of each fast test."""
+        if "slow" not in report.keywords:
+            self.seconds[report.nodeid] += report.duration
+
+    def pytest_terminal_summary(self, terminalreporter):
+        """Print both. Children that have ended are counted, save on Windows."""
+        own = sum(os.times()[: 2 if self.of_workers else 4])  # workers are children that have ended
+        terminalreporter.write_line(f"Processor time: {own + sum(self.of_workers):.0f} s")
+        slowest = [(test, s) for test, s in self.seconds.most_common(10) if s >= 1]
+        if slowest:
+            terminalreporter.section("slowest fast tests, seconds")
+        for test, seconds in slowest:
+            terminalreporter.write_line(f"{seconds:5.1f} {test}")
 
 
 # --- seeds -------------------------------------------------------------------------------------
@@ -115,7 +150,7 @@ def global_random_seed(request):
 # --- partners ----------------------------------------------------------------------------------
 
 # Libraries that no extra of ours installs. A test that needs one takes the fixture of its name,
-# which skips where it is missing, and marks the test: .ci/partners selects by these marks.
+# which skips where it is missing, and marks the test: `nox -s partners` selects by these marks.
 # modules whose examples need pandas
 _WITH_FRAMES = ("_backtest.py", "_horizon_errors.py", "_predict_output.py")
 PARTNERS = ("aeon", "polars", "river", "sktime", "statsmodels", "torch")
@@ -212,10 +247,8 @@ class EngineMarks:
     def pytest_sessionfinish(self, session):
         """Fail the session if a whole file was run whose marks are idle."""
         options = self.config.option
-        in_part = (
-            options.keyword or options.one_in > 1 or any("::" in arg for arg in self.config.args)
-        )
-        in_part = in_part or options.one_in > 1 or options.markexpr not in ("", "not slow")
+        in_part = options.keyword or any("::" in arg for arg in self.config.args)
+        in_part = in_part or options.markexpr not in ("", "not slow")
         if in_part or hasattr(self.config, "workerinput"):
             self.marked.clear()
         self.idle = sorted(f for f, n in self.marked.items() if not n and f not in self.not_judged)

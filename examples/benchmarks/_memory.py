@@ -7,7 +7,6 @@ import gc
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -47,6 +46,8 @@ def _peak_mb() -> float:
     # Linux: not ru_maxrss, which a process inherits from the one that started it
     if STATUS.exists():
         return _status_mb("VmHWM")
+    import resource  # Windows has none: who measures there is told so here
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6
 

@@ -413,8 +413,8 @@ def _results(
                 column[i] = params[name]
         results[f"param_{name}"] = column
     results["params"] = candidates
-    for j, column in enumerate(splits.T):
-        results[f"split{j}_test_score"] = column.copy()
+    for j, of_split in enumerate(splits.T):
+        results[f"split{j}_test_score"] = of_split.copy()
     mean = splits.mean(axis=1)
     results["mean_test_score"], results["std_test_score"] = mean, splits.std(axis=1)
     order = np.where(np.isnan(mean), -np.inf, mean)

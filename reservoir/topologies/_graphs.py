@@ -274,10 +274,11 @@ def clustered(
         # each cluster draws the sources of its own connections, then those in all other clusters
         sizes = np.bincount(cluster_labels(n_units, n_clusters))
         rows, columns = [], []
-        for start, size in zip(np.cumsum(sizes) - sizes, sizes, strict=True):
+        starts = np.cumsum(sizes) - sizes
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
             members = np.arange(start, start + size)
             own = distinct_columns(size, size, resolve_degree("in_degree", in_degree, size), places)
-            n_others = int(n_units - size)
+            n_others = n_units - size
             others = distinct_columns(size, n_others, min(between_degree, n_others), places)
             others = others + np.where(others >= start, size, 0)  # counted without the own cluster
             for block in (own + start, others):

@@ -24,6 +24,7 @@ finally:
     sys.path.remove(str(FOLDER))
 
 
+@pytest.mark.slow
 def test_what_is_certified_remembers_most():
     """The claim of the table, at a weak and at a strong drive, on one seed."""
     for drive, least in ((0.05, 2.5), (1.0, 1.15)):
@@ -54,6 +55,7 @@ def test_noise_inside_enters_the_recurrence_and_noise_that_is_seen_does_not():
     assert (inside - clean).std() > 1.2e-3  # what came in goes on
 
 
+@pytest.mark.slow
 def test_targets_are_what_they_are_called():
     drawn = networks.draw_tasks(3)
     u, y = drawn["uniform"]

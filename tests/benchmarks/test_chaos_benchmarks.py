@@ -27,6 +27,7 @@ finally:
     sys.path.remove(str(FOLDER))
 
 
+@pytest.mark.slow
 def test_the_truth_holds_for_sixty_lyapunov_times():
     """Another order and step, the same start: they part only where 128 bits end."""
     used = {"order": 40, "bits": 128, "substeps": 1}
@@ -127,6 +128,7 @@ def test_a_loop_that_diverges_ends_with_nan():
     assert np.isnan(found[19:]).all()
 
 
+@pytest.mark.slow
 def test_every_method_is_measured_on_a_window():
     """No method refuses it."""
     rows = lorenz(800, random_state=0)

@@ -17,6 +17,7 @@ protocols = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(protocols)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "settings, n_units, published, std",
     [
@@ -32,6 +33,7 @@ def test_narma10_beats_the_published_error(settings, n_units, published, std):
     assert max(errors) < published + 2 * std
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "name, published",
     [("ring, linear", 48.8), ("ring, tanh", 45.9), ("random, 10 per row, tanh", 24.6)],

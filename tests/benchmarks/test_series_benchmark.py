@@ -45,6 +45,7 @@ def test_models_alone_know_a_line_with_a_season():
     np.testing.assert_allclose(naive[:4], one.values.iloc[44:48])
 
 
+@pytest.mark.slow
 def test_every_method_is_measured(capsys):
     """The seasonal naive forecast has ratio 1, and misses a line by its slope."""
     chosen = methods.methods()
@@ -76,6 +77,7 @@ def test_naive_intervals_of_noise_hold_what_they_promise(seed):
     np.testing.assert_allclose(halves, 1.2816 * np.sqrt(np.arange(1, 10)), rtol=0.05)
 
 
+@pytest.mark.slow
 def test_intervals_are_measured():
     found = series.intervals(sets.generated("seasonal", 0, n_rows=80), 1)
     for shares_and_widths in found.values():

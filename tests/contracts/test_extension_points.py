@@ -137,6 +137,7 @@ def test_a_name_for_a_known_cell():
 # ---------------------------------------------------------------------------- cells as objects
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", cells())
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_cells_of_ones_own_do_all_that_a_network_does(cell, dtype):
@@ -190,6 +191,7 @@ def test_a_name_is_saved_once():
         saved(type("Decay", (), {"__module__": "elsewhere"}))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", cells())
 def test_what_cells_of_ones_own_refuse(cell):
     made = cells()[cell]
@@ -346,8 +348,10 @@ def test_a_registered_learner_learns_online():
             return float(np.mean(error**2)), params, state
 
     network = Network(SimpleCell(20), 1, 1)
+    # a recurrent matrix of norm 0.79: in a chaotic network the losses would be those of rounding
+    params = draw(network, 0, scale=0.1)
     with registered(LEARNERS, "lms", LeastMeanSquares):
-        learner = OnlineLearner(network, draw(network, 0), method="lms")
+        learner = OnlineLearner(network, params, method="lms")
     learner.restart()
     losses = [learner.learn(X[i : i + 50], Y[i : i + 50]) for i in range(0, 400, 50)]
     assert losses[-1] < 0.1 * losses[0]
@@ -359,6 +363,7 @@ SINE = Activation("sine", np.sin, np.cos, 1.0, None, True)  # a value says nothi
 TWIN = Activation("twin", np.tanh, lambda z: 1 - np.tanh(z) ** 2, 1.0, np.arctanh, True)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("leak", [1.0, 0.4, (0.1, 0.4, 1.0, 0.7, 0.2)])
 @pytest.mark.parametrize("activation", [SINE, TWIN], ids=lambda activation: activation.name)
 def test_a_registered_activation_has_its_own_slope(activation, leak):
@@ -377,6 +382,7 @@ def test_a_registered_activation_has_its_own_slope(activation, leak):
                 np.testing.assert_allclose(grad, theirs[name], rtol=1e-8, atol=1e-12)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("params", [{}, {"solver": "lbfgs"}, {"init": "orthogonal"}], ids=str)
 def test_a_copy_of_tanh_trains_as_tanh(params):
     with registered(ACTIVATIONS, "twin", TWIN):
@@ -403,6 +409,7 @@ def test_an_esn_with_a_registered_activation_can_be_trained():
         assert clone(rnn).fit(X, Y).best_loss_ <= np.mean((Y - esn.predict(X)) ** 2)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak", [1.0, 0.4])
 def test_an_activation_that_says_how_it_bends(leak, tmp_path):
     """One file: all that is asked of an activation stands in its entry."""

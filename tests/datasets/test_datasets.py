@@ -39,6 +39,7 @@ def make(name, n_samples=60, **keywords):
 # ---------------------------------------------------------------- all generators
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("name", GENERATORS)
 def test_shapes_seeds_and_finiteness(name):
     result = make(name, random_state=3)
@@ -159,6 +160,11 @@ def test_mackey_glass_extreme_parameters_are_finite():
         datasets.mackey_glass(5, history=-1)
 
 
+def test_mackey_glass_displaced_below_zero_is_reflected():
+    starts = [datasets.mackey_glass(1, history=0.0, washout=0, random_state=s) for s in range(12)]
+    assert min(start.item() for start in starts) > 0
+
+
 # ---------------------------------------------------------------- flows
 
 
@@ -173,6 +179,7 @@ def right_hand_side(name, X):
     return (ahead - behind2) * behind - X + 8.0
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_flows_satisfy_their_equations(name):
     dt = 1e-3
@@ -181,6 +188,7 @@ def test_flows_satisfy_their_equations(name):
     np.testing.assert_allclose(slope, right_hand_side(name, X[2:-2]), rtol=0, atol=1e-4)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_flows_keep_their_tolerance_before_chaos_separates(name, global_random_seed):
     start = make(name, 1, random_state=global_random_seed)[0]
@@ -208,6 +216,7 @@ def test_lorenz_statistics(global_random_seed):
     assert (X[:, 0] * X[:, 1]).mean() == pytest.approx(8 / 3 * X[:, 2].mean(), rel=0.01)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_features", [4, 5, 40])
 def test_lorenz96_energy_balance(n_features):
     X = datasets.lorenz96(1500, n_features=n_features, rtol=1e-6, atol=1e-6)
@@ -252,6 +261,7 @@ def test_logistic_map_exponent_and_density(seed):
     assert datasets.LYAPUNOV_TIME["logistic_map"] == pytest.approx(1 / np.log(2))
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("seed", range(20))
 def test_henon_exponents(seed):
     x = datasets.henon(20_000, random_state=seed)[:, 0]
@@ -461,6 +471,7 @@ def test_gestures_begin_and_end_at_rest(monkeypatch):
         assert np.linalg.norm(rows[0]) == pytest.approx(9.81)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("pair", [("left", "right"), ("push", "pull"), ("circle", "circle back")])
 def test_gestures_need_the_order_of_time(pair):
     X, y = datasets.gestures(1600, random_state=0)

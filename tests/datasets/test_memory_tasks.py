@@ -70,6 +70,7 @@ def test_products_are_of_the_same_inputs():
     np.testing.assert_array_equal(np.vstack(added), np.vstack(product))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_relevant", [2, 3])
 @pytest.mark.parametrize("length", [10, 57, (100, 110)])
 def test_temporal_order(length, n_relevant):
@@ -136,6 +137,7 @@ def moving(n_videos, n_balls, radius, seed):
     return places, 0.05 * np.stack([np.cos(angles), np.sin(angles)], axis=-1)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("n_balls", "radius"), [(1, 0.3), (2, 0.2), (3, 0.12), (3, 0.178), (12, 0.08)]
 )

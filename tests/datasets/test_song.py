@@ -42,6 +42,7 @@ def test_verse_and_chorus_return(global_random_seed):
     assert 0.5 < varied < alike - 0.05
 
 
+@pytest.mark.slow
 def test_more_varies_as_the_share_grows():
     shares = [0.0, 0.2, 0.6, 1.0]
     alike = [returns(spectrogram(50, variation=s, random_state=3))[1] for s in shares]

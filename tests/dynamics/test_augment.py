@@ -64,6 +64,7 @@ def test_a_fit_is_a_ridge_on_augmented_states(augment, include_input):
     np.testing.assert_allclose(np.concatenate(parts), said, rtol=0, atol=1e-12)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("augment", KINDS)
 def test_splits_sequences_and_workers_change_nothing(augment):
     whole = esn(augment, washout=20).fit(X[:500], Y[:500])
@@ -82,6 +83,7 @@ def test_splits_sequences_and_workers_change_nothing(augment):
     np.testing.assert_allclose(once.coef_, ridge.coef_, rtol=0, atol=1e-7)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("augment", KINDS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_forecast_is_the_loop_by_hand(augment, dtype):
@@ -126,6 +128,7 @@ def test_feedback_weights_close_the_same_loop(augment):
     np.testing.assert_allclose(model.predict(X[600:640]), expected[:, 0], rtol=0, atol=1e-9)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("augment", KINDS)
 def test_engines_and_pipelines_agree(augment):
     series = lorenz(900, random_state=1)

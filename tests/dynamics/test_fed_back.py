@@ -61,6 +61,7 @@ def data_of(name, waves):
     return X[:400], waves[1:401]
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_function_that_clips_is_the_pair(name, waves):
     X, y = data_of(name, waves)
@@ -77,6 +78,7 @@ def test_a_function_that_clips_is_the_pair(name, waves):
     np.testing.assert_allclose(same, free, rtol=10 * digits, atol=10 * digits)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["network", "feedback", "scaled", "bent", "polynomials", "gated"])
 def test_many_loops_are_the_single_ones(name, waves):
     X, y = data_of(name, waves)
@@ -118,6 +120,7 @@ def test_searches_and_scorers_take_functions(waves):
     np.testing.assert_allclose(found["function"], found["pair"], rtol=1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("clip", "message"),
     [

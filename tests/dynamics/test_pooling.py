@@ -39,6 +39,7 @@ def series_of(lengths, n_features=3, seed=0):
     return [rng.normal(size=(n, n_features)) for n in lengths]
 
 
+@pytest.mark.fast_cases(2)
 @on_every_engine
 @pytest.mark.parametrize("lengths", LENGTHS, ids=lambda lengths: f"{len(lengths)} series")
 @pytest.mark.parametrize("n_units", [1, 20, 67])
@@ -74,6 +75,16 @@ def test_a_large_mean_costs_the_deviation_no_digits(dtype, rtol, activation, eng
         states = run(res, rows_of_x, engine=engine).astype(np.float64)
         states -= states[0]  # exact; NumPy's own deviation loses digits to the mean
         np.testing.assert_allclose(row, states.std(axis=0), rtol=rtol)
+
+
+@on_every_engine
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_state_at_its_threshold_is_not_above(dtype, engine):
+    """As zeros of relu units are, where a quantile falls on them."""
+    res = Reservoir(np.zeros((1, 1), dtype), np.ones((1, 1)), np.zeros(1), activation="relu")
+    X = [np.array([[-1.0], [0.0], [2.0], [1.0]]), np.array([[-3.0], [5.0]])]
+    rows = pool_many(res, X, Pooling(("quantiles",), np.array([[0.0], [1.0]])), engine=engine)
+    np.testing.assert_array_equal(rows, [[0.5, 0.25], [0.5, 0.5]])
 
 
 @on_every_engine

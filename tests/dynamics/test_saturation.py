@@ -24,6 +24,7 @@ def pairs():
     return make_forecast_pairs(series[np.isfinite(series)][-600:, None])
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("activation", ["tanh", "logistic"])
 def test_unscaled_data_are_told(pairs, global_random_seed, activation):
     """Of CO2 in ppm, 99 units of 100 stand still, and the network is a model of one lag."""
@@ -54,7 +55,10 @@ LEARN = {
 }
 
 
-@pytest.mark.parametrize("how", LEARN)
+# to share out jobs is slow: processes start
+@pytest.mark.parametrize(
+    "how", [pytest.param(h, marks=[pytest.mark.slow] * (h == "parallel")) for h in LEARN]
+)
 def test_however_it_learns(pairs, how):
     esn = ESNRegressor(50, random_state=0)
     with pytest.warns(UserWarning, match=STILL) as caught:
@@ -80,6 +84,7 @@ def test_other_estimators(pairs):
         ESNRegressor(50, feedback=True, random_state=0).fit(0 * X, y)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, 0.05])
 def test_what_moves_is_left_alone(pairs, global_random_seed, leak_rate):
     for X, y in (

@@ -67,6 +67,7 @@ def asked(model):
 # ---------------------------------------------------------------- predict
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("model", NUMBERS, ids=name_of)
 def test_predictions_have_the_index_of_x_and_the_names_of_y(model):
     X, y = make_forecast_pairs(series())
@@ -101,6 +102,7 @@ def test_arrays_are_numbered(model):
     assert ahead.index.equals(pd.RangeIndex(3))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("model", NUMBERS, ids=name_of)
 def test_collections_keep_their_kind(model):
     parts = [series(), series(DAYS[:40] + pd.Timedelta(days=900))]
@@ -127,6 +129,7 @@ def test_collections_keep_their_kind(model):
     assert stacked.shape == table.shape  # what three dimensions have no frame for
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("model", LABELS, ids=name_of)
 @pytest.mark.parametrize("names", [["low", "high"], ["low", "high", "top"]])
 def test_classes_are_the_columns(model, names):
@@ -187,6 +190,7 @@ INDEXES = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", INDEXES)
 def test_forecasts_continue_the_index(kind):
     index = INDEXES[kind]
@@ -291,6 +295,7 @@ class _nothing:
 # ---------------------------------------------------------------- what keeps the setting
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("model", [*NUMBERS, *LABELS], ids=name_of)
 def test_the_setting_and_the_names_are_kept(tmp_path, model):
     X, y = make_forecast_pairs(series())

@@ -29,6 +29,7 @@ def model(request):
     return clf.fit(X[:400], labels[:400])
 
 
+@pytest.mark.fast_cases(2)
 def test_the_state_goes_on(model):
     rows = model.predict_proba(X[400:])
     first, state = model.predict_proba(X[400:450], return_state=True)
@@ -67,6 +68,7 @@ def test_a_session_learns_what_it_gave_probabilities_for():
         np.testing.assert_array_equal(ours.predict_proba(X[400:]), theirs.predict_proba(X[400:]))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("forgetting", [1.0, 0.98])
 @pytest.mark.parametrize("size", [1, 8, 200])
 def test_the_temperature_behind_a_session_is_that_of_all_rows(forgetting, size):

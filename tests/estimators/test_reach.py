@@ -44,6 +44,7 @@ def is_far(rows, y, widths=10):
     return (rows < low - room) | (rows > high + room)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_forecast_that_leaves_the_data_says_so_once(seed, engine, monkeypatch):
@@ -113,6 +114,9 @@ def test_ranges():
     Y = np.array([[1.0, np.nan], [3.0, 7.0], [np.nan, 7.0]])
     reach = reach_of([Y[:2], Y[2:]])
     np.testing.assert_array_equal(reach, [[1, 7], [3, 7]])
+    np.testing.assert_array_equal(
+        reach_of([np.array([[1, np.nan], [np.nan, 4], [3, 2]])]), [[1, 2], [3, 4]]
+    )
     np.testing.assert_array_equal(reach_of([np.array([[9.0, 0.0]])], reach), [[1, 0], [9, 7]])
     np.testing.assert_allclose(width_of(reach), [2, 0.7])
     rounded = np.array([[5.0], [5.0 * (1 + 1e-14)]])
@@ -187,6 +191,7 @@ def stepwise(esn, n_steps, low, high, exog=None):
     return np.array(rows)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("engine", ["numpy", "numba"])
 @pytest.mark.parametrize("kind", ["esn", "rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("seed", [0, 1, 2])

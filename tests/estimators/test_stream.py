@@ -79,6 +79,7 @@ def assert_alike(model, rows, expected):
 # --- what is learned ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(7)
 @pytest.mark.parametrize("name", MODELS)
 def test_learning_is_that_of_partial_fit(name):
     """Rows predicted before or not, in chunks: the estimator that partial_fit makes of them."""
@@ -120,6 +121,7 @@ def test_a_readout_of_another_kind_learns_if_it_says_how(monkeypatch):
         model.stream().learn(X[FITTED:END], y[FITTED:END])
 
 
+@pytest.mark.slow
 def test_the_estimator_and_other_sessions_are_not_changed():
     for name in MODELS:
         model, targets = fitted(name, 100)
@@ -170,6 +172,7 @@ def test_the_state_goes_on_once_for_each_row():
         assert session.n_learned_ == END - FITTED
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", ["ridge", "feedback", "trained"])
 def test_targets_may_come_late(name):
     """20 rows later: what is learned is the same, and predictions do not wait for it."""
@@ -658,6 +661,7 @@ def by_pickle(session, folder):
     return pickle.loads(pickle.dumps(session))
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("trip", [by_npz, by_pickle])
 @pytest.mark.parametrize("name", MODELS)
 def test_sessions_are_saved_in_the_middle(name, trip, tmp_path):
@@ -684,6 +688,7 @@ def test_sessions_are_saved_in_the_middle(name, trip, tmp_path):
     np.testing.assert_array_equal(again.predict(X[360:]), session.predict(X[360:]))
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_an_estimator_of_its_own_goes_on(name):
     """Behind rows that wait, and behind rows that were learned from."""

@@ -200,6 +200,7 @@ def test_a_certificate_covers_the_gaps_of_training(topology, radius):
     np.testing.assert_array_equal(transformer.certificate_.step_range, certificate.step_range)
 
 
+@pytest.mark.slow
 def test_a_slow_observer_is_better_told_the_times():
     # z of Lorenz' system from x; ten seeds and other models: examples/benchmarks/irregular_times.py
     from reservoir.datasets import lorenz

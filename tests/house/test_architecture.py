@@ -54,10 +54,23 @@ def test_a_path_that_is_gone_is_found():
         assert not exists(gone)
 
 
+def test_every_session_runs_before_a_change_lands():
+    """One after the other in `.ci/run`; in the workflow from two lists, side by side."""
+    source = text_of(ROOT / "noxfile.py")
+    sessions = re.findall(r"^@nox\.session.*\n(?:@.*\n)*def (\w+)", source, re.MULTILINE)
+    (line,) = re.findall(r"set -- (.*)", text_of(ROOT / ".ci" / "run"))
+    workflow = text_of(ROOT / ".github" / "workflows" / "ci.yml")
+    (tests,) = re.findall(r"nox -s ([a-z ]+)$", workflow, re.MULTILINE)
+    (checks,) = re.findall(r"session: \[(.*)\]", workflow)
+    assert len(sessions) > 9
+    assert sorted(line.split()) == sorted(tests.split() + checks.split(", ")) == sorted(sessions)
+
+
 @cache
 def words_of_the_source():
     files = [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
-    files += [ROOT / name for name in ("pyproject.toml", "setup.cfg", ".ci/run", ".ci/partners")]
+    files += [ROOT / name for name in ("pyproject.toml", "setup.cfg", "noxfile.py", ".ci/run")]
+    files += [ROOT / ".github" / "workflows" / "ci.yml"]
     return set(re.findall(r"\w+", "\n".join(map(text_of, files))))
 
 

@@ -183,6 +183,7 @@ TOYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forgotten", [True, False])
 def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
     """In one process where a mark is forgotten, and under xdist where one is idle."""
@@ -200,15 +201,6 @@ def test_marks_of_engines_are_held_against_what_tests_do(forgotten, tmp_path):
     assert ("FAILED test_forgotten.py::test_that_runs" in run.stdout) == forgotten
     assert "FAILED test_idle.py: no test" in run.stdout
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
-
-
-def test_one_in_three_parameter_sets_leaves_no_test_out(tmp_path):
-    test = "import pytest\n@pytest.mark.parametrize('k', range(7))\ndef test_it(k):\n    pass\n"
-    (tmp_path / "test_many.py").write_text(f"{test}def test_alone():\n    pass\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--one-in", "3"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
-    run = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
-    assert re.search(r"^4 passed, 4 deselected", run.stdout, re.MULTILINE), run.stdout + run.stderr
 
 
 # What is there wherever the tests run: the dependencies, and what the tests themselves need.
@@ -235,6 +227,7 @@ def unguarded(path):
                 yield f"line {node.lineno}: {name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: path.name)
 def test_modules_of_tests_can_be_imported_without_any_extra(path):
     """The core tests run on the wheel alone: what needs an extra skips, module or test."""
@@ -257,9 +250,10 @@ def test_imports_without_a_guard_are_found(source, n_found, monkeypatch):
     assert len(list(unguarded(None))) == n_found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted(TESTS.rglob("test_*.py")), ids=lambda path: path.name)
 def test_partners_come_as_fixtures(path):
-    """So each test that needs one is marked, and run by .ci/partners."""
+    """So each test that needs one is marked, and run by `nox -s partners`."""
     skips = [n for n in ast.walk(tree_of(path)) if isinstance(n, ast.Call) and n.args]
     asked = {
         node.args[0].value.partition(".")[0]

@@ -30,8 +30,6 @@ from reservoir.training.hessian_free import HessianFree
 from reservoir.training.omega import Omega
 from reservoir.training.temporal_gradients import SimplexDirection
 
-pytestmark = pytest.mark.one_engine
-
 # The modules of `training` are public one by one; other packages export what is theirs. A module
 # without __all__ and without an underscore is for other packages of the house, not for users.
 MODULES = [
@@ -164,10 +162,13 @@ def test_every_export_is_in_the_api_pages(names):
     assert not listed.isdisjoint(names), f"add {names[0]} to a page in docs/api/"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / "docs" / "saving.md").exists(), reason="needs the checkout")
+@pytest.mark.one_engine
 def test_the_documented_types_are_those_that_skops_asks_for():
     sio = pytest.importorskip("skops.io")
-    listed = re.findall(r'^ +"([\w.]+)",$', (ROOT / "docs" / "saving.md").read_text(), re.MULTILINE)
+    page = (ROOT / "docs" / "saving.md").read_text(encoding="utf-8")
+    listed = re.findall(r'^ +"([\w.]+)",$', page, re.MULTILINE)
     X, y = reservoir.datasets.narma(60, random_state=0)
     asked = set()
     dated = np.column_stack([np.arange(60), X])

@@ -1,4 +1,4 @@
-"""The check of spelling reads prose, and nothing else; .ci/run looks the words up."""
+"""The check of spelling reads prose, and nothing else; `nox -s lint` looks the words up."""
 
 import sys
 

@@ -81,6 +81,7 @@ def code():
     return compiled
 
 
+@pytest.mark.slow
 def test_no_kernel_holds_two_functions_of_one_name(code):
     """Red with the strips of `_panels` made by a factory: two sizes, one name, memory overrun."""
     for kernel, names in code.items():
@@ -89,13 +90,15 @@ def test_no_kernel_holds_two_functions_of_one_name(code):
     assert any("add_product" in name for names in code.values() for name in names)
 
 
+@pytest.mark.slow
 def test_each_name_in_the_code_is_that_of_one_function(code):
     """What `_compile.named` has let pass bears a name of its own; all the code is made of it."""
     found = {source_of(name) for names in code.values() for name in names}
     ours = {name for name in found if name is not None and name.startswith("reservoir.")}
     assert ours <= set(_compile._NAMED)
     assert "reservoir._kernels._panels.add_product" in ours
-    assert "reservoir._kernels._time_loops._dense_product" in ours
+    # what else LLVM leaves as a function of its own depends on the processor
+    assert any(name.startswith("reservoir._kernels._time_loops.") for name in ours)
     assert source_of("_ZN3abc12_3clocals_3e1fB2v1") == "abc.<locals>.f"
 
 
@@ -142,6 +145,7 @@ ORDERS = [  # what each process compiles, one after the other, before one runs e
 ]
 
 
+@pytest.mark.slow
 @guards
 @pytest.mark.parametrize("hash_seed, processes", ORDERS)
 def test_code_of_several_processes_runs_in_one(processes, hash_seed, tmp_path):

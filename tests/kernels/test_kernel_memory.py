@@ -30,12 +30,14 @@ def child(what):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @guards
 def test_kernels_stay_inside_their_arrays():
     done = child("100")
     assert done.returncode == 0, done.stdout[-100:] + done.stderr
 
 
+@pytest.mark.slow
 @guards
 def test_whoever_leaves_an_array_is_caught():
     done = child("leave")

@@ -401,6 +401,7 @@ def test_rows_of_very_unequal_length():
     assert_close(run_many(net, [X] * 8, engine="numba")[5], run(net, X, engine="numpy"))
 
 
+@pytest.mark.slow
 def test_more_units_than_short_indices_hold():
     n_units = 2**16 + 9
     W = sp.eye_array(n_units, k=-(2**16), format="csr") * 0.5  # the last units hear the first
@@ -461,6 +462,17 @@ def units_in_the_last_place(values, exact, dtype):
     return np.array(errors)
 
 
+def products_are_fused():
+    """Whether compiled code rounds ``x * x - y`` once."""
+    from numba import njit
+
+    from reservoir._kernels import _compile
+
+    fused = njit(**_compile.OPTIONS)(lambda x, y: x * x - y)
+    return fused(1 + 2.0**-30, 1 + 2.0**-29) != 0.0
+
+
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("name", ["tanh", "logistic"])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("seed", range(3))
@@ -490,7 +502,10 @@ def test_within_two_units_in_the_last_place(name, dtype, seed):
             "logistic": lambda v: 1 / (1 + mpmath.exp(-v)),
         }[name]
         errors = units_in_the_last_place(values, [exact(mpmath.mpf(float(v))) for v in x], dtype)
-    assert errors.max() <= 1.5, (errors.max(), x[errors.argmax()])
+    # the remainder that corrects a quotient is exact where a product and a sum are fused; where not
+    # (x86 before Haswell), its product is rounded: half a unit more
+    within = 1.5 if products_are_fused() else 2.0
+    assert errors.max() <= within, (errors.max(), x[errors.argmax()])
     assert np.abs(values).max() <= 1.0
 
 
@@ -683,6 +698,7 @@ def run_in_worker(seed):
     return run(net, drive(net, 200)[0], engine="numba")
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
 def test_forked_and_spawned_workers(method):
     expected = [run_in_worker(seed) for seed in range(4)]
@@ -807,6 +823,7 @@ def test_many_workers_compile_at_once_into_one_cache(tmp_path):
         assert out.strip() == "kept"
 
 
+@pytest.mark.slow
 def test_numba_told_not_to_compile(tmp_path):
     program = PROGRAM.replace(
         'print("kept" if', 'print("off" if _kernels.disabled() else "kept" if'
@@ -814,6 +831,7 @@ def test_numba_told_not_to_compile(tmp_path):
     assert in_a_process(program, tmp_path, NUMBA_DISABLE_JIT="1") == "off"
 
 
+@pytest.mark.slow
 def test_a_numba_that_cannot_be_imported(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs NumPy 1.0 or less')")
     program = """

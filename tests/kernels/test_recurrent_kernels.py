@@ -125,10 +125,13 @@ def test_single_steps_where_runs_diverge(chaotic):
         assert_same(ours, theirs, "float64")
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gates_are_as_good_as_the_format(dtype):
     """Two units in the last place; 0 and 1 far out, and NaN where NaN went in."""
     eps = np.finfo(dtype).eps
+    if np.finfo(np.longdouble).eps >= eps:
+        pytest.skip("the system has no longer format to compare with")
     x = np.concatenate(
         [np.linspace(-30, 30, 4001), np.geomspace(1e-30, 1, 400), [700.0, -700.0, 5000.0, -5000.0]]
     ).astype(dtype)
@@ -175,6 +178,7 @@ def test_the_cache_knows_what_recurrent_kernels_are_made_of():
             assert kernel.targetoptions["fastmath"] == {"contract", "nsz"}
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_sums", [4, 8, 16])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_panels_of_processors_with_few_registers(n_sums, dtype, monkeypatch):

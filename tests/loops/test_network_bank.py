@@ -379,6 +379,7 @@ def search(data, **params):
     return Search(data, bounds, **options | {"report": lambda items, n, what: items} | params)
 
 
+@pytest.mark.slow
 def test_the_diagnosis_tells_what_is_observed_and_how_noisy():
     orbit, plane = lorenz(600, dt=0.05, random_state=0), henon(600, random_state=0)
     noise = np.random.default_rng(0).normal(size=orbit.shape)

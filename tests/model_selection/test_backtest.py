@@ -289,6 +289,7 @@ def networks():
     }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", networks())
 @pytest.mark.parametrize("exog", [None, PRICE])
 def test_networks_forecast_as_by_hand(name, exog):
@@ -306,6 +307,7 @@ def test_networks_forecast_as_by_hand(name, exog):
         )  # rows lie otherwise in memory
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", ["ESN", "ESN from zeros", "NVAR", "RNN"])
 @pytest.mark.parametrize("y", [SALES, SALES.to_numpy()], ids=["Series", "array"])
 def test_networks_go_on_without_refit(name, y):

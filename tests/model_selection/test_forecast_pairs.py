@@ -151,7 +151,7 @@ def test_frames_keep_names_and_dates(kind):
     assert list(y.columns) == ["sales+1", "sales+3"]
     assert X.index.equals(series.index[:-3])
     assert X.index.equals(y.index)  # the horizons count from there
-    assert np.array_equal(y, np.column_stack([series[1:-2], series[3:]]))
+    assert np.array_equal(y, np.column_stack([series.iloc[1:-2], series.iloc[3:]]))
 
 
 def test_known_rows_are_found_by_their_dates():
@@ -214,6 +214,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.both_engines
 @pytest.mark.parametrize(
     ("kind", "model"),
@@ -230,16 +231,16 @@ def test_dates_of_targets_change_no_result(kind, model):
         return
     expected = model.fit(*(rows[:80] for rows in old)).predict(old[0][80:])
     ahead = model.forecast(5)
-    model.fit(X[:80], y[:80])
-    assert np.array_equal(model.predict(X[80:]), expected)
+    model.fit(X.iloc[:80], y.iloc[:80])
+    assert np.array_equal(model.predict(X.iloc[80:]), expected)
     assert np.array_equal(model.forecast(5), ahead)
-    assert np.allclose(model.stream().predict(X[80:90]), expected[:10])
+    assert np.allclose(model.stream().predict(X.iloc[80:90]), expected[:10])
     split = TimeSeriesSplit(2)
     for each in (model, chain):
         told = cross_val_score(each, X, y, cv=split)
         assert np.array_equal(told, cross_val_score(each, *old, cv=split))
-    chain.fit(X[:80], y[:80])
-    assert chain.score(X[80:], y[80:]) == chain.fit(*(rows[:80] for rows in old)).score(
+    chain.fit(X.iloc[:80], y.iloc[:80])
+    assert chain.score(X.iloc[80:], y.iloc[80:]) == chain.fit(*(rows[:80] for rows in old)).score(
         old[0][80:], old[1][80:]
     )
 

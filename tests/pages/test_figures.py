@@ -103,6 +103,7 @@ def test_records_and_pages_name_each_other():
     assert named == recorded
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", sorted(path.stem for path in check.RECORDS.glob("*.txt")))
 def test_a_record_is_compared_in_each_line(name):
     settings, output = check.read(name)

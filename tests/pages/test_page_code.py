@@ -236,7 +236,7 @@ _PROGRAMS = {
     "ruff",
     "mypy",
     "lint-imports",
-    "codespell",
+    "nox",
     "git",
     "cd",
 }
@@ -261,6 +261,10 @@ def faults(command):
     program = pages.ROOT / words[0]
     if words[0] not in _PROGRAMS and not program.is_file():
         return [f"no program {words[0]}"]
+    if words[0] == "nox":  # nox -s SESSION ... -- ARGUMENT ...
+        sessions = (pages.ROOT / "noxfile.py").read_text(encoding="utf-8")
+        asked = itertools.takewhile(lambda word: word != "--", words[2:])
+        return [f"no session {word}" for word in asked if f"\ndef {word}(session" not in sessions]
     if words[0] != "python" or words[1].startswith("-"):
         return []
     script = pages.ROOT / words[1]
@@ -281,5 +285,11 @@ def test_commands_name_what_there_is(name):
 def test_wrong_commands_are_found():
     script = "python examples/benchmarks/speed.py"
     assert not faults(f"{script} states --rounds 5")
-    for wrong in (f"{script} stateless", f"{script} --turns 5", "python examples/gone.py", "pipp"):
+    for wrong in (
+        f"{script} stateless",
+        f"{script} --turns 5",
+        "python examples/gone.py",
+        "pipp",
+        "nox -s gone",
+    ):
         assert faults(wrong), wrong

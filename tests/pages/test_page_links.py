@@ -81,7 +81,8 @@ def test_links_that_are_broken_are_found(tmp_path):
         "# Two words, `code`: é\n## Two words\n## Two words\n"
         "[a](#two-words-1) [b](#two-words-code-é)\n"
         '[c](page.md#gone) [d](gone.md) <img src="gone.png"> ![e](gone.svg "title")\n'
-        "`[f](inside.md)` [g](https://example.org/#gone)\n```text\n[h](block.md)\n```\n"
+        "`[f](inside.md)` [g](https://example.org/#gone)\n```text\n[h](block.md)\n```\n",
+        encoding="utf-8",
     )
     found = [fault(page, target) for target in links_of(pages.read(page))]
     assert [text.partition(":")[0] for text in found if text] == [
@@ -105,10 +106,11 @@ def paths_of(page):
 def is_there(page, path):
     """Whether a path leads to a file from the root, the package, the page, or by its name alone."""
     homes = [pages.ROOT, pages.ROOT / "reservoir", pages.ROOT / "docs", page.parent]
-    if "/" not in path:
-        homes += [pages.ROOT / "examples", pages.ROOT / "tests", pages.ROOT / "reservoir"]
-        return any(True for home in homes for _ in home.rglob(path))
-    return any(True for home in homes for _ in home.glob(path))
+    # not all below the root: environments and what is built lie there, too
+    folders = ("reservoir", "docs", "examples", "tests") if "/" not in path else ()
+    found = [home.glob(path) for home in homes]
+    found += [(pages.ROOT / folder).rglob(path) for folder in folders]
+    return any(True for paths in found for _ in paths)
 
 
 @pytest.mark.parametrize("name", sorted(set(PAGES) - {"CHANGELOG.md"}))

@@ -11,6 +11,7 @@ from reservoir.stability import certify, certify_loop, drive_range, find_limit_c
 pytestmark = pytest.mark.one_engine
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_certified_cycle_attracts_within_the_proved_bands(seed):
     n_units, period = 200, 80
@@ -50,6 +51,7 @@ def hearts(n_points):
     return np.c_[16 * np.sin(angle) ** 3, y] / 16
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", [0, 1, 3])
 def test_the_loop_comes_back_to_its_heart(seed):
     period, n_units = 100, 200

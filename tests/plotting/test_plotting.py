@@ -90,6 +90,7 @@ def test_every_plot_takes_axes_last_returns_them_and_is_drawn_here(name):
     assert name in drawn | {"bias_surface"}  # its axes have three dimensions: a test of its own
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
     given = plt.figure().subplots()
@@ -168,6 +169,7 @@ def test_numbers_in_an_index_say_where_a_forecast_lies():
     assert line(of_its_own, "start of the forecast").get_xdata()[0] == 60
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("container", ["frame", "array", "frame of two", "array of two"])
 def test_intervals_are_bands_around_the_forecast_the_widest_below(container):
     pd = pytest.importorskip("pandas")
@@ -406,6 +408,7 @@ def test_refusals_say_value_and_bound(call, message):
     assert not plt.get_fignums()  # nothing half drawn is left behind
 
 
+@pytest.mark.slow
 def test_without_matplotlib_the_error_names_the_extra():
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"

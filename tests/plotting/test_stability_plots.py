@@ -76,6 +76,7 @@ DRAWINGS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
 def test_draws_on_the_axes_given_or_on_a_small_new_figure(draw):
     given = plt.figure(figsize=(3, 3), layout="constrained").subplots()
@@ -220,6 +221,7 @@ def band_edges(ax):
     return [np.vstack([path.vertices for path in band.get_paths()]) for band in bands]
 
 
+@pytest.mark.slow
 def test_the_edge_of_a_band_is_as_far_from_the_cycle_as_it_says():
     fine = 2 * np.pi * np.arange(4000) / 4000
     curve = np.c_[3 * np.cos(fine), np.sin(fine) + 0.4 * np.sin(2 * fine)]
@@ -282,6 +284,7 @@ def test_cobweb_finds_all_fixed_points(gain, drive, stable, unstable):
         assert faces == [0, pytest.approx(1)]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.4])
 @pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0])
 def test_cobweb_counts_change_at_the_critical_bias(gain, leak_rate):
@@ -293,6 +296,7 @@ def test_cobweb_counts_change_at_the_critical_bias(gain, leak_rate):
             assert sum(len(d.get_xdata()) for d in points) == n_points
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("leak_rate", [1.0, 0.4])
 @pytest.mark.parametrize("gain", [1.05, 1.5, 3.78, 20.0, 200.0])
 def test_a_tangent_map_has_one_stable_and_one_marginal_point(gain, leak_rate):

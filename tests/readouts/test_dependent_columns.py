@@ -262,6 +262,7 @@ def naive_relevance(Z, Y, weights):
     return F
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("n_rows", [2, 5, 24, 26, 240])
 @pytest.mark.parametrize("solver", ["qr", "auto", "cholesky"])
 def test_chunks_of_hours_and_a_temperature(n_rows, solver):

@@ -64,6 +64,7 @@ def tricky(kind, n, d, seed):
     return H, Y, w
 
 
+@pytest.mark.fast_cases(10)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("shape", [(12, 30), (20, 20), (21, 20), (40, 7)])
 @pytest.mark.parametrize(

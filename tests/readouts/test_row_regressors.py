@@ -152,6 +152,7 @@ def test_a_network_goes_on_with_it(model):
 # --- recursive least squares -------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("alpha", [1e-6, 1e-10])
 @pytest.mark.parametrize("case", ["plain", "offset", "dependent"])
 def test_after_100_000_rows_it_is_the_ridge_of_all(case, alpha):
@@ -195,6 +196,7 @@ def test_constant_input_winds_nothing_up():
     assert np.abs(model.coef_).max() < 10
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(("forgetting", "n_times"), [(0.99, 100), (0.5, 10)])
 def test_a_million_rows_leave_it_finite(forgetting, n_times):
     H, Y = data(10_000, 4)

@@ -28,6 +28,7 @@ def assert_the_windows_fit(H, Y, n_rows, sizes, weights=None, every=7, rtol=1e-8
     return model
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("alpha", [1e-6, 1e-10, 1.0])
 @pytest.mark.parametrize(
@@ -38,6 +39,7 @@ def test_it_is_the_fit_of_the_window(n_rows, sizes, alpha, fit_intercept):
     assert_the_windows_fit(H, Y, n_rows, sizes, alpha=alpha, fit_intercept=fit_intercept)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "case",

@@ -154,6 +154,7 @@ def check_refusals(files, folder, seed, n_each):
     assert len(accepted) < 0.1 * n_each * len(MODELS)
 
 
+@pytest.mark.slow
 def test_mutants_are_refused_or_do_no_harm(files, tmp_path):
     check_refusals(files, tmp_path, seed=0, n_each=5)
 
@@ -169,6 +170,7 @@ def test_every_saved_class_has_a_line():
     assert ours <= FIELDS.keys()
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize("name", MODELS)
 def test_files_name_each_array_once_and_load(name, files):
     header, arrays = parts_of(files / f"{name}.npz")
@@ -345,6 +347,7 @@ def test_a_class_of_a_module_that_was_not_imported(model_file):
         load(model_file)
 
 
+@pytest.mark.slow
 def test_classes_that_training_alone_needs_load_in_a_fresh_process(files):
     code = f"import reservoir; reservoir.load({str(files / 'trained.npz')!r})"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
@@ -384,6 +387,7 @@ def test_a_save_that_fails_leaves_the_old_file(error, model_file, monkeypatch):
     assert list(model_file.parent.iterdir()) == [model_file]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signal")
 def test_a_save_that_is_killed_leaves_the_old_file(model_file):
     before = model_file.read_bytes()
@@ -431,6 +435,7 @@ def test_a_pipe_is_written_into(tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="the system has no /dev/stdout")
 def test_standard_output_is_written_into(tmp_path):
     code = "from reservoir import ESNRegressor, save; save(ESNRegressor(7), '/dev/stdout')"

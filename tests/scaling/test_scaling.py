@@ -74,6 +74,7 @@ def conjugated(W, log_range, seed=0):
 # --- every topology, law, seed and size ---
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("name", WEIGHTED)
 @pytest.mark.parametrize("n_units", [2, 3, 7, 40, 230])
@@ -97,6 +98,7 @@ def test_radius_of_other_topologies(name, n_units):
         assert spectral_radius(W) == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["random_sparse", "small_world", "clustered", "scale_free"])
 def test_arnoldi_equals_all_eigenvalues(name, seed):
@@ -116,6 +118,7 @@ def test_sweep_of_large_random_topologies(name, law, seed):
         assert spectral_radius(W) == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_where_restarted_arnoldi_returns_another_eigenvalue():
     # 5000 units, two eigenvalues at the edge: k = 1 gives some eigenvalue with a small residual
     wrong = 0
@@ -291,6 +294,7 @@ def test_structure_is_recognised():
     assert not is_normal(random_sparse(20, random_state=0))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_units", [90, 600])
 def test_symmetric_skew_and_normal(n_units):
     W = random_sparse(n_units, random_state=0)
@@ -299,6 +303,7 @@ def test_symmetric_skew_and_normal(n_units):
         assert spectral_radius(A) == pytest.approx(expected, rel=1e-7)
 
 
+@pytest.mark.slow
 def test_periodic_non_negative_graph():
     # bipartite: eigenvalues come as +-, where plain power iteration never settles
     B = random_sparse(300, weights=st.uniform(0, 1), random_state=0)
@@ -314,6 +319,7 @@ def test_blocks_are_solved_apart():
     assert spectral_radius(mixed) == 9.0
 
 
+@pytest.mark.slow
 def test_too_sensitive_is_an_error_with_a_way_out():
     W = toeplitz(300, diagonals={-2: -1.0, -1: 1.0, 0: 0.5, 1: 0.3})
     with pytest.raises(SpectralRadiusError, match=r"n_units=300.*scale_to_norm.*array W") as caught:
@@ -464,6 +470,7 @@ def test_block_refusals():
         scale_blocks(np.eye(2), [0, 1], [0.5])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "W",
     [

@@ -68,6 +68,7 @@ def coverage_of(process, n_series, **known):
     return np.array(hits)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("process", [walk, autoregression, growing_season])
 def test_bands_cover_what_they_say_on_many_series(process):
     hits = coverage_of(process, 200)
@@ -86,6 +87,7 @@ def test_bands_of_counts_hold_at_least_what_they_say():
     assert np.all(found < [0.88, 0.98])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("first", [130, 147, 149])
 def test_few_origins_make_wider_bands_that_still_cover(first):
     n_seen = min(150 - first, N_VALIDATED)
@@ -166,6 +168,16 @@ def test_a_forecast_without_errors_has_bands_without_width():
     assert np.array_equal(learned.around(ahead, [0.95])[0], [ahead, ahead])
     drawn = learned.paths(ahead, 3, np.random.default_rng(0))
     assert np.array_equal(drawn, np.broadcast_to(ahead, drawn.shape))
+
+
+@pytest.mark.parametrize("later", [1.0, 3.0])
+def test_later_errors_weigh_more(later):
+    """Of two sizes, half of the errors each, the later one is nearer to three fifths."""
+    sizes = np.repeat([4.0 - later, later], 20)[:, None, None]
+    followed = sizes * np.random.default_rng(0).choice([-1.0, 1.0], sizes.shape)
+    bands = Bands.of(np.zeros((40, 1, 1)), followed, np.arange(60, 100), np.array([False]))
+    for coverage in (0.45, 0.55):
+        assert bands.around(np.zeros((1, 1)), [coverage])[0, 1] == pytest.approx(later, abs=0.3)
 
 
 def test_errors_of_one_size_are_the_middle_band():

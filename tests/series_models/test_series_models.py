@@ -197,6 +197,7 @@ def test_an_autoregression_equals_a_ridge_on_a_table_and_a_loop(lag, n_outputs):
     np.testing.assert_allclose(said, path[60:], rtol=0, atol=1e-8)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("lag", [0, 1, 4])
 def test_a_network_in_closed_loop_equals_one_stepped_by_hand(lag):
     levels = seasonal(40, 4, n_outputs=2)
@@ -493,6 +494,7 @@ def rolled(data, n_steps=8, names=None):
     return candidates, roll(candidates, data, n_steps, bounds_of(data), 0)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("gaps", [False, True])
 def test_rolling_origins_do_not_look_ahead(gaps):
     values = seasonal(100)
@@ -597,6 +599,7 @@ ODD = {
 }
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("name", ODD)
 @pytest.mark.parametrize("n_rows", [4, 5, 9, 13, 22, 40])
 def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):
@@ -622,6 +625,7 @@ def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):
                 assert said[0, 0, 0] == pytest.approx(3.0 * n_rows, rel=0.2), candidate
 
 
+@pytest.mark.slow
 def test_models_have_no_units():
     for scale in (1e300, 1e-290):
         data = data_of(seasonal(60, n_outputs=2))
@@ -661,6 +665,7 @@ def interpolated(values):
     return replace(data_of(line[:, None]), observed=known[:, None])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", ["random", "longer than a season", "at the end"])
 def test_with_gaps_forecasts_are_nearly_as_good_as_without(kind):
     names, errors = ("theta", "autoregression", "direct network"), []
@@ -702,6 +707,7 @@ def test_values_stay_and_gaps_are_marked():
     np.testing.assert_array_equal(filled(whole).values, whole)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("begin", [1, 20, 50])
 def test_a_column_may_begin_later_than_others(begin):
     values = seasonal(80, n_outputs=2)

@@ -109,6 +109,7 @@ def test_units_of_one_series_do_not_matter_to_the_others(seed):
         np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("model", [Autoregression(), LoopNetwork(n_networks=2)])
 def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model):
     ratios, place = [], np.array([ROWS])
@@ -128,6 +129,7 @@ def test_short_series_with_one_rule_are_forecast_better_by_a_shared_model(model)
 # --- the average -------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_a_panel_of_one_series_is_the_series_alone(n_outputs):
     values = np.exp(np.column_stack(monthly(n_outputs, 1)))
@@ -191,6 +193,7 @@ def fitted(panel):
     return ESNForecaster(panel="shared", n_networks=1, random_state=0).fit(panel)
 
 
+@pytest.mark.slow
 def test_the_forecaster_says_one_choice_for_all(fitted, panel):
     assert set(fitted.search_results_["series"]) == {"all"}
     assert isinstance(fitted.best_params_["model"], str)
@@ -213,6 +216,7 @@ def test_saved_forecasters_of_panels_say_the_same(fitted, tmp_path):
     assert again.forecast(6, coverage=0.8).equals(fitted.forecast(6, coverage=0.8))
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_the_forecast(fitted, panel):
     two = ESNForecaster(panel="shared", n_networks=1, random_state=0, n_jobs=2)
     with parallel_config(backend="threading"):
@@ -222,7 +226,7 @@ def test_workers_do_not_change_the_forecast(fitted, panel):
 
 def test_rows_are_counted_from_the_earliest_series():
     pd = pytest.importorskip("pandas")
-    for freq in ("MS", "ME", "QS", "W-MON", "B", "D", "h", "30min"):
+    for freq in ("MS", pd.offsets.MonthEnd(), "QS", "W-MON", "B", "D", "h", "30min"):
         for zone in (None, "Europe/Berlin"):
             dates = pd.date_range("2019-01-31", periods=400, freq=freq, tz=zone)
             starts = [7, 0, 251]

@@ -66,6 +66,7 @@ def test_bounds_beyond_the_largest_float_allow_no_bias_and_raise_no_warning(acti
             assert not bounds.allow(np.full(n_units, bias))
 
 
+@pytest.mark.fast_cases(10)
 @pytest.mark.parametrize("seed", range(30))
 def test_theorem_1_is_sufficient_for_every_drive_in_the_range(seed):
     rng = np.random.default_rng(seed)
@@ -87,6 +88,7 @@ def test_theorem_1_is_sufficient_for_every_drive_in_the_range(seed):
         assert np.ptp(follow(starts, p + bias, gain, leak)) < 1e-6
 
 
+@pytest.mark.fast_cases(10)
 @pytest.mark.parametrize("seed", range(30))
 def test_theorem_1_is_necessary(seed):
     rng = np.random.default_rng(seed)
@@ -180,6 +182,7 @@ def test_theorem_3_and_why_the_autonomous_bound_fails():
     assert np.ptp(follow(STARTS, drive, -gain, leak)) < 1e-6
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("seed", range(10))
 def test_theorem_3_holds_for_adversarial_patterns(seed):
     rng = np.random.default_rng(seed)
@@ -195,6 +198,7 @@ def test_theorem_3_holds_for_adversarial_patterns(seed):
         assert np.ptp(follow(STARTS, drive, -gain, leak)) < 1e-6
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("gain", [5.0, 8.0, 20.0])
 @pytest.mark.parametrize("side", [-1, 1])
 def test_theorem_4_logistic_units(gain, side):

@@ -196,7 +196,9 @@ def test_perron_bound_is_above_the_radius_and_close(seed):
     radius = np.abs(np.linalg.eigvals(M)).max()
     bound, v = perron_bound(sp.csr_array(M))
     assert (v > 0).all()
-    assert (M @ v <= bound * v).all()
+    exact = [Fraction(x) for x in v]
+    for row, x in zip(M, exact, strict=True):  # no rounding: the margin is to cover all of it
+        assert sum(Fraction(a) * y for a, y in zip(row, exact, strict=True)) <= Fraction(bound) * x
     assert radius <= bound * (1 + 1e-12)
     assert bound <= radius * 1.01
 
@@ -239,6 +241,7 @@ def test_norm_bound_is_above_the_norm_and_close(kind, scale):
 # --- the methods against their slow, obvious versions -------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_maximum_norm_proves_the_radius_of_the_gains_times_the_moduli(seed):
     res, low, high = network(seed)
@@ -249,6 +252,7 @@ def test_the_maximum_norm_proves_the_radius_of_the_gains_times_the_moduli(seed):
     assert (M @ found.weights <= found.rate * found.weights * (1 + 1e-12)).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_euclidean_norm_is_that_of_the_scaled_matrix(seed):
     res, low, high = network(seed)
@@ -270,6 +274,7 @@ def naive_series(W, least, largest, leak, rate, n_terms=400):
     return np.abs(np.linalg.eigvals(total)).max()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leak", [1.0, 0.5])
 def test_the_series_proves_no_more_than_the_whole_series_says(seed, leak):
@@ -379,6 +384,7 @@ def test_radius_above_one_is_certified_at_300_units():
     assert np.ptp(ends, axis=0).max() < 1e-6
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["max_norm", "two_norm"])
 def test_differences_shrink_at_the_certified_rate_at_every_step(seed, method):
@@ -466,6 +472,7 @@ def test_other_activations_bring_their_own_enclosure():
     assert certify(replace(res, bias=bias), -0.1, 0.1).holds
 
 
+@pytest.mark.slow
 def test_thorough_proves_what_auto_proves_and_more():
     more = 0
     for seed in range(12):
@@ -608,6 +615,7 @@ def test_feedback_weights_count_as_drive():
 # --- cycles -------------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("method", ["auto", "thorough", "series", "lyapunov"])
 def test_certified_cycles_have_the_drives_period_and_attract_from_anywhere(seed, method):
@@ -632,6 +640,7 @@ def test_certified_cycles_have_the_drives_period_and_attract_from_anywhere(seed,
         assert np.abs(states[-period:] - cycle.states).max() < 1e-6
 
 
+@pytest.mark.slow
 def test_a_cycle_is_certified_with_less_bias_than_all_inputs():
     res, low, high = network(0, n=20)
     inputs = np.array([[1.0], [-0.5], [0.2]])
@@ -714,6 +723,7 @@ def loop(seed, gain, include_input, through_weights):
     return res, (coef, rng.uniform(-0.2, 0.2, q))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("include_input", [False, True])
 @pytest.mark.parametrize("through_weights", [False, True])
 @pytest.mark.parametrize("clip", [None, (-0.3, 0.4)])
@@ -810,14 +820,15 @@ def test_clipped_loops_move_inside_their_box():
 # --- the fuzz, and what is refused --------------------------------------------------------------
 
 
-def test_a_short_fuzz_finds_no_second_response():
-    messages, counts, closest = certificate_fuzz.fuzz(400, seed=1)
+@pytest.mark.parametrize("n_networks", [80, pytest.param(400, marks=pytest.mark.slow)])
+def test_a_short_fuzz_finds_no_second_response(n_networks):
+    messages, counts, closest = certificate_fuzz.fuzz(n_networks, seed=1)
     assert not messages
-    assert min(counts.values()) > 10
+    assert min(counts.values()) > n_networks / 40
     assert closest > 0.999  # the attack reaches the certified rate, and does not pass it
-    messages, counts = certificate_fuzz.fuzz_cycles(40, seed=1)
+    messages, counts = certificate_fuzz.fuzz_cycles(n_networks // 10, seed=1)
     assert not messages
-    assert counts["max_norm"] > 5
+    assert counts["max_norm"] > n_networks / 80
 
 
 @pytest.mark.slow

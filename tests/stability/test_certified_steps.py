@@ -84,6 +84,7 @@ def worst_step(rng, reservoir, half, certificate, n_steps=60):
     return worst
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("steps", [(0.1, 5.0), (0.01, 1.0), (2.0, 40.0)])
 @pytest.mark.parametrize("kind", ["equal", "units"])
 def test_no_sequence_of_lengths_shrinks_differences_more_slowly_than_the_rate(kind, steps):
@@ -277,6 +278,7 @@ def test_certificates_are_saved_with_their_steps_and_files_without_are_read(tmp_
 PARAMS = {"spectral_radius": 1.2, "input_scaling": 0.2, "bias": "stable", "random_state": 0}
 
 
+@pytest.mark.slow
 def test_a_stable_bias_is_certified_for_all_lengths(monkeypatch):
     monkeypatch.setattr(certified_bias, "_warn_of_lost_memory", lambda *_: None)  # takes long
     steps = (0.1, 5.0)
@@ -297,6 +299,7 @@ def test_a_stable_bias_is_certified_for_all_lengths(monkeypatch):
     assert built(0.3, steps, dtype="float32")[1].holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("leak", "named"), [(0.5, True), ("units", False)])
 def test_the_warning_names_what_is_certified_for_the_same_lengths(leak, named):
     leaks = np.linspace(0.3, 0.9, 25) if leak == "units" else leak

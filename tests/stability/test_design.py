@@ -86,6 +86,7 @@ def test_the_range_of_inputs_is_found_in_the_bounds_of_the_drive():
 # --- weights that need no bias ------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("topology", RIGID)
 @pytest.mark.parametrize("n_units", [1, 2, 30, 100, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("drive", [0.05, 1.0])
@@ -135,6 +136,7 @@ def same(one, other):
     )
 
 
+@pytest.mark.slow
 def test_alternatives_are_what_they_say():
     found = design(30, (-1, 1), input_scaling=0.3, random_state=1)
     assert found.certificate.holds
@@ -160,6 +162,7 @@ def test_alternatives_are_what_they_say():
     assert repr(found.alternatives[0]).splitlines()[1].split() == lines[1].split()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.filterwarnings("ignore:What remembers most")  # two units under a drive of 30
 @pytest.mark.parametrize("n_units", [1, 2, 25])
 @pytest.mark.parametrize("leak", [0.01, 0.3, 1.0])
@@ -186,6 +189,7 @@ def test_small_networks_of_all_kinds():
         }  # fmt: skip
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_an_estimator_gets_the_same_reservoir(dtype):
     X, y = narma(400, random_state=0)
@@ -216,6 +220,7 @@ def test_a_design_without_a_seed_can_be_built_again():
         assert same(found.reservoir, rebuilt(found, (-1, 1)))
 
 
+@pytest.mark.slow
 def test_a_radius_above_one_is_tried_with_a_bias_and_below_without():
     found = design(3, (-0.2, 0.2), topologies="ring", spectral_radius=1.3, random_state=0)
     by_bias = {(one.bias, one.certified): one.spectral_radius for one in found.alternatives}

@@ -51,6 +51,7 @@ def check_fuzz(n_networks, seed, longest):
     return excess
 
 
+@pytest.mark.slow
 def test_no_start_takes_longer_whatever_the_inputs():
     check_fuzz(50, 0, 300)
 
@@ -60,6 +61,7 @@ def test_no_start_takes_longer_in_many_networks():
     assert len(check_fuzz(500, 1, 1000)) >= 6  # methods, with and without negative weights
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("leak, seen", [(1.0, 84), (0.3, 307), (0.05, 1871)])
 def test_one_unit_at_its_fold_needs_as_many_steps_as_are_proved(leak, seen):
     bias = stable_bias([[3.78]], 0.0, 0.0, leak_rate=leak, margin=0.0, random_state=0)
@@ -101,6 +103,7 @@ def test_without_a_box_the_norm_counts_from_the_start(topology):
     assert by_rate(found, 1e-6) - 1 < found.steps_to(1e-6) < most + 2
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_few_norms_say_as_much_as_one_for_every_step(seed, monkeypatch):
     rng = np.random.default_rng(seed)  # nonnegative weights: differences shrink as norms say
@@ -137,6 +140,7 @@ def test_few_norms_say_as_much_as_one_for_every_step(seed, monkeypatch):
     assert counts["two_norm_rate"] > 100
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("leak", [1.0, 0.4, "unequal"])
 @pytest.mark.parametrize("method", ["two_norm", "lyapunov", "series"])
 def test_where_moduli_do_not_contract_a_norm_does(method, leak):
@@ -197,6 +201,7 @@ def test_distances_in_an_array_are_answered_one_by_one():
         single = found.steps_to(distance)
         assert isinstance(single, int)
         assert single == count
+    assert found.steps_to(np.ones((0, 3))).shape == (0, 3)
 
 
 def test_sparse_weights_and_float32_say_the_same():

@@ -149,6 +149,7 @@ def test_unstable_cycle_of_the_drive_between_two_attractors():
         assert cycle.residual <= 1e-13
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("radius", [0.9, 1.2])
 def test_large_sparse_network(seed, radius):
@@ -327,6 +328,7 @@ def test_count_of_independent_bistable_units(n_units):
     assert (np.diff(found.basins) <= 0).all()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("gap", [1e-1, 1e-2, 1e-3])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_slow_convergence_is_not_counted_twice(gap, sign):
@@ -339,6 +341,7 @@ def test_slow_convergence_is_not_counted_twice(gap, sign):
     np.testing.assert_allclose(many.states[0], 0.0, atol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("excess", [1e-1, 1e-2, 1e-3])
 def test_close_attractors_after_the_pitchfork_are_two(excess):
     unit = Reservoir([[1 + excess]], [[1.0]], [0.0])

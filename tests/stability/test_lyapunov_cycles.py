@@ -98,6 +98,7 @@ def cycle_at_the_threshold(seed):
     return None if factor is None else weighed(steps, factor)
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("seed", range(8))
 def test_cycles_at_the_threshold_hold_in_rational_arithmetic(seed):
     steps = cycle_at_the_threshold(seed)
@@ -285,6 +286,7 @@ def loop_parts(res, readout, include_input):
     return made.step(0 * ones, ones), made.scaling(ones)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("seed", range(12))
 def test_loops_at_the_threshold_hold_in_rational_arithmetic(seed):
     res, (coef, intercept), include_input = small_loop(seed)

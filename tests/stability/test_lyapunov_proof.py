@@ -114,6 +114,7 @@ def scaled_form(found):
     return W, leak, least, largest, s, P + np.tril(P, -1).T, (s * rest) ** 2
 
 
+@pytest.mark.fast_cases(14)
 @pytest.mark.parametrize("seed", range(40))
 def test_proofs_at_the_threshold_hold_in_rational_arithmetic(seed):
     found = at_the_threshold(*problem(seed))
@@ -126,6 +127,7 @@ def test_proofs_at_the_threshold_hold_in_rational_arithmetic(seed):
     assert is_definite(exact_matrix(*parts))
 
 
+@pytest.mark.fast_cases(14)
 @pytest.mark.parametrize("seed", range(40))
 def test_the_quadratic_form_shrinks_under_any_slopes(seed):
     found = at_the_threshold(*problem(seed))
@@ -229,6 +231,7 @@ def test_units_may_differ_widely_in_leak(slowest):
     assert is_contraction(W, leak, 0 * leak, leak**0, 1 - 1e-4 * slowest, balanced(W))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("leak", [1.0, 0.3, 0.01])
 def test_it_certifies_what_moduli_cannot(leak):
     """Of random networks of 100 units and ten connections each, radius .7 without bias."""

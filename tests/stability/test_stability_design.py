@@ -37,6 +37,7 @@ pytestmark = pytest.mark.one_engine
 # --- conditions on the weights ------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(5)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_conditions_against_dense_computations(seed, leak):
@@ -57,6 +58,7 @@ def test_conditions_against_dense_computations(seed, leak):
     assert "Yildiz" in str(found)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_search_for_the_scaling_finds_what_another_optimiser_finds(seed):
     W = np.random.default_rng(seed).standard_normal((5, 5))
@@ -104,6 +106,7 @@ def test_conditions_of_known_matrices():
     assert zero.diagonal_schur == 0.0
 
 
+@pytest.mark.slow
 def test_diagonal_schur_stability_is_proved_where_norm_and_moduli_fail():
     W = scale_to_spectral_radius(random_sparse(100, random_state=0), 0.6)
     found = echo_state_conditions(W)
@@ -116,6 +119,7 @@ def test_diagonal_schur_stability_is_proved_where_norm_and_moduli_fail():
     assert dense.diagonal_schur == pytest.approx(found.diagonal_schur, rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [3001, 10_000])
 def test_conditions_of_large_sparse_networks(n):
     rotation = echo_state_conditions(0.99 * ring(n))
@@ -153,6 +157,7 @@ def weights(seed, n=40, radius=1.3):
     return replace(res, bias=np.zeros(n)), *drive_range(res, -1.0, 1.0)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("objective", ["slope", "magnitude"])
 @pytest.mark.parametrize("method", ["auto", "max_norm", "two_norm", "series", "thorough"])
 @pytest.mark.parametrize("seed", range(2))
@@ -178,6 +183,7 @@ def mean_slope(res):
     return np.mean(1 - x**2)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(4))
 def test_each_objective_is_better_at_what_it_says(seed):
     res, low, high = weights(seed)
@@ -224,6 +230,7 @@ def test_orthogonal_weights_keep_the_bias_they_have_and_their_memory(seed, dtype
         assert memory_capacity(res, random_state=seed) > 50  # with that bias, 3 to 4
 
 
+@pytest.mark.slow
 def test_self_connections_along_a_line_are_certified_by_their_radius():
     # powers of W grow to 1e100 before they fade: no power iteration, nor its sum, finds weights
     for n in (30, 60, 100):
@@ -236,6 +243,7 @@ def test_self_connections_along_a_line_are_certified_by_their_radius():
         assert not certify(Reservoir(1.02 * W, np.ones((n, 1)), np.zeros(n)), -WIDE, WIDE).holds
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", [delay_line, forward_connection])
 def test_conditions_raise_no_warning_where_the_scaling_runs_away(line):
     for n in range(3, 12):  # nilpotent: the norm tends to 0 as P grows along the line
@@ -267,6 +275,7 @@ def test_the_margin_widens_the_drive():
     assert not certify(replace(res, bias=bare), 1.5 * low, 1.5 * high, method="max_norm").holds
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e6])
 def test_drives_and_weights_of_any_size_find_a_bias(scale):
     res, low, high = weights(2, n=15)
@@ -275,6 +284,7 @@ def test_drives_and_weights_of_any_size_find_a_bias(scale):
         assert certify(replace(res, W=W, bias=bias), drive * low, drive * high).holds
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_a_certified_reservoir_of_radius_15_remembers_more_than_one_without_bias(seed):
     res = build_reservoir(100, 1, spectral_radius=1.5, input_scaling=0.2, random_state=seed)
@@ -306,6 +316,7 @@ def test_bad_input_of_stable_bias(args, options, kind, message):
 # --- the largest certified value ----------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("method", ["max_norm", "auto"])
 def test_the_largest_certified_radius(method):
     res, low, high = weights(0)
@@ -318,6 +329,7 @@ def test_the_largest_certified_radius(method):
     assert not certify(replace(res, W=at.W * 1.01), low, high, method=method).holds
 
 
+@pytest.mark.slow
 def test_the_largest_certified_input_scaling():
     res, low, high = weights(0)
     res = replace(res, bias=stable_bias(res.W, low, high, method="max_norm", random_state=0))
@@ -327,6 +339,7 @@ def test_the_largest_certified_input_scaling():
     assert not certify(res, 1.01 * value * low, 1.01 * value * high).holds
 
 
+@pytest.mark.slow
 def test_largest_certified_of_one_unit_and_at_the_ends():
     for leak in (1.0, 0.2):
         unit = Reservoir([[1.0]], [[1.0]], [2.5], leak_rate=leak)
@@ -372,6 +385,7 @@ def test_build_reservoir_makes_stable_biases():
     assert np.array_equal(tame.bias != 0, np.ones(40, dtype=bool))
 
 
+@pytest.mark.slow
 @costly
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("activation", ["tanh", "logistic"])
@@ -428,6 +442,7 @@ def test_the_certificate_covers_the_teachers_outputs():
     assert esn.certificate_.covers(drives)
 
 
+@pytest.mark.slow
 @costly
 def test_stable_biases_in_a_search_and_in_chunks():
     X, y = narma(600, random_state=0)
@@ -448,6 +463,7 @@ def test_stable_biases_in_a_search_and_in_chunks():
     assert both.certificate_.input_range[1, 0] > 2 * X[300:].max()
 
 
+@pytest.mark.slow
 def test_a_failed_fit_leaves_the_certificate_alone():
     X, y = narma(300, random_state=0)
     esn = ESNRegressor(30, bias="stable", spectral_radius=1.2, random_state=0).fit(X, y)
@@ -565,6 +581,7 @@ def test_clipping_feedback_weights():
     assert np.isfinite(rows).all()
 
 
+@pytest.mark.slow
 def test_sparse_formats_and_norm_scaling_are_taken():
     W = scale_to_norm(random_sparse(20, in_degree=4, random_state=0), 3.78)
     for form in (W, sp.coo_array(W), sp.csc_matrix(W), W.toarray(), W.toarray().tolist()):

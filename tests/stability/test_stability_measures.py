@@ -60,6 +60,7 @@ def slow_exponents(reservoir, X, k, *, start=None, skip=0, seed=0):
 # --- lyapunov_exponents ------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 @pytest.mark.parametrize("storage", [sp.csr_array, np.asarray])
@@ -77,6 +78,7 @@ def test_exponents_of_a_linear_network(seed, leak, storage):
     np.testing.assert_allclose(found, np.log(moduli), atol=1e-3)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k", [1, 3, 12])
 @pytest.mark.parametrize("leak", [1.0, 0.4, "per unit"])
@@ -91,6 +93,7 @@ def test_exponents_equal_the_naive_version(seed, k, leak, activation):
     assert (np.diff(found) <= 0).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", range(5))
 def test_exponents_of_a_cycle_are_logarithms_of_its_multipliers(seed):
     reservoir = network(6, seed, radius=1.1)
@@ -327,6 +330,7 @@ def slow_transient(reservoir, X, starts, tol):
     return int(apart[-1]) + 1 if len(apart) else 0
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("tol", [1e-1, 1e-6])
 @pytest.mark.parametrize("leak", [1.0, 0.5])

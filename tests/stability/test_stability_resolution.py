@@ -24,6 +24,15 @@ def delay_line(n=16, dtype="float64"):
     return made.astype(dtype)
 
 
+def least_seen(dtype):
+    """The last unit's difference if the first one's is one unit in its last place.
+
+    Fifteen links of gain 10 follow; a tenth is allowed for slopes below 1. How much more comes of
+    rounding depends on the processor: on the tanh that NumPy has for it.
+    """
+    return 0.9 * np.tanh(10.0**15 * float(np.spacing(np.dtype(dtype).type(0.3))))
+
+
 def lasting(res, n_steps=2000, seed=0, drive=1.0, engine="auto"):
     """The largest difference of any unit over the second half, 24 random starts, one input."""
     rng = np.random.default_rng(seed)
@@ -34,14 +43,14 @@ def lasting(res, n_steps=2000, seed=0, drive=1.0, engine="auto"):
 
 
 @pytest.mark.both_engines
-@pytest.mark.parametrize("dtype, seen", [("float64", 0.2), ("float32", 1.99)])
-def test_a_certified_delay_line_keeps_what_rounding_makes(dtype, seen):
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_certified_delay_line_keeps_what_rounding_makes(dtype):
     res = delay_line(dtype=dtype)
     found = certify(res, -1e-20, 1e-20)
     assert found.holds
     assert found.rate == pytest.approx(0.7, abs=1e-3)
     apart = [lasting(res, seed=seed, drive=1e-20) for seed in range(3)]
-    assert max(apart) > seen  # what the rate alone does not tell
+    assert max(apart) > least_seen(dtype)  # what the rate alone does not tell
     assert max(apart) <= found.resolution
     # no more than the activation's range; the certificate's box is of the exact map, and narrower:
     # in float32 what rounding does to the second unit decides where those behind it end
@@ -58,13 +67,15 @@ def test_the_floor_grows_along_the_line_as_the_differences_do(dtype):
         assert 0 < apart <= found.resolution <= 40 * apart
 
 
-def test_the_fuzz_finds_no_difference_above_the_resolution():
-    messages, counts, closest = certificate_fuzz.fuzz_rounding(180, 3, engines=("numpy",))
+@pytest.mark.parametrize("n_networks", [60, pytest.param(180, marks=pytest.mark.slow)])
+def test_the_fuzz_finds_no_difference_above_the_resolution(n_networks):
+    messages, counts, closest = certificate_fuzz.fuzz_rounding(n_networks, 3, engines=("numpy",))
     assert not messages
-    assert sum(count for name, count in counts.items() if "float" in name) > 100
+    assert sum(count for name, count in counts.items() if "float" in name) > n_networks / 2
     assert closest > 0.1  # and some come near
 
 
+@pytest.mark.slow
 def test_the_fuzz_on_compiled_kernels():
     pytest.importorskip("numba")
     messages, _, closest = certificate_fuzz.fuzz_rounding(150, 4, engines=("numba",))
@@ -105,6 +116,7 @@ def test_the_resolution_is_the_least_that_any_weights_prove(seed, dtype, leak):
     assert found.resolution <= by_weights * (1 + 1e-6)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.both_engines
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("leak", [1.0, 0.3, "units"])
@@ -132,7 +144,7 @@ def test_cycles_have_a_floor_too(dtype):
     starts = rng.uniform(-1, 1, (24, 16))
     runs = run_many(res, [np.tile(inputs, (600, 1))] * 24, initial_states=starts)
     apart = np.ptp([states[1000:] for states in runs], axis=0).max()
-    assert 0.2 < apart <= found.resolution
+    assert least_seen(dtype) < apart <= found.resolution
     calm = certify_cycle(build_reservoir(20, 1, spectral_radius=0.3, random_state=0), inputs)
     assert calm.resolution < 1e-13
 
@@ -155,6 +167,7 @@ def test_proofs_without_weights_have_no_resolution():
     assert loop.resolution is None
 
 
+@pytest.mark.slow
 def test_narrowed_boxes_have_no_resolution():
     found = 0
     for seed in range(8):

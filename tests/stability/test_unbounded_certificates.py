@@ -38,6 +38,7 @@ def test_enclosures_hold_the_function_and_its_slope(name):
     assert not activation.enclosure.bounded
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", UNBOUNDED)
 @pytest.mark.parametrize("leak", [1.0, 0.3])
 def test_what_the_numerical_radius_allows_is_certified_and_forgets(name, leak):
@@ -71,6 +72,7 @@ def test_linear_networks_are_certified_up_to_radius_one():
     assert not certify(Reservoir(1.06 * W, np.ones((2, 1)), np.zeros(2), activation="relu"), -1, 1)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", UNBOUNDED)
 def test_what_diverges_is_never_certified(name):
     rng = np.random.default_rng(1)

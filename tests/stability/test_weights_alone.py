@@ -48,6 +48,7 @@ def test_numerical_radii_that_are_known():
     assert numerical_radius(turn, np.full(2, 0.3)) == pytest.approx(1.5 / 1.7, rel=1e-5)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("degree", [2, 60])
 def test_no_scaling_falls_below_the_bound_and_the_aligned_one_comes_near(degree):
     W = build_reservoir(60, 1, in_degree=degree, random_state=1).W
@@ -63,7 +64,8 @@ def test_no_scaling_falls_below_the_bound_and_the_aligned_one_comes_near(degree)
 
 def test_bounds_of_norms_too_large_to_factor():
     rng = np.random.default_rng(0)
-    B = sp.random_array((3001, 3001), density=0.001, rng=rng, format="csr")
+    places = rng.integers(3001, size=(2, 9006))
+    B = sp.coo_array((rng.random(9006), places), (3001, 3001)).tocsr()
     norm = sp.linalg.svds(B, k=1, return_singular_vectors=False)[0]
     assert norm <= norm_bound(B) <= 1.5 * norm
 
@@ -124,7 +126,7 @@ def test_certify_never_refuses_what_is_sufficient(seed):
     rng = np.random.default_rng(seed)
     drawn = [(name, W) for name, W in laws_and_topologies(seed)]
     if not seed:  # the quick one looks at some of them, mostly small
-        drawn = [(name, W) for name, W in drawn if rng.random() < 4 / (8 + W.shape[0])]
+        drawn = [(name, W) for name, W in drawn if rng.random() < 1 / (4 + W.shape[0])]
     n_sufficient = sum(check_one(name, W, rng) for name, W in drawn)
     assert n_sufficient > 0.6 * len(drawn)
 
@@ -137,6 +139,7 @@ def test_orthogonal_weights_and_rings_are_certified_for_any_drive(kind, n):
     assert certify(replace(made, leak_rate=np.linspace(0.1, 1, n)), -0.2, 0.2).holds
 
 
+@pytest.mark.slow
 def test_a_network_too_large_to_factor_is_certified_by_its_norm():
     n = 3002
     turn = 0.65 * np.array([[1.0, 1.0], [-1.0, 1.0]])
@@ -147,6 +150,7 @@ def test_a_network_too_large_to_factor_is_certified_by_its_norm():
     assert certify(Reservoir(W, np.ones((n, 1)), np.zeros(n)), -1e3, 1e3).method == "two_norm"
 
 
+@pytest.mark.slow
 def test_few_connections_are_scaled_by_their_leading_vectors():
     made = build_reservoir(
         100, 1, in_degree=2, spectral_radius=0.9, bias_scaling=0.0, random_state=3

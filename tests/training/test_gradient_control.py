@@ -57,6 +57,7 @@ def naive_penalty(J, kind, low=0.9, high=1.1, target=1.0):
     return {"interval": interval, "rms": rms, "both": interval + rms}[kind]
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("leak", LEAKS, ids=str)
 @pytest.mark.parametrize("activation", SMOOTH)
@@ -121,6 +122,7 @@ def test_the_penalty_is_smooth_where_a_singular_value_crosses_a_bound():
             assert abs(slope) == pytest.approx(step, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_minimising_it_brings_the_singular_values_between_the_bounds():
     cell = SimpleCell(8)
     X = 0.3 * np.random.default_rng(0).normal(size=(60, 1, 2))

@@ -137,6 +137,7 @@ def test_a_cell_without_a_tangent_is_refused_by_name():
 # -------------------------------------------------------------------------- products
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("name", ["tanh", "leaky", "lstm with peepholes", "gru"])
 @pytest.mark.parametrize("options", [{}, {"last": True}, {"weights": True, "washout": 2}], ids=str)
@@ -233,6 +234,7 @@ def test_on_a_linear_readout_alone_a_step_without_damping_is_newtons(seed):
     np.testing.assert_allclose(done.params["intercept"], solution[2], atol=1e-5)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", ["tanh", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("structural", [0.0, 0.1])
 def test_every_iteration_lowers_the_loss(name, structural, global_random_seed):
@@ -323,6 +325,7 @@ def series(n=50):
     return X, 0.5 * X[:, 0] + np.append(0, X[:-1, 1])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_in_the_regressor(cell):
     X, y = series()

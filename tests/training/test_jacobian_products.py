@@ -216,6 +216,7 @@ def test_size_for_pairs(n, n_bins):
     assert sum(r.statistic > r.threshold for r in results) <= binom.ppf(0.999, 150, 0.05)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("shape", [(1, 3, 8), (1, 7, 8), (3, 4, 5)], ids=str)
 def test_size_for_singular_vectors(shape):
     runs, k, n = shape
@@ -272,6 +273,7 @@ def jacobians_of(singular_values, beta, n_draws, seed):
     return (1 - np.tanh(q) ** 2) * ((U * singular_values) @ V.T)
 
 
+@pytest.mark.slow
 def test_table_b1():
     """Printed: 0.0019 for [0.9, 1.1], 0.0012 for exponential decay, threshold 0.0016.
 

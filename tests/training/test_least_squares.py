@@ -69,6 +69,7 @@ def task_of(params, X, Y, **options):
 # --- what it reaches ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_student_comes_close_to_its_teacher(output, global_random_seed):
     start, X, Y, X_test, Y_test = teacher_student(global_random_seed, output=output)
@@ -177,6 +178,7 @@ def test_credit_steps_find_the_memory_that_narma_needs():
         assert credited < 0.15
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
 def test_open_gates_take_the_start_of_the_simple_cell(cell, global_random_seed):
     start, X, Y, X_test, Y_test = teacher_student(global_random_seed)
@@ -192,6 +194,7 @@ def test_open_gates_take_the_start_of_the_simple_cell(cell, global_random_seed):
     assert credited.history[-1] < fitted.history[-1]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "activation", ["tanh", "logistic", "identity", "relu", "leaky_relu", "softplus"]
 )
@@ -382,6 +385,7 @@ def test_repeating_the_printed_recipe_returns_its_best_iterate():
     assert error == pytest.approx(result.history.min())
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("n_steps", [3, 5, 40])
 @pytest.mark.parametrize("kind", ["zeros", "constant", "normal"])
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -510,6 +514,7 @@ def test_regressors_of_all_rows_are_never_put_together():
     assert peak < 0.4 * 8 * 8000 * 80
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("size", [1e-160, 1e-30, 1e30, 1e120])
 def test_numbers_of_any_size(size):
     for seed in SEEDS:
@@ -554,6 +559,7 @@ def test_holdout_takes_whole_sequences_or_the_end():
         task_of(start, X[0, :3], Y[0, :3], holdout=0.9)
 
 
+@pytest.mark.slow
 def test_holdout_does_not_fit_the_noise():
     gains = []
     for seed in range(5):
@@ -596,6 +602,7 @@ def test_online_steps_follow_a_drift():
     assert credited < layer < follow(None, readout_only=True)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_an_online_step_never_raises_the_error_of_its_window(output):
     for seed in range(6):

@@ -56,6 +56,7 @@ BACK = {
 RAGGED = [X[:90], X[100:160], X[170:300]], [Y[:90], Y[100:160], Y[170:300]]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_all_that_a_network_does(cell, dtype, tmp_path):
@@ -85,6 +86,7 @@ def test_all_that_a_network_does(cell, dtype, tmp_path):
     np.testing.assert_array_equal(again.predict(X), rnn.predict(X))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", [*FORWARDS.values(), *BACK.values()], ids=[*FORWARDS, *BACK])
 def test_ragged_lists(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(*RAGGED)
@@ -103,6 +105,7 @@ def test_ragged_lists(cell):
     )
 
 
+@pytest.mark.slow
 def test_names_have_the_size_of_the_estimator():
     search = GridSearchCV(
         RNNRegressor(cell=stacked("lstm", "rnn"), **FAST),
@@ -156,6 +159,7 @@ def test_what_is_not_known_or_too_small():
         DeepTransitionCell(3, ())
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_what_they_do_not_know_is_refused(cell):
     rnn = RNNRegressor(cell=cell, **FAST).fit(X, Y)
@@ -181,6 +185,7 @@ def test_what_they_do_not_know_is_refused(cell):
 # ---------------------------------------------------------------------------- both directions
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", BACK.values(), ids=BACK)
 def test_what_reads_rows_to_come_is_for_recordings(cell, tmp_path):
     with pytest.raises(ValueError, match=r"initial_state='last' goes on .*Set .*\"zeros\""):
@@ -232,6 +237,7 @@ def test_long_recordings_are_run_as_a_whole():
     assert again.best_loss_ == 0  # measured on the whole, too
 
 
+@pytest.mark.slow
 def test_rows_to_come_are_read_and_rows_gone_by_as_well():
     """y[t] = x[t + 3] + x[t - 3]: a network that reads forwards cannot know half of it."""
     errors = {}
@@ -324,6 +330,7 @@ def test_solvers_that_need_the_same_loss_twice_refuse_dropout():
             solve(network, params, data)
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("shortcuts", [False, True])
@@ -362,6 +369,7 @@ def test_what_is_dropped(same):
     np.testing.assert_array_equal(dropout_mask((4, 5, 2), 0.3, same, np.dtype(float)), [[[1.0]]])
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_dropout_is_for_training_alone(dtype, tmp_path):
     cell = stacked("gru", "rnn", dropout=0.2, same_mask=True)

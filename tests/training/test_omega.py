@@ -74,6 +74,7 @@ def differences(network, params, batch, state):
     return grads
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output, loss", PAIRS)
 @EVERY_CELL
 def test_the_exact_gradient(cell, output, loss):
@@ -173,6 +174,7 @@ def test_a_gradient_that_vanishes(dtype, kept):
         assert np.isclose(along, 2 * (kept - 1), rtol=1e-3)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("exact", [False, True])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("solver", ["adam", "lbfgs"])

@@ -60,6 +60,7 @@ def same_params(one, other, **tolerance):
 # -------------------------------------------------------------------------- splits
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky"])
 @pytest.mark.parametrize("splits", [[120], [5, 6, 100, 101], list(range(7, 240, 7))])
 @pytest.mark.parametrize("n_outputs", [1, 2])
@@ -73,6 +74,7 @@ def test_rtrl_in_any_split_is_one_call(cell, splits, n_outputs):
     assert parts.n_iter_ == len(splits) + 1
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("online", ["bptt", "least_squares"])
 @pytest.mark.parametrize("splits", [[20], [100, 140], list(range(20, 240, 20))])
@@ -84,6 +86,7 @@ def test_pieces_of_truncation_are_one_call(cell, online, splits):
     np.testing.assert_array_equal(parts.state_, whole.state_)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online", METHODS)
 def test_one_row_at_a_time(online, global_random_seed):
     X, y = series(200, global_random_seed)
@@ -164,6 +167,7 @@ class TestSequences:
         parts = [series(n, seed=n) for n in (60, 100, 80)]
         return [X for X, _ in parts], [y for _, y in parts]
 
+    @pytest.mark.fast_cases(2)
     def test_lists_tables_and_ids_are_the_same(self, online):
         Xs, ys = self.data()
         table, y, _ = stack_sequences(Xs, ys)
@@ -180,6 +184,7 @@ class TestSequences:
         glued = make(online=online).partial_fit(np.vstack(Xs), np.concatenate(ys))
         assert not np.allclose(glued.params_["coef"], whole.params_["coef"], atol=1e-9)
 
+    @pytest.mark.fast_cases(2)
     def test_ids_may_go_on_in_the_next_chunk(self, online):
         Xs, ys = self.data()
         table, y, _ = stack_sequences(Xs, ys)
@@ -215,6 +220,7 @@ def test_the_state_is_kept_while_weights_stand_still(online):
 # -------------------------------------------------------------------------- after fit
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online", METHODS)
 @pytest.mark.parametrize("cell", CELLS)
 def test_it_goes_on_after_fit(online, cell):
@@ -297,6 +303,7 @@ LEARNING = [
 ]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online, cell, init", LEARNING)
 def test_it_learns(online, cell, init, global_random_seed):
     # a start that is fitted to the first 100 rows is a poor one for two seeds in five
@@ -310,6 +317,7 @@ def test_it_learns(online, cell, init, global_random_seed):
     assert share < (0.1 if init == "least_squares" else 0.75)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["sgd", "momentum", "adagrad", "rmsprop", "nadam"])
 def test_every_solver_learns(solver, global_random_seed):
     X, y = series(1500, global_random_seed)
@@ -319,6 +327,7 @@ def test_every_solver_learns(solver, global_random_seed):
     assert np.mean((rnn.predict(X) - y) ** 2) < 0.5 * y.var()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", ["tanh", "logistic", "softmax"])
 @pytest.mark.parametrize("online", METHODS)
 def test_outputs(output, online, global_random_seed):
@@ -335,6 +344,7 @@ def test_outputs(output, online, global_random_seed):
         rnn.partial_fit(X, y + 2)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("online", METHODS)
 @pytest.mark.parametrize("rate", [1.0, 1e3, 1e30, 1e300])
 def test_rates_that_are_too_high_leave_finite_weights(online, rate, global_random_seed):

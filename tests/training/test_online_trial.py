@@ -161,6 +161,7 @@ def test_a_jump_is_learned_at_once(global_random_seed):
     assert follow(model, np.vstack([X[:400], X_new]), np.vstack([Y[:400], Y_new])) < 0.5
 
 
+@pytest.mark.slow
 def test_it_gains_where_a_system_drifts_and_loses_nothing_where_not(global_random_seed):
     X, Y = system(global_random_seed, drifts=True, noise=0.1)
     assert follow(learner_after_fit(global_random_seed).fit(X[:400], Y[:400]), X, Y) < 0.9

@@ -201,6 +201,7 @@ def test_first_steps_by_hand():
     )
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_all_reach_the_minimum_of_a_quadratic(name):
     rates = {"adadelta": None, "sgd": 0.1, "momentum": 0.05, "nesterov": 0.05, "adagrad": 0.5}
@@ -465,7 +466,7 @@ def test_penalty_against_differences(l1, l2):
 
 
 def test_penalty_spares_biases_and_keeps_dtype():
-    names = ("bias", "bias_recurrent", "intercept", "W", "peephole")
+    names = ("bias", "bias_recurrent", "intercept", "0.bias", "1.0.intercept", "W", "peephole")
     params = {name: np.array([0.0, -2.0], np.float32) for name in names}
     value, grads = penalty(params, l1=1.0, l2=0.5)
     assert value == 2 * (2.0 + 1.0)

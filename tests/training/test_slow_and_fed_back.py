@@ -180,6 +180,7 @@ def test_one_layer_behind_a_gate_that_stands_open_is_the_cell_itself(kind, singl
 # ---------------------------------------------------------------------------- gradient control
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", [SCRNCell(3, 2), SCRNCell(3, 2, "logistic", 0.6, True)])
 @pytest.mark.parametrize("kind", ["interval", "rms", "both"])
 def test_gradient_control_of_scrn(cell, kind):
@@ -218,6 +219,7 @@ def test_gradient_control_of_scrn(cell, kind):
 # ---------------------------------------------------------------------------- estimators
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_network_of_them_is_trained_saved_and_goes_on_learning(name, dtype, tmp_path):
@@ -238,6 +240,7 @@ def test_a_network_of_them_is_trained_saved_and_goes_on_learning(name, dtype, tm
     assert not np.array_equal(one, before)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("name", CELLS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_forecast_is_what_they_predict_from_it(name, dtype):
@@ -258,6 +261,7 @@ def test_a_forecast_is_what_they_predict_from_it(name, dtype):
     assert np.ptp(rows) > 100 * rounding.max()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_the_seed_makes_the_network(cell):
     X, Y = SHORT
@@ -271,6 +275,7 @@ def test_the_seed_makes_the_network(cell):
     assert not np.array_equal(one, another)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_labels_of_ragged_sequences(cell):
     labels = np.where(Y[:, 0] > np.median(Y), "high", "low")
@@ -281,6 +286,7 @@ def test_labels_of_ragged_sequences(cell):
     assert np.mean(np.concatenate(clf.predict(parts)) == labels) > 0.8
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name, kind", [("scrn", SCRNCell), ("gated_feedback", GatedFeedbackCell)])
 def test_names_are_searched(name, kind):
     search = GridSearchCV(
@@ -298,6 +304,7 @@ def test_the_activation_is_that_of_the_hidden_units():
         RNNRegressor(cell="gated_feedback", activation="relu", **FAST).fit(X, Y)
 
 
+@pytest.mark.slow
 def test_gradient_control_trains_scrn():
     for seed in range(3):
         settings = {**FAST, "cell": "scrn", "random_state": seed}
@@ -313,6 +320,7 @@ def test_gradient_control_trains_scrn():
         assert spread[1] < 0.9 * spread[0]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_what_they_do_not_declare_is_refused_by_name(cell):
     name = type(cell).__name__

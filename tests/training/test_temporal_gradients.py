@@ -20,6 +20,7 @@ pytestmark = pytest.mark.one_engine
 EVERY_CELL = pytest.mark.parametrize("cell", CAUSAL.values(), ids=CAUSAL)
 
 
+@pytest.mark.fast_cases("values")
 @EVERY_CELL
 @pytest.mark.parametrize("options", [{}, {"last": True}, {"washout": 3}, {"weights": True}])
 def test_the_gradients_of_all_copies_sum_to_the_gradient(cell, options):
@@ -70,6 +71,7 @@ def test_one_copy_is_the_derivative_by_it():
         np.testing.assert_allclose(found[t], numeric, atol=1e-9)
 
 
+@pytest.mark.fast_cases(8)
 @EVERY_CELL
 def test_the_direction_is_the_average_of_directions(cell):
     network = Network(cell, P, Q)
@@ -180,6 +182,7 @@ def test_bad_thresholds(threshold):
         SimplexDirection(threshold)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_training_along_it(dtype):
     rng = np.random.default_rng(0)

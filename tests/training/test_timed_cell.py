@@ -304,6 +304,7 @@ def test_saved_and_loaded(tmp_path):
     assert clone(rnn).get_params()["time_step"] == 5.0
 
 
+@pytest.mark.slow
 def test_a_slow_observer_is_better_told_the_times(global_random_seed):
     # z of Lorenz' system from x, as of echo state networks in estimators/test_timed_rows.py
     from reservoir.datasets import lorenz

@@ -65,6 +65,7 @@ def finite(params):
 # -------------------------------------------------------------------------- the best iterate
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("rate", [1e-6, 1e-2, 1.0, 1e3])
 @pytest.mark.parametrize("init", ["least_squares", "spectral"])
@@ -92,6 +93,7 @@ def test_training_never_returns_a_worse_network(cell, rate, init):
         np.testing.assert_allclose(rnn.best_loss_, np.mean(errors**2), rtol=1e-9)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", sorted(OPTIMIZERS))
 def test_every_solver_improves(solver, global_random_seed):
     X, y = series(seed=global_random_seed)
@@ -106,6 +108,7 @@ def test_every_solver_improves(solver, global_random_seed):
     assert rnn.best_epoch_ > 10
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("schedule", sorted(SCHEDULES))
 def test_every_schedule_improves(schedule):
     X, y = series()
@@ -115,6 +118,7 @@ def test_every_schedule_improves(schedule):
     assert (rnn.loss_curve_ == constant.loss_curve_) == (schedule == "constant")
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_lbfgs(cell):
     X, y = series()
@@ -127,6 +131,7 @@ def test_lbfgs(cell):
     assert single.best_loss_ < single.loss_curve_[0]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("output", ["identity", "tanh", "logistic"])
 def test_least_squares(cell, output):
@@ -228,6 +233,7 @@ def test_the_loss_of_a_batch_is_that_of_its_sequences(cell, last, weighted):
     np.testing.assert_allclose(done.losses[1], by_hand(network, done.params, data), rtol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "hessian_free"])
 def test_penalties_are_part_of_the_loss(solver):
     X, y = series()
@@ -277,6 +283,7 @@ def test_refitting_behind_a_long_washout():
     assert train(network, params, data, adam(1e-3), max_iter=1, refit=True).losses[1] < 0.05
 
 
+@pytest.mark.slow
 def test_gradient_control_pulls_singular_values_to_one(global_random_seed):
     X, y = series(300, global_random_seed)
     spread, norms = [], []
@@ -306,6 +313,7 @@ def test_gradient_control_pulls_singular_values_to_one(global_random_seed):
 # -------------------------------------------------------------------------- chunks and batches
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_truncation_behind_the_end_is_none_at_all(cell):
     Xs, ys = zip(*[series(n, n) for n in (40, 63, 31)], strict=True)
@@ -444,6 +452,7 @@ class TestEarlyStopping:
 # -------------------------------------------------------------------------- reports, determinism
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "hessian_free"])
 def test_verbose_reports_a_line_per_epoch(solver, caplog):
     X, y = series()
@@ -457,6 +466,7 @@ def test_verbose_reports_a_line_per_epoch(solver, caplog):
     assert not caplog.records
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", ["adam", "lbfgs", "least_squares", "hessian_free"])
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 def test_the_same_seed_gives_the_same_bits(solver, cell):

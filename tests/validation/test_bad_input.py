@@ -267,6 +267,7 @@ def test_values_that_are_not_finite_are_named_by_column(value, word):
         ESNRegressor(20).fit(X, y, sample_weight=weights)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cls", ALL)
 def test_shapes_of_x(cls):
     target = target_of(cls)

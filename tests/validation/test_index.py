@@ -4,6 +4,7 @@ import copy
 import io
 import re
 import warnings
+from itertools import pairwise
 
 import joblib
 import numpy as np
@@ -33,6 +34,7 @@ from reservoir import (  # noqa: E402
     load,
     save,
 )
+from reservoir._validation import ending_of, steps_between  # noqa: E402
 from reservoir.datasets import mackey_glass  # noqa: E402
 from reservoir.model_selection import ContextSplit, stack_sequences, washout_scorer  # noqa: E402
 
@@ -91,9 +93,18 @@ def restarted(call):
     return answer
 
 
+def test_steps_between_are_counted_though_floats_are_rounded():
+    index = REGULAR["floats"]
+    rows = np.zeros((len(index), 1))
+    ends = [ending_of(pd.DataFrame(rows[:k], index=index[:k])) for k in range(3, len(index))]
+    assert [steps_between(ends[0], end) for end in ends] == list(range(len(ends)))
+    assert [steps_between(*pair) for pair in pairwise(ends)] == [1] * (len(ends) - 1)
+
+
 # ---------------------------------------------------------------- initial_state="last"
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("copied", [False, True], ids=["", "without freq"])
 @pytest.mark.parametrize("kind", REGULAR)
 def test_goes_on_where_rows_follow_and_only_there(kind, copied):
@@ -182,6 +193,7 @@ def test_zeros_where_there_is_no_fixed_point():
     assert len(caught) == 1
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_of_cross_validation(seed):
     series = mackey_glass(1501, random_state=seed).ravel()
@@ -254,6 +266,7 @@ ALL = [
 ]
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("model", ALL, ids=repr)
 def test_every_estimator(model):
     X, y = table(REGULAR["days"])
@@ -328,6 +341,7 @@ def test_one_sequence_of_a_multiindex():
     restarted(lambda: esn.predict(X[N + 1 :]))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("model", [ALL[0], ALL[3], ALL[4], ALL[6]], ids=repr)
 def test_partial_fit_says_where_rows_are_missing(model):
     X, y = table(REGULAR["days"])
@@ -377,6 +391,7 @@ def chunks(esn, X, y, size, start=0, stop=70):
     return esn
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 12, 45])
 @pytest.mark.parametrize("kind", CHUNKED)
 def test_chunks_of_any_length_follow_one_another(kind, size):
@@ -425,6 +440,7 @@ def test_memory_of_stamps_starts_anew_where_rows_do_not_follow():
             esn.partial_fit(X[205:210], y[205:210])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "kind", ["business days", "month ends", "last Fridays", "months", "floats"]
 )
@@ -543,6 +559,7 @@ def test_regular_rows_are_nothing_to_warn_of(kind):
     network().fit([X, X.iloc[:50]], [y, y.iloc[:50]])
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", ["days", "month ends", "business days", "months", "quarters"])
 @pytest.mark.parametrize("hole", [1, 40])
 def test_a_missing_row_is_named(kind, hole):
@@ -562,6 +579,7 @@ def test_a_missing_row_is_named(kind, hole):
     assert caught[0].filename == __file__
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 @pytest.mark.parametrize("kind", NOT_INFERRED)
 def test_frequencies_that_pandas_does_not_infer(kind, zone):
@@ -579,6 +597,7 @@ def test_frequencies_that_pandas_does_not_infer(kind, zone):
 HOLED = ["days", "hours", "seconds", "month ends", "quarters", "business days", "months"]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", HOLED)
 def test_one_hole_is_told_from_other_irregularities(kind):
     X, y = table(REGULAR[kind])
@@ -635,6 +654,7 @@ def refused(X, y, row):
         esn.score(X, y)
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("kind", [kind for kind in REGULAR if kind != "positions"])
 @pytest.mark.parametrize("h", [1, 3])
 def test_targets_may_lie_ahead_by_a_constant_offset(kind, h):
@@ -658,6 +678,7 @@ CALENDARS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("kind", CALENDARS)
 @pytest.mark.parametrize("h", [1, 3, 5, 12])
 def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
@@ -681,6 +702,7 @@ def test_targets_keep_their_dates_where_rows_are_cut_out(kind, h):
         network().fit(X.iloc[kept], y.iloc[changed])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
@@ -694,6 +716,7 @@ def test_targets_keep_their_dates_where_any_rows_are_missing(kind, seed):
                 network().fit(X.iloc[kept], y.iloc[kept + h])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("freq", ["ME", "QE", "B"])
 @pytest.mark.parametrize("h", [1, 3])
 def test_cross_validation_of_targets_that_keep_their_dates(freq, h):
@@ -709,6 +732,7 @@ def test_cross_validation_of_targets_that_keep_their_dates(freq, h):
     assert scores.min() > 0.9
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_few_rows_of_targets_that_keep_their_dates(kind):
     X, y = table(CALENDARS[kind])
@@ -889,6 +913,7 @@ def test_frames_go_by_position_where_fit_saw_no_names():
 # ---------------------------------------------------------------- missing targets
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_leave_out_missing_targets(seed):
     X, y = table(REGULAR["days"], seed)

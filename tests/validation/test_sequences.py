@@ -142,6 +142,7 @@ def test_ids_survive_a_pipeline(data, scaler):
     np.testing.assert_allclose(pipe[-1].coef_, naive_coef(scaled, ys), atol=1e-8)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("scoring", ["r2", "neg_mean_squared_error", "neg_median_absolute_error"])
 def test_cross_validation_by_ids_is_cross_validation_by_lists(data, scoring):
     """Also the test that would fail if state leaked: a naive loop over fresh starts."""

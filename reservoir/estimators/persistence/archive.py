@@ -77,7 +77,8 @@ def _is_replaceable(path: Path) -> bool:
 
     So is a file in a folder that takes no new ones.
     """
-    if path.absolute().parts[1:2] in (("dev",), ("proc",)):  # /dev/stdout may be any file
+    # /dev/stdout may be any file; C:/dev is a folder like others
+    if path.absolute().as_posix().startswith(("/dev/", "/proc/")):
         return False
     try:
         plain = stat.S_ISREG(path.stat().st_mode)

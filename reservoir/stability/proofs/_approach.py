@@ -10,6 +10,7 @@ from reservoir.stability._rounding import TINY
 from reservoir.stability.proofs._boxes import Box
 from reservoir.stability.proofs._interval_network import IntervalNetwork
 
+_REST = 1e-10  # a box that moves by less in a step, without leak, is kept as it is
 _STRIDE = 0.04  # steps are taken together while their number times the leak rate is below this
 
 
@@ -35,6 +36,8 @@ class Approach:
         Bounds of the states.
     apart : array of shape (n_units, period)
         Bounds of the difference of two trajectories under the same input.
+    moved : float
+        By how much the ends of the box moved in the last step, without leak.
     z_low, z_high, least_slope, largest_slope : arrays of shape (n_units, period)
         Bounds of the pre-activations and slopes at the steps before the present one.
     """
@@ -55,6 +58,7 @@ class Approach:
         self.stride, self._kept, self._share = _stride(network.leak, drive_min.shape[1])
         self._margin = 4 * EPS * max(abs(enclosure.low), abs(enclosure.high)) + TINY
         self._slack = 1 + (float(network.row_sizes.max()) + 16) * EPS
+        self.moved = np.inf
         self._bound_z()
 
     @property
@@ -75,21 +79,34 @@ class Approach:
         return [Box(*columns) for columns in zip(*(field.T for field in fields), strict=True)]
 
     def advance(self) -> None:
-        """Take `stride` steps."""
+        """Take `stride` steps.
+
+        A box that hardly moves any more is kept as it is: what it holds it holds for good.
+        """
         pushed = self.largest_slope * (self.network.A @ self.apart)
         apart = (self._kept * self.apart + self._share * pushed) * self._slack + TINY
-        below, above = self.network.enclosure.values(self.z_low, self.z_high)
-        low = self._kept * self.low + self._share * below - self._margin
-        high = self._kept * self.high + self._share * above + self._margin
-        self.low = np.maximum(self.low, _next(low))
-        self.high = np.minimum(self.high, _next(high))
-        self.apart = np.minimum(np.minimum(self.apart, _next(apart)), self._widths())
         self.steps += self.stride
+        if self.moved <= _REST:
+            self.apart = np.minimum(self.apart, _next(apart))
+            return
+        below, above = self.network.enclosure.values(self.z_low, self.z_high)
+        low = np.maximum(
+            self.low, _next(self._kept * self.low + self._share * below - self._margin)
+        )
+        high = np.minimum(
+            self.high, _next(self._kept * self.high + self._share * above + self._margin)
+        )
+        self.moved = float(
+            max((low - self.low).max(), (self.high - high).max()) / self._share.min()
+        )
+        self.low, self.high = low, high
+        self.apart = np.minimum(np.minimum(self.apart, _next(apart)), self._widths())
         self._bound_z()
 
     def narrow(self, z_low: Array, z_high: Array, steps: int) -> None:
         """Use bounds of the pre-activations that hold `steps` later."""
         self.steps += steps
+        self.moved = np.inf
         self.z_low = np.maximum(self.z_low, z_low)
         self.z_high = np.minimum(self.z_high, z_high)
         self._bound_z()

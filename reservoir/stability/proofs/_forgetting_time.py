@@ -96,8 +96,9 @@ class Forgetting:
         self._of_moduli: list[Norm] = []  # the latest of either kind
         self._of_matrices: list[Norm] = []
         self._best_rate = np.inf  # of all norms so far, in logarithms
+        self._lyapunov_rate: float | None = None  # the latest that C7 has said
         self._rests = list(_RESTS)
-        self._near, self._next_search = _NEAR, 0
+        self._near, self._next_search, self._flat = _NEAR, 0, _FLAT
         # the least and the largest slopes that full matrices were tried with
         self._slopes = np.full_like(gains, -np.inf), np.full_like(gains, np.inf)
         self._seek_norms()
@@ -108,16 +109,14 @@ class Forgetting:
         steps = np.full(distances.shape, np.inf)
         for _ in range(_MOST):
             steps = self._fewest(steps, distances)
-            if self.approach.steps >= steps.max():
+            if self.approach.steps >= steps.max(initial=0):
                 break
-            moves, rate = self._advance()
-            if rate >= self._best_rate and not self._has_narrowed():
+            if self._advance():
+                continue
+            if self._has_narrowed(_FLAT):
+                self._seek_of_matrices()
+            if self._best_rate < 0 or not self._narrow():
                 break
-            if not moves:
-                if self._has_narrowed():
-                    self._seek_of_matrices()
-                if self._best_rate < 0 or not self._narrow():
-                    break
         return self._fewest(steps, distances)
 
     def _fewest(self, steps: Array, distances: Array) -> Array:
@@ -131,16 +130,16 @@ class Forgetting:
             steps = np.minimum(steps, now + norm.steps_to(distances, apart[:, 0]))
         return steps
 
-    def _advance(self) -> tuple[bool, float]:
-        """Go on; return whether anything moves, and the logarithm of the slowest unit's rate."""
-        approach = self.approach
-        low, high, apart = approach.low, approach.high, approach.apart
+    def _advance(self) -> bool:
+        """Go on; return whether anything moves that may matter."""
+        approach, apart = self.approach, self.approach.apart
         approach.advance()
         self._seek_norms()
         share = 1 - (1 - self.network.leak.min()) ** approach.stride
-        moved = max((approach.low - low).max(), (high - approach.high).max())
         rate = float(np.log((approach.apart / apart).max())) / approach.stride
-        return bool(moved > _STILL * share or rate < -_STILL * share), rate
+        if rate >= self._best_rate:  # norms say more: better ones come in a narrower box alone
+            return self._has_narrowed(_FLAT)
+        return approach.moved > _STILL or rate < -_STILL * share
 
     def _narrow(self) -> bool:
         """Narrow the boxes by zonotopes; False where that has been done, or cannot be."""
@@ -175,7 +174,8 @@ class Forgetting:
             found = self._over_moduli() if approach.period > 1 else self._in_moduli()
             self._of_moduli = self._useful(found) or self._of_moduli
         excess = float((approach.largest_slope - self.gains).max())
-        if excess <= self._near and self._has_narrowed():
+        flat = self._flat if self._of_matrices or excess <= 0 else _FLAT
+        if excess <= self._near and self._has_narrowed(flat):
             self._seek_of_matrices()
 
     def _seek_of_matrices(self) -> None:
@@ -184,8 +184,10 @@ class Forgetting:
         self._near = max(float((approach.largest_slope - self.gains).max()), 0.0) / 3
         self._slopes = approach.least_slope, approach.largest_slope
         if self.method != "max_norm" and self.network.n_units <= most:
+            best = self._best_rate
             found = self._over_period() if approach.period > 1 else self._in_box()
             self._of_matrices = self._useful(found) or self._of_matrices
+            self._flat = _FLAT if self._best_rate < best else 4 * self._flat
 
     def _useful(self, found: list[Norm]) -> list[Norm]:
         """Return those whose bounds of the present differences are finite."""
@@ -193,12 +195,12 @@ class Forgetting:
         self._best_rate = min([self._best_rate, *(np.min(norm.log_rate) for norm in found)])
         return found
 
-    def _has_narrowed(self) -> bool:
+    def _has_narrowed(self, flat: float) -> bool:
         """Whether slopes lie in ranges that are narrower than when full matrices were tried."""
         (least, largest), now = self._slopes, self.approach
         moved = max((now.least_slope - least).max(), (largest - now.largest_slope).max())
         left = min(-self._best_rate / float(self.network.leak.min()), 1.0)  # 1 - r without leak
-        return bool(moved >= _FLAT * (left if left > 0 else 1.0) * min(largest.max(), 1.0))
+        return bool(moved >= flat * (left if left > 0 else 1.0) * min(largest.max(), 1.0))
 
     def _in_moduli(self) -> list[Norm]:
         """Return what theorem C2 says in the box of a range of drives."""
@@ -217,9 +219,12 @@ class Forgetting:
         if self.method == "two_norm":
             found = self._of_two_norm(*two_norm_rate(net, box.largest_slope))
             return found or self._of_weights_alone()
-        rate, P = lyapunov_proof(net, box)
+        rate, P = lyapunov_proof(net, box, known=self._lyapunov_rate)
         if P is not None:
+            self._lyapunov_rate = rate
             found = _norm(rate, _quadratic_size(P, unit_bounds(P).max()))
+        elif self._lyapunov_rate is not None:
+            return []
         for n_steps, most_units in _WINDOWS:
             if self.method == "series" and not found and net.n_units <= most_units:
                 found = self._of_series([box] * n_steps, n_steps)
@@ -271,9 +276,11 @@ class Forgetting:
 
     def _of_norms(self, boxes: list[Box]) -> list[Norm]:
         """Return what quadratic norms say that shrink over the steps of a period."""
-        found = cycle_lyapunov(self.network, boxes, cheaply=True)
-        if not found.rate < 1:
+        found = cycle_lyapunov(self.network, boxes, cheaply=True, known=self._lyapunov_rate)
+        if not found.rate < 1 and self._lyapunov_rate is None:
             found = cycle_lyapunov(self.network, boxes)
+        if found.rate < 1 and found.closing == 1:
+            self._lyapunov_rate = found.rate
         if not found.rate < 1 or found.norms is None:
             return []
         first, *others = found.norms
@@ -305,6 +312,7 @@ class Forgetting:
 
 def _quadratic_size(P: Array, largest: Any) -> Callable[[Array], Any]:
     """Return the bound of ``largest * sqrt(e' P e)`` given that of every ``|e_i|``."""
+    P = np.abs(P)  # once
     return lambda apart: largest_norm(P, apart) * largest
 
 

@@ -30,6 +30,7 @@ SHRINKS = 1e-4  # the weakest contraction that is tried: 1 - s, per step at leak
 _ROUNDS = 10  # of doubling: 2^10 steps of the Riccati recursion; what is proved takes five to eight
 _SLOWEST = 2.0**-20  # least leak rate for which more rounds are made, one for each halving
 _LEAST_ENTRY = 1e-290  # entries of P below may have been rounded
+_REFRESHED = 100  # up to so many units P is found anew for a rate that was known
 _SEARCHED = 400  # up to so many units the rate is searched for in five more attempts, else in one
 
 
@@ -41,25 +42,32 @@ class _Found(NamedTuple):
 
 
 def lyapunov_proof(
-    network: IntervalNetwork, box: Box, near: float | None = None
+    network: IntervalNetwork, box: Box, near: float | None = None, known: float | None = None
 ) -> tuple[float, Array | None]:
     """Return the proved rate per step inside the box, and P of the norm that shrinks: theorem C7.
 
     P is None where it cannot be written down: where units differ so much in scale that its entries
     overflow or underflow. Given a rate `near`, one slightly weaker is tried first, and returned if
-    it is proved; for a box little wider than that of a certificate.
+    it is proved; for a box little wider than that of a certificate. Given a rate `known`, which has
+    been proved in a wider box, the search begins there.
     """
     step = step_in(network, box)
     leak = step.B
     shrinks = None if near is None else 0.9 * (1 - near)
+    proved = None if known is None else (1 - known) * (1 - 1e-12)
     # A proof at leak 1 carries to all equal leaks, and its numbers are the best conditioned.
     if np.ptp(leak) == 0:
         without = step._replace(A=np.zeros_like(leak), B=np.ones_like(leak))
-        found, P = least_rate(without, SHRINKS, None if shrinks is None else shrinks / leak[0])
+        found, P = least_rate(
+            without,
+            SHRINKS,
+            None if shrinks is None else shrinks / leak[0],
+            proved=None if proved is None else proved / leak[0],
+        )
         rate = network.leaky_rate(found)
         if rate < 1 or leak[0] == 1:
             return rate, P
-    found, P = least_rate(step, SHRINKS * float(leak.min()), shrinks)
+    found, P = least_rate(step, SHRINKS * float(leak.min()), shrinks, proved=proved)
     return found * (1 + 4 * EPS), P
 
 
@@ -71,7 +79,11 @@ def step_in(network: IntervalNetwork, box: Box) -> Step:
 
 
 def least_rate(
-    step: Step, weakest: float, shrinks: float | None = None, scaling: Array | None = None
+    step: Step,
+    weakest: float,
+    shrinks: float | None = None,
+    scaling: Array | None = None,
+    proved: float | None = None,
 ) -> tuple[float, Array | None]:
     """Return the least rate s that a short search proves, and P; infinity if none below 1 is.
 
@@ -85,6 +97,10 @@ def least_rate(
     scaling : array of shape (n,), optional
         From `good_scaling`; by default that of the weights times the largest slopes, or another
         one if it fails narrowly: then A and B must be diagonal.
+    proved : float, optional
+        One that was found for wider ranges of slopes. The search goes up from there, by as much as
+        bisection tells rates apart, and not through all rates. Of few units P for that same rate is
+        found anew, to which narrower ranges give a smaller constant.
     """
     steepest = step.largest[:, None] * step.K
     fixed, scaling = scaling is not None, good_scaling(steepest) if scaling is None else scaling
@@ -92,6 +108,14 @@ def least_rate(
         found = contraction(step, 1 - shrinks, scaling)
         if found is not None:
             return 1 - shrinks, _written(found)
+    n_halvings = 5 if len(scaling) <= _SEARCHED else 1
+    if proved is not None:
+        rung, best = weakest ** -(0.5**n_halvings), None
+        while (found := contraction(step, 1 - proved * rung, scaling)) is not None:
+            best, proved = found, proved * rung
+        if best is None and len(scaling) <= _REFRESHED:
+            best = contraction(step, 1 - proved, scaling)
+        return (np.inf, None) if best is None else (1 - proved, _written(best))
     low, high = weakest, 1.0
     best = contraction(step, 1 - low, scaling)
     if best is None and not fixed and is_within_reach(steepest, step.B, scaling, 1.0):
@@ -99,7 +123,7 @@ def least_rate(
         best = contraction(step, 1 - low, scaling)
     if best is None:
         return np.inf, None
-    for _ in range(5 if len(scaling) <= _SEARCHED else 1):
+    for _ in range(n_halvings):
         middle = float(np.sqrt(low * high))
         found = contraction(step, 1 - middle, scaling)
         low, high = (low, middle) if found is None else (middle, high)

@@ -66,6 +66,7 @@ def cycle_lyapunov(
     *,
     cheaply: bool = False,
     near: CycleNorms | None = None,
+    known: float | None = None,
 ) -> CycleNorms:
     """Return the norms that a short search proves: of the least rate, or what is cheap.
 
@@ -79,26 +80,30 @@ def cycle_lyapunov(
         takes little time.
     near : CycleNorms, optional
         Norms found for boxes a little narrower: a rate a little weaker is tried first.
+    known : float, optional
+        A rate that one norm for all steps has in wider boxes: a better one for all is searched for.
     """
     steps = [step_in(network, box) for box in boxes]
     if near is not None and near.closing > 1:
         return _own_norms(steps, near)
-    one = _one_norm(network, boxes, None if near is None else near.rate)
+    one = _one_norm(network, boxes, None if near is None else near.rate, known)
     costly = len(boxes) * float(network.n_units) ** 3 > CHEAP_WORK
     enough = one.rate < 1 and (cheaply or near is not None)
-    if len(boxes) == 1 or enough or (cheaply and costly):
+    if len(boxes) == 1 or enough or (cheaply and costly) or known is not None:
         return one
     own = _own_norms(steps, near)
     return own if own.rate < one.rate else one
 
 
-def _one_norm(network: IntervalNetwork, boxes: list[Box], near: float | None) -> CycleNorms:
+def _one_norm(
+    network: IntervalNetwork, boxes: list[Box], near: float | None, known: float | None
+) -> CycleNorms:
     """Return one norm for all steps, if there is one: by `lyapunov_proof`, in a box of them all."""
     slopes = np.array([box.least_slope for box in boxes]), [box.largest_slope for box in boxes]
     everywhere = boxes[0]._replace(
         least_slope=np.min(slopes[0], axis=0), largest_slope=np.max(slopes[1], axis=0)
     )
-    rate, P = lyapunov_proof(network, everywhere, near)
+    rate, P = lyapunov_proof(network, everywhere, near, known)
     if not rate < 1:
         return CycleNorms(np.inf)
     return CycleNorms(rate, rate, 1.0, None if P is None else [P] * (len(boxes) + 1))

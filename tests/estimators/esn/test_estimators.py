@@ -62,6 +62,7 @@ class TestRegressor:
         assert np.array_equal(first, esn.predict(X[:50]))
         assert np.array_equal(before, esn.state_)
 
+    @pytest.mark.fast_cases(8)
     @pytest.mark.parametrize("splits", [[200], [5, 19, 21, 22, 300], list(range(10, 400, 10))])
     def test_partial_fit_in_any_split_is_one_fit(self, params, n_outputs, splits):
         X, y = series(n_outputs=n_outputs)
@@ -103,6 +104,7 @@ class TestRegressor:
         atol = 1e-4 if "dtype" in params else 1e-12
         np.testing.assert_allclose(rest, esn.predict(X[300:])[50:], rtol=0, atol=atol)
 
+    @pytest.mark.fast_cases(6)
     def test_copies_predict_identically(self, params, n_outputs):
         X, y = series(n_outputs=n_outputs)
         esn = self.make(params).fit(X, y)
@@ -169,6 +171,7 @@ def test_random_states_of_every_kind():
     assert generator.bit_generator.state == before
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("feedback", [False, True])
 def test_n_jobs_does_not_change_a_bit(feedback):
     Xs, ys = zip(*[series(n=3000 + 10 * k, seed=k) for k in range(6)], strict=True)

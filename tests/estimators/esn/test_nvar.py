@@ -259,6 +259,7 @@ def loop_by_hand(model, rows, n_steps, options, exog=None, clip=None, scale=None
     return np.array(said)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("options", KINDS)
 def test_a_forecast_is_the_loop_by_hand(options):
     series = lorenz(500, random_state=0) / 20
@@ -315,6 +316,7 @@ def test_pipelines_fold_scalers_and_call_other_transformers(basis):
     np.testing.assert_allclose(rows[0], curved.predict(targets[-1:])[0], rtol=0, atol=1e-8)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("options", KINDS)
 def test_a_search_in_closed_loop_starts_where_training_did(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
@@ -389,6 +391,7 @@ def test_all_digits_of_a_flow_without_noise(global_random_seed):
 # --- increments ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("options", KINDS)
 def test_increments_are_a_ridge_about_the_input(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20 + 1)

@@ -35,6 +35,7 @@ def one_by_one(Xs, ys, **params):
     return model
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-9), ("float32", 2e-4)])
 @pytest.mark.parametrize("feedback", [False, True])
 def test_side_by_side_equals_one_by_one(data, dtype, tolerance, feedback):
@@ -66,6 +67,7 @@ def test_transformed_side_by_side_as_one_by_one(data):
         np.testing.assert_allclose(states, transformer.transform([X])[0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("selection", ["gcv", "blocked", "holdout"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_penalties_are_chosen_the_same(data, selection, weighted, monkeypatch):
@@ -154,6 +156,7 @@ def test_missing_targets_are_skipped_side_by_side(data):
     np.testing.assert_allclose(together.coef_, apart.coef_, rtol=0, atol=1e-9)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_backends_do_not_change_a_bit(data, backend):
     Xs, ys = data
@@ -169,6 +172,7 @@ def test_backends_do_not_change_a_bit(data, backend):
     np.testing.assert_array_equal(other.coef_, alone.coef_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [False, True])
 def test_a_dask_cluster_does_not_change_a_bit(data, processes):
     distributed = pytest.importorskip("distributed")

@@ -81,6 +81,7 @@ def left_out_scores(features, targets, weights, alphas, fit_intercept):
     return scores
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
     "options",

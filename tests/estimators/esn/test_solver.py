@@ -64,6 +64,7 @@ def test_auto_looks_at_penalties_and_precision_alone(cls, alpha, dtype, solver, 
     assert model.coef_.dtype == dtype
 
 
+@pytest.mark.slow
 def test_without_noise_the_residual_is_smaller_by_orders_of_magnitude(flow):
     """The published gain in short: the same network and data, a thousand times fewer errors."""
     X, y = flow

@@ -123,6 +123,7 @@ MODELS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_known_values_stay_and_all_is_filled(name, course):
     rows, force = course

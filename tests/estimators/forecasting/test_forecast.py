@@ -196,6 +196,7 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 def test_a_wrapper_costs_nothing(wrap, global_random_seed):
     """Within 5 % of a network whose weights are scaled so that nothing needs a wrapper.

@@ -117,6 +117,7 @@ WAYS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # three epochs
 @pytest.mark.parametrize("cell", ["rnn", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("way", WAYS)
@@ -146,6 +147,7 @@ WITH_TANGENTS = {
 }
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("way", WITH_TANGENTS)
 def test_ways_that_go_over_the_sequence_again(way):
     """They run through the inputs once more, forwards or step by step, past what the cell did."""
@@ -196,6 +198,7 @@ def test_least_squares_steps():
     )
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
 def test_learning_online(online):
     codes = symbols(200)
@@ -292,6 +295,7 @@ def test_integers_alone_are_numbers():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("init", "n_symbols"), [("orthogonal", 1000), ("least_squares", 200)])
 def test_memory_does_not_grow_with_the_number_of_symbols(init, n_symbols):
     n = 10_000
@@ -336,6 +340,7 @@ def test_refusals():
         coded.fit(codes[:, None], y).forecast(3)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "cell",
     [

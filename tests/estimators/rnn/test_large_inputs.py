@@ -33,6 +33,7 @@ def series(scale):
     return scale * rows[:-6, None], rows[6:]
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "params",
     [
@@ -57,6 +58,7 @@ def test_random_weights_under_large_inputs(params):
         make_pipeline(StandardScaler(), rnn).fit(X, y)  # the remedy is silent
 
 
+@pytest.mark.slow
 def test_the_remedy_helps():
     X, y = series(1000.0)
     for seed in range(3):
@@ -66,6 +68,7 @@ def test_the_remedy_helps():
         assert 1 - make_pipeline(StandardScaler(), rnn).fit(X, y).score(X, y) < 0.2 * (1 - bare)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mean", [0.0, 1e5])
 def test_large_inputs_that_do_no_harm_are_left_alone(mean):
     X, y = series(1000.0)
@@ -97,6 +100,7 @@ def labelled(seed, n=60):
     return list(waves + rng.normal(size=(n, 20, 2))), y
 
 
+@pytest.mark.slow
 def test_steps_that_are_too_long_behind_starts_from_data():
     gained = []
     for seed in range(5):
@@ -113,6 +117,7 @@ def test_steps_that_are_too_long_behind_starts_from_data():
     assert min(gained) > 0
 
 
+@pytest.mark.slow
 def test_when_steps_are_too_long():
     X, y = series(1500.0)
     common = {"init": "esn", "max_iter": 2, "random_state": 0}

@@ -30,6 +30,7 @@ def make(**params):
     return RNNRegressor(**{"n_units": 6, "max_iter": 2, "random_state": 0, **params})
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "params",
     [
@@ -92,6 +93,7 @@ def test_online_a_gap_at_the_start_is_a_washout(online):
         np.testing.assert_allclose(found[0][1].params[name], array, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
 @pytest.mark.parametrize("fits", [False, True])
 def test_online_nothing_is_learned_from_gaps(online, fits):
@@ -187,6 +189,7 @@ GAPS = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("params", [{}, {"solver": "lbfgs", "cell": "lstm"}, {"loss": "hinge"}])
 @pytest.mark.parametrize("kind", GAPS)
 def test_a_row_without_a_label_is_one_of_weight_zero(kind, params):

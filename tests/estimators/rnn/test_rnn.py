@@ -67,6 +67,7 @@ def outputs_of(rnn, X, state=None):
 # -------------------------------------------------------------------------- sequences
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 def test_every_container_trains_the_same_network(cell):
     Xs, ys = sequences()
@@ -176,6 +177,7 @@ class TestRegressor:
         X, y = series(n_outputs=n_outputs)
         return X, (y / 8 if params.get("output") == "tanh" else y)
 
+    @pytest.mark.fast_cases(2)
     def test_fit_twice_is_fit_once(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -185,6 +187,7 @@ class TestRegressor:
         assert len(rnn.loss_curve_) == rnn.n_iter_ + 1
         assert rnn.best_loss_ == min(rnn.loss_curve_) == rnn.loss_curve_[rnn.best_epoch_]
 
+    @pytest.mark.fast_cases(2)
     def test_predict_changes_nothing(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -195,6 +198,7 @@ class TestRegressor:
         assert np.array_equal(first, rnn.predict(X[:50]))
         assert pickle.dumps(rnn) == before
 
+    @pytest.mark.fast_cases(2)
     def test_stream_in_chunks_is_one_run(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X[:100], y[:100])
@@ -206,6 +210,7 @@ class TestRegressor:
         stream.reset()
         np.testing.assert_array_equal(stream.predict(X[100:101]), chunks[0])
 
+    @pytest.mark.fast_cases(2)
     def test_return_state_goes_on(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X[:100], y[:100])
@@ -216,6 +221,7 @@ class TestRegressor:
             whole = rnn.predict(X[100:], initial_state=start)
             np.testing.assert_allclose(rest, whole[50:], rtol=0, atol=atol)
 
+    @pytest.mark.fast_cases(2)
     def test_the_state_after_fit_is_where_training_ended(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -225,6 +231,7 @@ class TestRegressor:
             rnn.predict(X), rnn.predict(X, initial_state=rnn.state_)
         )  # "last"
 
+    @pytest.mark.fast_cases(2)
     def test_copies_predict_identically(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -233,6 +240,7 @@ class TestRegressor:
         other = make(**params).set_params(**rnn.get_params()).fit(X, y)
         same_params(other.params_, rnn.params_)
 
+    @pytest.mark.fast_cases(2)
     def test_outputs_keep_the_dimensions_of_y(self, params, n_outputs):
         X, y = self.data(params, n_outputs)
         rnn = make(**params).fit(X, y)
@@ -290,6 +298,7 @@ def test_initial_states_as_arrays_enter_training():
         make(initial_state="first").fit(X, y)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("init", ["least_squares", "glorot"])
 def test_rows_of_weight_zero_drive_but_are_not_learned(cell, init):
@@ -346,6 +355,7 @@ def test_cross_validation_by_time_goes_on_from_the_end_of_training():
         np.testing.assert_allclose(rnn.predict(X[test]), whole, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_searches_give_the_same_bits_on_several_workers(backend):
     X, y = series()
@@ -393,6 +403,7 @@ def test_parameters_are_only_stored():
             cls().set_params(units=5)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_random_states_of_every_kind(seed):
     X, y = series()

@@ -229,6 +229,7 @@ class TestExtremes:
         assert all(np.isfinite(array).all() for array in rnn.params_.values())
         return rnn
 
+    @pytest.mark.fast_cases(2)
     def test_sizes(self, cell, dtype):
         for n in (2, 3, 5, 49, 50, 51):
             self.check(make(cell=cell, dtype=dtype), X[:n], y[:n])
@@ -240,6 +241,7 @@ class TestExtremes:
         with pytest.raises(ValueError, match="at least 2 rows with a target"):
             make(cell=cell, dtype=dtype, washout=1).fit(X[:2], y[:2])
 
+    @pytest.mark.fast_cases(2)
     @pytest.mark.parametrize("init", ["least_squares", "glorot"])
     def test_constants(self, cell, dtype, init):
         for value in (0.0, 3.0):
@@ -250,6 +252,7 @@ class TestExtremes:
                 if target is not y and init == "least_squares":
                     np.testing.assert_allclose(rnn.predict(given), value, atol=1e-3)
 
+    @pytest.mark.fast_cases(2)
     @pytest.mark.parametrize("scale", [1e-30, 1e-12, 1e12, 1e15])
     def test_units(self, cell, dtype, scale):
         """A fitted start sees its data at unit scale, whatever their units."""
@@ -263,6 +266,7 @@ class TestExtremes:
                 start = rnn.loss_curve_[0] / units / units
                 assert 0.2 * plain.best_loss_ < start < 5 * plain.best_loss_ + 1e-10
 
+    @pytest.mark.fast_cases(2)
     def test_squares_that_overflow(self, cell, dtype):
         large = 1e200 if dtype == "float64" else 1e30
         for act in ("fit", "partial_fit"):

@@ -59,6 +59,7 @@ def in_range(waves, params):
 
 @pytest.mark.parametrize("params", LOOPS.values(), ids=LOOPS)
 class TestForecast:
+    @pytest.mark.fast_cases(2)
     def test_is_the_loop_that_predict_gives_step_by_step(self, waves, params):
         Z = in_range(waves, params)
         rnn = forecaster(**params).fit(Z[:399], Z[1:400])
@@ -68,6 +69,7 @@ class TestForecast:
             u = u[0]
             np.testing.assert_allclose(row, u, atol=1e-9)
 
+    @pytest.mark.fast_cases(2)
     @pytest.mark.parametrize("initial_state", [None, "zeros", "last", "steady"])
     def test_row_0_with_context_is_what_predict_says(self, waves, params, initial_state):
         Z = in_range(waves, params)
@@ -79,6 +81,7 @@ class TestForecast:
         again = rnn.forecast(2, context=rows[-1:], initial_state=state)
         np.testing.assert_allclose(again, rnn.forecast(5, **options)[3:], atol=1e-9)
 
+    @pytest.mark.fast_cases(2)
     def test_exogenous_columns_come_last(self, waves, params):
         Z = in_range(waves, params)
         X = np.hstack([Z[:-1, :1], Z[1:, 1:]])
@@ -94,6 +97,7 @@ class TestForecast:
         after = rnn.forecast(4, context=context, exog=Z[430:433, 1])
         np.testing.assert_array_equal(after[0], rnn.predict(context)[-1])
 
+    @pytest.mark.fast_cases(1)
     def test_wrappers_give_the_loop_that_predict_gives(self, waves, params):
         z = in_range(waves, params)[:, 0]
         inside = MinMaxScaler((0.1, 0.9)) if "output" in params else StandardScaler()
@@ -125,6 +129,7 @@ def test_forecast_through_a_search(waves):
         best[-1].forecast(5)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_forecasts_are_pure_and_of_ys_kind(waves, cell, dtype):
@@ -138,6 +143,7 @@ def test_forecasts_are_pure_and_of_ys_kind(waves, cell, dtype):
     assert rows.dtype == column.dtype == np.dtype(dtype)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 def test_forecasts_that_are_refused(waves, cell):
     with pytest.raises(ValueError, match=r"y\[0, 0\]=0, but X\[1, 0\]=0\.198669"):

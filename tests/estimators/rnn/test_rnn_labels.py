@@ -44,6 +44,7 @@ def last_outputs(rnn, Xs):
 
 @pytest.mark.parametrize("cell", CELLS)
 class TestLast:
+    @pytest.mark.fast_cases(1)
     def test_numbers(self, cell):
         Xs, y = sums()
         rnn = make(RNNRegressor, cell=cell, target="last", max_iter=20, learning_rate_init=0.01)
@@ -58,6 +59,7 @@ class TestLast:
         assert several.predict(Xs).shape == (len(Xs), 2)
         assert clone(rnn).fit(Xs, y[:, None]).predict(Xs).shape == (len(Xs), 1)
 
+    @pytest.mark.fast_cases(1)
     def test_containers(self, cell):
         Xs, y = sums()
         table, _, _ = stack_sequences(Xs, [X[:, 0] for X in Xs])
@@ -74,6 +76,7 @@ class TestLast:
         rows = make(RNNRegressor, cell=cell, target="last").fit(list(same), y)
         np.testing.assert_array_equal(cube.predict(same), rows.predict(list(same)))
 
+    @pytest.mark.fast_cases(1)
     def test_weights(self, cell):
         Xs, y = sums()
         weights = np.ones(len(Xs))
@@ -86,6 +89,7 @@ class TestLast:
         np.testing.assert_array_equal(one.predict(Xs), two.predict(Xs))
         assert one.score(Xs, y, sample_weight=weights) == two.score(Xs, wild, weights)
 
+    @pytest.mark.fast_cases(2)
     def test_labels(self, cell):
         Xs, values = sums(60)
         y = np.where(values > 0, "up", "down")
@@ -116,6 +120,7 @@ def test_long_sequences_are_learned_through_and_through():
     assert clf.fit(X, y).score(X, y) == 1.0
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("few", [1, 2, 5])
 def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypatch):
     """As long as others can be held out; and as many are held out as asked for."""
@@ -163,6 +168,7 @@ def test_last_with_early_stopping():
         make(RNNRegressor, target="last", early_stopping=True).fit(Xs[:1], y[:1])
 
 
+@pytest.mark.slow
 def test_grid_search_over_three_dimensional_arrays():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, (60, 7, 2))
@@ -212,6 +218,7 @@ def test_what_needs_a_target_at_every_step():
 # -------------------------------------------------------------------------- labels per step
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("params", [{}, {"loss": "hinge"}, {"cell": "gru"}, {"dtype": "float32"}])
 def test_labels_per_step(params):
     X, y = per_step()
@@ -242,6 +249,7 @@ def test_streams_and_containers_of_labels():
     assert several.score([X[:150], X[150:]], [y[:150], y[150:]]) > 0.7
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("target", ["step", "last"])
 def test_class_weights_are_sample_weights(target):
     if target == "step":
@@ -315,6 +323,7 @@ class TestPartialFit:
         with pytest.raises(ValueError, match="class_weight='balanced' is not supported"):
             make(RNNClassifier, class_weight="balanced").partial_fit(X, y)
 
+    @pytest.mark.fast_cases(2)
     @pytest.mark.parametrize("online", ["bptt", "rtrl", "least_squares"])
     @pytest.mark.parametrize("loss", ["auto", "hinge"])
     def test_it_learns(self, online, loss):
@@ -350,6 +359,7 @@ def sign_of_mean(n, rng):
     return X, (X[:, -10:].sum((1, 2)) > 0).astype(int)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
 def test_the_start_alone_knows_labels_at_the_end(task, global_random_seed):
     rng = np.random.default_rng(global_random_seed)

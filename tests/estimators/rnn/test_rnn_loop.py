@@ -34,6 +34,7 @@ def stays(rnn, series, n_steps=500):
     return bool(((rows >= 2 * low - high) & (rows <= 2 * high - low)).all())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(0, 7), range(7, 14), range(14, 20)])
 def test_starts_stay_in_the_training_range(seeds):
     """Seed 12 went to 10 when the first draw was kept; the series stays within 1.4."""
@@ -43,6 +44,7 @@ def test_starts_stay_in_the_training_range(seeds):
         assert stays(rnn, SERIES[:2000]), seed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [10, 12])
 def test_trained_networks_stay_in_the_training_range(seed):
     """They went to 62 and to 10: the start of 12 is lost, and training lost that of 10."""
@@ -52,14 +54,15 @@ def test_trained_networks_stay_in_the_training_range(seed):
     same(rnn.params_, clone(rnn).fit(X, Y).params_)
 
 
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     "params", [{"cell": "leaky"}, {"cell": "gru"}, {"output": "tanh"}], ids=str
 )
-def test_others_stay_in_the_training_range(params):
+def test_others_stay_in_the_training_range(params, seed):
     series = (SERIES[:600] - 0.9) / 2
-    for seed in range(4):
-        rnn = RNNRegressor(32, max_iter=2, random_state=seed, **params)
-        assert stays(rnn.fit(series[:-1], series[1:]), series), seed
+    rnn = RNNRegressor(32, max_iter=2, random_state=seed, **params)
+    assert stays(rnn.fit(series[:-1], series[1:]), series), seed
 
 
 # ---------------------------------------------------------------------------- the trial itself
@@ -80,6 +83,7 @@ def problem(cell="rnn", n_sequences=1, exog=False, seed=0):
     return network, data, start(network, inputs, targets, random_state=seed)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("n_sequences", [1, 3, 20])
 @pytest.mark.parametrize("exog", [False, True])
@@ -128,6 +132,7 @@ def test_a_start_that_stays_is_kept_and_one_that_is_lost_is_not():
     assert trial.verdict(readout).n_lost == 0
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize(
     "trained, begun, undone",
     [
@@ -150,13 +155,14 @@ def test_training_that_loses_loops_is_undone(monkeypatch, trained, begun, undone
     assert done.best_epoch == (0 if undone else 2)
 
 
-def test_a_trend_may_go_on():
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_trend_may_go_on(seed):
     ramp = np.linspace(0, 5, 400)[:, None] + 0.01 * np.sin(np.arange(400))[:, None]
-    for seed in range(3):
-        options = {"n_units": 10, "activation": "identity", "max_iter": 0, "random_state": seed}
-        rnn = RNNRegressor(**options).fit(ramp[:-1], ramp[1:])
-        drawn = RNNRegressor(init="least_squares", **options).fit(ramp[:-1], ramp[1:])
-        same(rnn.params_, drawn.params_)
+    options = {"n_units": 10, "activation": "identity", "max_iter": 0, "random_state": seed}
+    rnn = RNNRegressor(**options).fit(ramp[:-1], ramp[1:])
+    drawn = RNNRegressor(init="least_squares", **options).fit(ramp[:-1], ramp[1:])
+    same(rnn.params_, drawn.params_)
 
 
 # ---------------------------------------------------------------------------- who is tried
@@ -186,6 +192,7 @@ def test_nothing_changes_where_there_is_no_loop(monkeypatch):
         RNNRegressor(8, max_iter=2, random_state=0).fit(short[:-1], short[1:])
 
 
+@pytest.mark.slow
 def test_a_start_whose_loops_stay_is_the_one_of_before():
     kept = 0
     for seed in range(6):

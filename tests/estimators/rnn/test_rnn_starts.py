@@ -40,6 +40,7 @@ def mse(model, X, y):
 # -------------------------------------------------------------------------- names
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("init", [*STARTS, *INITIALIZERS])
 def test_every_name_is_a_start_of_its_own(cell, init):
@@ -56,6 +57,7 @@ def test_every_name_is_a_start_of_its_own(cell, init):
     assert (rnn.best_loss_ < 0.9 * y.var()) == fitted
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random_seed):
     X, y = series(seed=global_random_seed)
@@ -80,6 +82,7 @@ def test_what_cannot_be_learned_does_not_blow_the_weights_up(global_random_seed)
     assert spectral_radius(rnn.params_["W"]) < 5
 
 
+@pytest.mark.slow
 def test_mackey_glass_from_least_squares_alone():
     z = mackey_glass(3000, random_state=0)
     rnn = RNNRegressor(100, max_iter=0, random_state=0).fit(z[:1999], z[1:2000])
@@ -127,6 +130,7 @@ class TestFromESN:
             esn.score(z[399:-1], z[400:, 0]), abs=1e-4
         )
 
+    @pytest.mark.fast_cases(2)
     def test_training_starts_from_its_loss(self, leak_rate, include_input, dtype):
         esn, z = self.fit(leak_rate, include_input, dtype)
         X, y = z[:399], z[1:400, 0]
@@ -281,6 +285,7 @@ def test_what_is_no_network():
 # -------------------------------------------------------------------------- weights of before
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", CELLS)
 def test_warm_start_goes_on(cell):
     X, y = series()

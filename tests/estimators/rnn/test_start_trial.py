@@ -28,6 +28,7 @@ def last_marked(n, seed):
     return X, np.array(y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_what_random_weights_do_not_learn_is_begun_from_a_reservoir(seed):
     X, y = last_marked(300, seed)
@@ -114,6 +115,7 @@ def test_losses_by_sequence_are_those_of_the_whole():
     np.testing.assert_allclose(each, (rnn.predict(X) - y) ** 2)
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_the_best_weights_of_the_trial():
     X, y = temporal_order(120, length=20, random_state=0)
     options = {"target": "last", "max_iter": 12, "learning_rate_init": 0.01, "random_state": 1}
@@ -160,6 +162,7 @@ def test_the_trial_says_what_it_found(caplog):
     assert f"goes on from init={rnn.init_!r}" in caplog.text
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "options",
     [

@@ -171,6 +171,7 @@ def test_even_times_are_no_times():
     assert abs(one - other).max() < 0.02
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_unit_of_time_does_not_matter(seed):
     X, y = timed(seed)
@@ -205,6 +206,7 @@ def test_what_times_say_is_learned(global_random_seed):
     assert untold.score([rows[:, 1:] for rows in X[100:]], y[100:]) < 0.7
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_the_column_may_stand_anywhere(place):
     X, y = timed()
@@ -219,6 +221,7 @@ def test_the_column_may_stand_anywhere(place):
         assert clf.features_.n_channels_ == 2
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("ids_first", [True, False])
 def test_tables_with_ids_and_names(ids_first):
     pd = pytest.importorskip("pandas")

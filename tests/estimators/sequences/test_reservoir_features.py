@@ -316,6 +316,7 @@ def test_single_precision_is_as_good():
     assert (far[:, 400:] > 0.06).mean() < 1e-3  # one of twenty steps within rounding of a threshold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_memory_does_not_grow_with_the_series(dtype):
     """Beside the result, of 80 numbers for a series of 2000."""

@@ -23,6 +23,7 @@ from reservoir.model_selection import channel_importance, stack_sequences
 pytestmark = pytest.mark.both_engines
 
 
+@pytest.mark.fast_cases(14)
 @parametrize_with_checks(
     [
         ESNSequenceClassifier(n_units=10),
@@ -53,6 +54,7 @@ def make(cls=ESNSequenceClassifier, **options):
 # --- what is computed --------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("relevance_weights", [False, True])
 @pytest.mark.parametrize("units", [[1.0, 1e-6], [1e3, 1e8], [1.0, 1e200]])
 def test_the_units_of_several_outputs_are_of_no_account(units, relevance_weights):
@@ -69,6 +71,7 @@ def test_the_units_of_several_outputs_are_of_no_account(units, relevance_weights
     np.testing.assert_allclose(found, plain.predict(Xs[40:]), rtol=1e-8)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [30, 200])
 def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
@@ -89,6 +92,7 @@ def test_it_is_scikit_learns_ridge_on_standardised_features(n, n_classes):
     assert clf.score(new, truth) == ridge.score(features, truth) > 0.7
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_outputs", [None, 1, 2])
 def test_numbers_keep_their_shape(n_outputs):
     Xs, y = waves(60)
@@ -105,6 +109,7 @@ def test_numbers_keep_their_shape(n_outputs):
     np.testing.assert_allclose(esn.predict(new), said, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "cls, statistic", [(ESNSequenceClassifier, f_classif), (ESNSequenceRegressor, f_regression)]
 )
@@ -126,6 +131,7 @@ def test_columns_that_say_more_are_penalised_less(cls, statistic):
     assert esn.score(new, truth) > 0.7
 
 
+@pytest.mark.slow
 def test_labels_without_any_sense_are_not_believed():
     Xs, new = waves(60)[0], waves(60, seed=9)[0]
     for seed in range(3):
@@ -137,6 +143,7 @@ def test_labels_without_any_sense_are_not_believed():
         assert number.predict(new).std() < 0.6 * y.std()
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("random_state", [0, "generator", None])
 def test_the_input_scale_of_the_least_error_on_left_out_sequences_is_taken(random_state):
     Xs, y = waves(30)
@@ -154,6 +161,7 @@ def test_the_input_scale_of_the_least_error_on_left_out_sequences_is_taken(rando
             assert (one.features_.reservoir_.W != clf.features_.reservoir_.W).nnz == 0
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_weights_repetitions_and_the_order_are_of_one_kind(cls):
     Xs, y = waves(60)
@@ -210,6 +218,7 @@ def compare(other, found, model, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 @pytest.mark.parametrize("n, weighted", [(30, False), (60, True), (110, False)])
 def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
@@ -227,22 +236,24 @@ def test_the_units_and_zeros_of_channels_are_of_no_account(cls, n, weighted):
             compare(other, said(other, moved), model, said(model, new))
 
 
+@pytest.mark.fast_cases(1)
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("n", [30, 60, 110])
-def test_the_names_of_classes_are_of_no_account(n, n_classes):
-    for seed in range(3):
-        Xs, y = unclear(n, seed, n_classes=n_classes)
-        new, _ = unclear(10, seed + 50)
-        options = QUICK | {"random_state": seed}
-        if seed == 1:
-            options["class_weight"] = "balanced"
-        model = make(**options).fit(Xs, y)
-        for names in (np.array(["c", "b", "a"]), np.array([3, -1, 2]), np.array(["b", "c", "a"])):
-            other = make(**options).fit(Xs, names[y])
-            columns = np.searchsorted(other.classes_, names[:n_classes])
-            compare(other, said(other, new)[:, columns], model, said(model, new))
+def test_the_names_of_classes_are_of_no_account(n, n_classes, seed):
+    Xs, y = unclear(n, seed, n_classes=n_classes)
+    new, _ = unclear(10, seed + 50)
+    options = QUICK | {"random_state": seed}
+    if seed == 1:
+        options["class_weight"] = "balanced"
+    model = make(**options).fit(Xs, y)
+    for names in (np.array(["c", "b", "a"]), np.array([3, -1, 2]), np.array(["b", "c", "a"])):
+        other = make(**options).fit(Xs, names[y])
+        columns = np.searchsorted(other.classes_, names[:n_classes])
+        compare(other, said(other, new)[:, columns], model, said(model, new))
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("n", [30, 60, 110])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_the_order_of_sequences_is_of_no_account(cls, n):
@@ -256,6 +267,7 @@ def test_the_order_of_sequences_is_of_no_account(cls, n):
         compare(other, said(other, new), model, said(model, new))
 
 
+@pytest.mark.slow
 def test_the_units_of_numbers_are_of_no_account():
     for seed in range(2):
         for n in (30, 60):
@@ -274,6 +286,7 @@ def test_the_units_of_numbers_are_of_no_account():
             compare(other, said(other, new)[:, ::-1], model, said(model, new))
 
 
+@pytest.mark.slow
 def test_values_that_differ_by_rounding_stay_where_they_are():
     """First values that are equal but for rounding would be sorted by it."""
     for seed in range(3):
@@ -310,6 +323,7 @@ def many(n, seed=0):
     return (0.5 * waves_of + rng.normal(size=(n, 6)))[:, :, None], y
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "n", [2499, 2500, 14_995, 14_996, pytest.param(100_000, marks=pytest.mark.slow)]
 )
@@ -355,6 +369,7 @@ def test_probabilities_are_worth_their_name(global_random_seed):
 # --- what y and X may be -----------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "labels",
     [
@@ -394,6 +409,7 @@ def as_tables(Xs):
     return table, frame, pd.DataFrame(table[:, 1:], index=index, columns=["a", "b"]), ids
 
 
+@pytest.mark.slow
 def test_one_label_per_sequence_or_per_row():
     Xs, y = waves(30)
     table, frame, multi, _ = as_tables(Xs)
@@ -414,6 +430,7 @@ def test_one_label_per_sequence_or_per_row():
     np.testing.assert_allclose(rows[:3], esn.fit(frame, y * 1.0).predict(frame)[0], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_splitters_of_rows_work_with_the_ids_as_groups():
     Xs, y = waves(45)
     _, frame, _, ids = as_tables(Xs)
@@ -497,6 +514,7 @@ def test_what_cannot_be_learned_is_refused(change, error, message):
 # --- a readout of one's own --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_any_readout_stands_on_the_standardised_features():
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)
@@ -531,6 +549,7 @@ def test_any_readout_stands_on_the_standardised_features():
 # --- scikit-learn around it --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_searches_stacks_and_calibration_take_it():
     Xs, y = waves(60)
     cube = np.stack([X[:20] for X in Xs])
@@ -545,6 +564,7 @@ def test_searches_stacks_and_calibration_take_it():
         assert stack.fit(X, y).score(X, y) > 0.8
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNSequenceRegressor])
 def test_copies_and_files_say_the_same(cls, dtype, tmp_path):
@@ -568,6 +588,7 @@ def test_copies_and_files_say_the_same(cls, dtype, tmp_path):
 # --- which channel ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_channel_that_tells_is_the_one_that_matters():
     Xs, y = waves(60)
     new, truth = waves(30, seed=1)
@@ -619,6 +640,7 @@ def test_a_channel_that_is_not_looked_at_has_no_importance():
     assert stub.lengths_ == [[len(rows) for rows in X]] * 3
 
 
+@pytest.mark.slow
 def test_the_importance_of_equal_lengths_and_of_one_channel():
     cube = np.stack([X[:20] for X in waves(60)[0]])
     y = waves(60)[1]

@@ -151,6 +151,7 @@ def as_table(Xs):
     return np.hstack([ids, np.concatenate(Xs).astype(object)])
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("bidirectional", [False, True])
 @pytest.mark.parametrize(("dtype", "value", "match"), TOO_MUCH)
 def test_what_overflows_is_named_by_number_or_id(dtype, value, match, bidirectional):
@@ -165,6 +166,7 @@ def test_what_overflows_is_named_by_number_or_id(dtype, value, match, bidirectio
             by_id.transform(as_table(bad))
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("pool", ["std", ("std", "quantiles")])
 @pytest.mark.parametrize(("dtype", "value", "match"), TOO_MUCH)
 def test_fit_names_it_as_well_however_it_orders_sequences(dtype, value, match, pool):

@@ -93,6 +93,7 @@ def calendar(index):
     return Calendar.of("y", series(index))
 
 
+@pytest.mark.fast_cases(8)
 @pytest.mark.parametrize("name", FREQUENCIES)
 def test_dates_go_on_as_pandas_goes_on(name):
     lengths = [n for n in LENGTHS if n >= FROM.get(name, 3)]

@@ -43,6 +43,7 @@ def fitted():
 # --- containers ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("shape", ["1-D", "one column", "three columns"])
 def test_lists_are_the_arrays_that_they_hold(shape):
     rows = {"1-D": ORBIT[:, 0], "one column": ORBIT[:, :1], "three columns": ORBIT}[shape]
@@ -113,6 +114,7 @@ def test_forecasts_have_the_precision_of_the_data():
     assert small().fit(pd.Series(single[:, 0])).forecast(3).dtype == np.float32
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("factor", [1e-200, 1e-12, 1e12, 1e200])
 def test_units_do_not_matter(factor, fitted):
     model = small().fit(factor * ORBIT)
@@ -163,6 +165,7 @@ def test_clone_and_parameters(fitted):
     assert repr(fitted.get_params()) == before
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("case", ["plain", "lags", "exog", "found"])
 def test_files_and_pickles_hold_every_bit(case, tmp_path):
     if case == "exog":
@@ -243,6 +246,7 @@ def test_a_context_is_another_start(search):
         model.forecast(3, context=ORBIT[:15])
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.filterwarnings("ignore:The forecast was held at its bounds")
 @pytest.mark.parametrize("case", ["no seed", "lags", "exog", "context"])
 def test_more_steps_change_none_of_the_first(case):
@@ -288,6 +292,7 @@ def test_no_step_is_learned_across_a_boundary():
     assert model.forecast(1, context=circle)[0, 0] == pytest.approx(np.cos(0.3 * 150), abs=1e-3)
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.filterwarnings("ignore:The forecast was held:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")
 @pytest.mark.parametrize("short", [2, 5, 12])
@@ -338,6 +343,7 @@ def test_a_constant_exogenous_column_does_no_harm():
 # --- parameters ----------------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("n_networks", [1, 5])
 @pytest.mark.parametrize("noise", [0.0, 1.0])
 @pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")
@@ -348,6 +354,7 @@ def test_so_many_networks_sit_in_the_committee(n_networks, noise):
     assert np.isfinite(model.forecast(5)).all()
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("clip", [0, 0.1, "auto"])
 def test_forecasts_stay_within_their_bounds_and_say_so(clip):
     rows = np.exp(np.arange(300) / 40)[:, None]
@@ -539,6 +546,7 @@ SERIES = {
 }
 
 
+@pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("name", SERIES)
 def test_series_of_all_kinds_are_forecast_without_a_warning(name):
     own = [{"n_units": 20, "augment": "square"}, *LAGS]
@@ -548,6 +556,7 @@ def test_series_of_all_kinds_are_forecast_without_a_warning(name):
     assert model.best_score_ > 0.3
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "y",
     [RNG.normal(size=300), RNG.standard_t(1.2, size=300), RNG.integers(0, 2, 300) * 1.0],
@@ -598,6 +607,7 @@ SIGHT = {
 }
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SIGHT)
 def test_the_forecaster_sees_far(name):
     series_of, n_rows, least = SIGHT[name]

@@ -110,11 +110,12 @@ def test_columns_are_forecast_together_and_keep_their_names():
     assert model.simulate(3, 2).columns.nlevels == 2
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     ("start", "freq", "zone", "due"),
     [
-        ("2020-01-31", "ME", None, "2023-05-31"),
-        ("2015-03-31", "QE", None, "2025-03-31"),
+        ("2020-01-31", pd.offsets.MonthEnd(), None, "2023-05-31"),
+        ("2015-03-31", pd.offsets.QuarterEnd(), None, "2025-03-31"),
         ("2024-01-05", "B", None, "2024-03-01"),
         ("2024-03-30 12:00", "h", "Europe/Berlin", "2024-04-01 05:00+02:00"),
         ("2024-03-01", "D", "Europe/Berlin", "2024-04-10 00:00+02:00"),
@@ -148,6 +149,7 @@ def test_logarithms_are_for_positive_series_alone(fitted):
     assert set(quick().fit(PAST - 100).search_results_["scale"]) == {"plain"}
 
 
+@pytest.mark.slow
 def test_growth_is_followed_and_units_do_not_matter():
     rows = np.exp(0.05 * T[:40]) * (1 + 0.1 * np.sin(np.pi * T[:40] / 6))
     truth = np.exp(0.05 * (40 + np.arange(6)))
@@ -282,7 +284,7 @@ def any_forecaster(seed):
     y[1:-1][rng.random((n_rows - 2, n_columns)) < rng.choice([0, 0.05, 0.2])] = np.nan
     y[n_rows - rng.integers(3) :, 0] = np.nan  # a column ends early
     known = rng.normal(size=(n_rows + 30, 2)) if panel is None and rng.random() < 0.5 else None
-    frequency = rng.choice([None, "ME", "D", "h", "B"])
+    frequency = rng.choice([None, pd.offsets.MonthEnd(), "D", "h", "B"])
     if frequency is not None:
         y = pd.DataFrame(y, pd.date_range("2020-01-31", periods=n_rows, freq=frequency))
     if n_columns == 1:
@@ -292,6 +294,7 @@ def any_forecaster(seed):
     return model.fit(y, None if known is None else known[:n_rows]), known
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The forecast.* was held at its bounds")
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
@@ -440,6 +443,7 @@ def test_lists_levels_and_ids_are_one_panel():
     assert later.index[2] == MONTHS[30]
 
 
+@pytest.mark.slow
 def test_panels_have_known_inputs():
     both = pd.DataFrame({"a": DRIVEN, "b": -DRIVEN})
     shared = quick(panel="each").fit(both[:40], PRICE[:40]).forecast(6, PRICE[40:])
@@ -479,6 +483,7 @@ def test_what_does_not_go_together_is_refused(params, y, message):
 # --- data as they come ---------------------------------------------------------------------------
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize(
     "gap", [slice(0, 4), slice(20, 24), slice(36, 40), [3, 4, 19, 27, 38]], ids=str
 )
@@ -504,6 +509,7 @@ def test_missing_values_of_one_column_are_nowhere_in_the_forecast():
         quick().fit(table)
 
 
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("how", ["each", "shared"])
 def test_series_of_a_panel_may_end_in_missing_values(how):
     table = FRAME[:24].copy()
@@ -532,6 +538,7 @@ def test_counts_are_never_negative():
         assert model.simulate(8, 50).min() >= 0
 
 
+@pytest.mark.slow
 def test_whole_numbers_and_missing_ones_are_read():
     whole = PAST[:20].round()
     expected = quick().fit(whole).forecast(3)
@@ -567,6 +574,7 @@ BAD = [
 ]
 
 
+@pytest.mark.fast_cases(6)
 @pytest.mark.parametrize(("y", "message"), BAD)
 @pytest.mark.parametrize("search", ["auto", "series"])
 def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
@@ -578,6 +586,7 @@ def test_bad_series_are_refused_and_leave_no_trace(y, message, search, fitted):
     assert repr(fitted.search_results_) == found
 
 
+@pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("n_rows", [5, 6, 7, 8, 9, 11, 13, 16])
 def test_few_rows_are_enough(n_rows):
     for y in (PAST[:n_rows], FRAME[:n_rows]):
@@ -600,6 +609,7 @@ def test_a_second_fit_is_a_first_one(panel):
     assert list(panel.feature_names_in_) == ["sales"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_forecast_and_workers_change_no_bit(fitted, panel):
     pd.testing.assert_series_equal(quick().fit(PAST).forecast(4), fitted.forecast(4))
     assert not quick(random_state=1).fit(PAST).forecast(4).equals(fitted.forecast(4))
@@ -610,6 +620,7 @@ def test_the_same_seed_gives_the_same_forecast_and_workers_change_no_bit(fitted,
     pd.testing.assert_frame_equal(made.simulate(3, 2), panel.simulate(3, 2))
 
 
+@pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("which", ["series", "panel", "exog", "joint", "periods"])
 def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path):
     more = {}
@@ -637,6 +648,7 @@ def test_files_and_pickles_hold_every_bit(which, fitted, panel, driven, tmp_path
         )
 
 
+@pytest.mark.slow
 def test_skops_keeps_it(fitted):
     sio = pytest.importorskip("skops.io")
     data = sio.dumps(fitted)

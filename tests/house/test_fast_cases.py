@@ -1,0 +1,97 @@
+"""The fast set: of products of parameters each pair, or what a mark says; the rest is slow."""
+
+import os
+import subprocess
+import sys
+from itertools import combinations, product
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from helpers.fast_cases import choose, cover, spread
+
+TESTS = Path(__file__).parents[1]
+MANY = """
+import pytest
+many = pytest.mark.parametrize
+
+@many("c", range(4))
+@many("a, b", [(0, 1), (2, 3), (4, 5)])
+@many("d", "xy")
+def test_pairs(a, b, c, d): pass
+
+@pytest.mark.fast_cases("values")
+@many("a", range(4))
+@many("b", range(6))
+def test_values(a, b): pass
+
+@pytest.mark.fast_cases(3)
+@many("a", range(9))
+def test_three(a): pass
+
+@many("a", [*range(4), pytest.param(4, marks=pytest.mark.slow)])
+def test_all(a): pass
+
+def test_alone(): pass
+"""
+
+
+def collected(folder, *options):
+    """Return the names of the tests that pytest collects there."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "conftest", "--collect-only", *options]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *sys.path])}
+    run = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    return {line.split("::")[1] for line in run.stdout.splitlines() if "::" in line}
+
+
+@pytest.mark.slow
+def test_the_fast_set_holds_each_pair_and_the_slow_one_the_rest(tmp_path):
+    (tmp_path / "test_many.py").write_text(MANY)
+    fast = collected(tmp_path, "-m", "not slow")
+    slow = collected(tmp_path, "-m", "slow", "-k", "pairs or three or all")
+    assert not fast & slow
+    n_fast = {name: sum(name in test for test in fast) for name in ("pairs", "three", "all")}
+    n_slow = {name: sum(name in test for test in slow) for name in n_fast}
+    assert n_slow == {"pairs": 24 - n_fast["pairs"], "three": 6, "all": 1}
+
+    cases = [test[11:-1].split("-") for test in fast if "pairs" in test]
+    values = "xy", ("0-1", "2-3", "4-5"), "0123"
+    cases = [(d, f"{a}-{b}", c) for d, a, b, c in cases]
+    for i, j in combinations(range(3), 2):
+        assert {(case[i], case[j]) for case in cases} == set(product(values[i], values[j]))
+    assert len(cases) == 12
+
+    assert len([test for test in fast if "values" in test]) == 6
+    assert {test for test in fast if "three" in test} == {f"test_three[{a}]" for a in (0, 3, 6)}
+    assert {test for test in fast if "all" in test} == {f"test_all[{a}]" for a in range(4)}
+    assert "test_alone" in fast
+
+
+@pytest.mark.parametrize("sets", [[{1}, {1, 2}, {3}], [set()], []])
+def test_a_cover_holds_all(sets):
+    chosen = cover(sets)
+    assert set().union(*sets) == set().union(*(sets[i] for i in chosen))
+    assert chosen == sorted(set(chosen)) == ([1, 2] if len(sets) == 3 else [])
+
+
+def test_few_cases_hold_many_values():
+    """Every fourth of a product may always have one value: other cases are taken then."""
+    pairs = [{a, b} for a in "abcd" for b in "wxyz"]
+    assert set().union(*(pairs[i] for i in spread(pairs, 4))) == set("abcdwxyz")
+    assert spread([{a} for a in range(9)], 3) == [0, 3, 6]
+    assert spread([{0}, {1}], 5) == [0, 1]
+
+
+@pytest.mark.parametrize(("wanted", "n_cases"), [(None, 12), ("values", 4), (2, 2)])
+def test_cases_are_chosen_as_marked(wanted, n_cases):
+    mark = wanted and SimpleNamespace(args=[wanted])
+    items = [
+        SimpleNamespace(get_closest_marker=lambda _: mark, callspec=SimpleNamespace(_idlist=names))
+        for names in product("01", "xyz", "abcd")
+    ]
+    cases = [item.callspec._idlist for item in choose(items)]
+    assert len(cases) == n_cases
+    if wanted is None:
+        for i, j in combinations(range(3), 2):
+            assert len({(case[i], case[j]) for case in cases}) == {1: 6, 2: 8, 3: 12}[i + j]
