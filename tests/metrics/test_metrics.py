@@ -157,17 +157,16 @@ def test_valid_time_refuses():
 # ---------------------------------------------------------------- memory capacity
 
 
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     "topology, activation, published, tolerance",
     [("ring", "identity", 48.8, 0.8), ("ring", "tanh", 45.9, 2.0), ("random", "tanh", 24.6, 5.0)],
 )
 def test_memory_capacity_of_the_reference_protocol(
-    topology, activation, published, tolerance, global_random_seed
+    topology, activation, published, tolerance, seed
 ):
-    reservoir = make_reservoir(topology, activation, global_random_seed)
-    total, profile = memory_capacity(
-        reservoir, random_state=global_random_seed, return_profile=True
-    )
+    reservoir = make_reservoir(topology, activation, seed)
+    total, profile = memory_capacity(reservoir, random_state=seed, return_profile=True)
     assert total == pytest.approx(published, abs=tolerance)
     assert total <= 50
     assert profile.shape == (100,)
