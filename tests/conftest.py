@@ -69,7 +69,8 @@ def pytest_collection_modifyitems(items):
     cases = {}
     for item in items:
         if hasattr(item, "callspec") and not item.get_closest_marker("slow"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+            seed = item.callspec.params.get("global_random_seed")  # each seed is tried alike
+            cases.setdefault((item.nodeid.partition("[")[0], seed), []).append(item)
     for of_one_test in cases.values():
         fast = set(choose(of_one_test))
         for item in of_one_test:

@@ -22,10 +22,8 @@ def test_maps_hold_the_people():
         assert kind.flags.c_contiguous
 
 
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("seed", range(3))
-def test_days_and_weeks_recur_and_work_is_crowded(seed):
-    X = crowd_density(4 * 168, random_state=seed)
+def test_days_and_weeks_recur_and_work_is_crowded(global_random_seed):
+    X = crowd_density(4 * 168, random_state=global_random_seed)
     hours = np.arange(len(X))
     working = hours // 24 % 7 < 5
     noon, night = (X[working & (hours % 24 == hour)] for hour in (11, 3))
@@ -53,9 +51,8 @@ def test_shares_add_up_and_drift():
     np.testing.assert_array_equal(_shares(40_000, 0.3, rng)[-1], [0, 0, 0, 0, 1])  # no further
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_places_and_cells(seed):
-    rng = np.random.default_rng(seed)
+def test_places_and_cells(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     places, districts = _town(32, 24, rng)
     np.testing.assert_allclose(places.sum(axis=1), 1, rtol=1e-12)
     assert places.min() >= 0

@@ -138,10 +138,8 @@ def test_mackey_glass_independent_of_sampling_and_against_a_crude_method():
     np.testing.assert_allclose(x[lag::500], fine[:121, 0], rtol=0, atol=1e-6)
 
 
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("seed", range(5))
-def test_mackey_glass_statistics(seed):
-    x = datasets.mackey_glass(20_000, random_state=seed)
+def test_mackey_glass_statistics(global_random_seed):
+    x = datasets.mackey_glass(20_000, random_state=global_random_seed)
     assert 0.2 < x.min() < x.max() < 1.4
     assert x.mean() == pytest.approx(0.93, abs=0.01)
     assert x.std() == pytest.approx(0.23, abs=0.01)
@@ -192,9 +190,8 @@ def test_flows_satisfy_their_equations(name):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("name", FLOWS)
-@pytest.mark.parametrize("seed", range(2))
-def test_flows_keep_their_tolerance_before_chaos_separates(name, seed):
-    start = make(name, 1, random_state=seed)[0]
+def test_flows_keep_their_tolerance_before_chaos_separates(name, global_random_seed):
+    start = make(name, 1, random_state=global_random_seed)[0]
 
     def solve(tolerance):
         dt = datasets.LYAPUNOV_TIME[name] / 20
@@ -209,9 +206,10 @@ def test_flows_keep_their_tolerance_before_chaos_separates(name, seed):
     assert solve(1e-4).max() > 100 * error.max()
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_lorenz_statistics(seed):
-    X = datasets.lorenz(3000, dt=0.1, washout=100, rtol=1e-5, atol=1e-5, random_state=seed)
+def test_lorenz_statistics(global_random_seed):
+    X = datasets.lorenz(
+        3000, dt=0.1, washout=100, rtol=1e-5, atol=1e-5, random_state=global_random_seed
+    )
     assert X[:, 2].mean() == pytest.approx(23.55, abs=0.25)
     np.testing.assert_allclose(X.std(axis=0), [7.93, 9.01, 8.62], atol=0.25)
     # stationarity: the mean of z' is 0, so <xy> = 8/3 <z>
@@ -373,9 +371,10 @@ def test_multiple_superposed_oscillators():
         datasets.multiple_superposed_oscillators(5, frequencies=[])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_random_phase_sines(seed):
-    X = datasets.random_phase_sines(60, n_features=4, periods=[20, 10, 4], random_state=seed)
+def test_random_phase_sines(global_random_seed):
+    X = datasets.random_phase_sines(
+        60, n_features=4, periods=[20, 10, 4], random_state=global_random_seed
+    )
     np.testing.assert_allclose(X[20:40], X[:20], atol=1e-12)
     np.testing.assert_allclose(X[:20].mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(X[:20].var(axis=0), 1.0, atol=1e-12)
@@ -445,9 +444,8 @@ def test_memory_capacity_input():
 # ---------------------------------------------------------------- whole sequences
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_gestures(seed):
-    X, y = datasets.gestures(60, n_classes=7, random_state=seed)
+def test_gestures(global_random_seed):
+    X, y = datasets.gestures(60, n_classes=7, random_state=global_random_seed)
     assert len(X) == len(y) == 60
     assert y.dtype.kind == "U"
     counts = np.unique(y, return_counts=True)[1]
@@ -458,8 +456,8 @@ def test_gestures(seed):
         assert rows.shape[1:] == (3,)
         assert rows.dtype == np.float64
         assert np.isfinite(rows).all()
-    again = datasets.gestures(60, n_classes=7, random_state=seed)
-    other = datasets.gestures(60, n_classes=7, random_state=seed + 100)
+    again = datasets.gestures(60, n_classes=7, random_state=global_random_seed)
+    other = datasets.gestures(60, n_classes=7, random_state=global_random_seed + 100)
     np.testing.assert_array_equal(y, again[1])
     np.testing.assert_array_equal(np.concatenate(X), np.concatenate(again[0]))
     assert not np.array_equal(X[0], other[0][0])

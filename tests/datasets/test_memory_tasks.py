@@ -35,9 +35,8 @@ def test_lengths_seeds_and_types(name, length):
 
 
 @pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("seed", range(3))
-def test_targets_are_those_of_the_marked_numbers(name, seed):
-    X, y = getattr(datasets, name)(500, length=(40, 44), random_state=seed)
+def test_targets_are_those_of_the_marked_numbers(name, global_random_seed):
+    X, y = getattr(datasets, name)(500, length=(40, 44), random_state=global_random_seed)
     for rows, target in zip(X, y, strict=True):
         assert ((rows[:, 0] >= 0) & (rows[:, 0] < 1)).all()
         assert set(rows[:, 1]) == {0.0, 1.0}
@@ -139,12 +138,11 @@ def moving(n_videos, n_balls, radius, seed):
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("n_balls", "radius"), [(1, 0.3), (2, 0.2), (3, 0.12), (3, 0.178), (12, 0.08)]
 )
-def test_energy_walls_and_no_overlap(n_balls, radius, seed):
-    places, velocities = moving(10, n_balls, radius, seed)
+def test_energy_walls_and_no_overlap(n_balls, radius, global_random_seed):
+    places, velocities = moving(10, n_balls, radius, global_random_seed)
     energy = (velocities**2).sum(axis=(1, 2))
     turned = np.zeros(10, bool)
     for _ in range(200):

@@ -8,9 +8,8 @@ import pytest
 from reservoir.datasets import patient_visits
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_visits_are_as_described(seed):
-    X, y = patient_visits(400, random_state=seed)
+def test_visits_are_as_described(global_random_seed):
+    X, y = patient_visits(400, random_state=global_random_seed)
     lengths = [len(rows) for rows in X]
     assert min(lengths) == 4
     assert max(lengths) == 20

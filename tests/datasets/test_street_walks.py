@@ -15,9 +15,8 @@ def lengths_of(walk, streets):
     return np.array([streets[a, b] for a, b in pairwise(walk)])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_town(seed):
-    _, streets, places = street_walks(1, random_state=seed)
+def test_the_town(global_random_seed):
+    _, streets, places = street_walks(1, random_state=global_random_seed)
     assert streets.shape == (531, 531)
     assert places.shape == (531, 2)
     assert connected_components(streets)[0] == 1
@@ -30,9 +29,10 @@ def test_the_town(seed):
     assert 40 < np.median(apart) < 120
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_walks_are_shortest_ways_along_streets(seed):
-    walks, streets, _ = street_walks(50, n_routes=None, detours=0.0, random_state=seed)
+def test_walks_are_shortest_ways_along_streets(global_random_seed):
+    walks, streets, _ = street_walks(
+        50, n_routes=None, detours=0.0, random_state=global_random_seed
+    )
     shortest = dijkstra(streets)
     for walk in walks:
         steps = lengths_of(walk, streets)
@@ -41,13 +41,11 @@ def test_walks_are_shortest_ways_along_streets(seed):
         assert steps.sum() == pytest.approx(shortest[walk[0], walk[-1]])
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(3))
-def test_routes_come_again_and_detours_arrive(seed):
-    strict = street_walks(600, n_routes=20, detours=0.0, random_state=seed)[0]
+def test_routes_come_again_and_detours_arrive(global_random_seed):
+    strict = street_walks(600, n_routes=20, detours=0.0, random_state=global_random_seed)[0]
     ways = {tuple(walk) for walk in strict}
     assert 15 <= len(ways) <= 20
-    walks, streets, _ = street_walks(600, n_routes=20, detours=0.3, random_state=seed)
+    walks, streets, _ = street_walks(600, n_routes=20, detours=0.3, random_state=global_random_seed)
     known = {tuple(walk) for walk in walks}
     shortest = dijkstra(streets)
     sizes = [lengths_of(walk, streets) for walk in walks]
@@ -60,7 +58,7 @@ def test_routes_come_again_and_detours_arrive(seed):
     ]
     assert 0.2 < np.mean(longer) <= 0.36
     assert len(known) > 20
-    free = street_walks(200, n_routes=None, random_state=seed)[0]
+    free = street_walks(200, n_routes=None, random_state=global_random_seed)[0]
     assert len({(walk[0], walk[-1]) for walk in free}) > 190
 
 

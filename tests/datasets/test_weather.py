@@ -11,9 +11,8 @@ SUN = slice(3, 11)
 GROUND, AIR, LOWEST, HIGHEST, SPECIFIC, RELATIVE, DEW = range(12, 19)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_variables_keep_their_laws(seed):
-    X, y, dates = weather_and_load(random_state=seed)
+def test_variables_keep_their_laws(global_random_seed):
+    X, y, dates = weather_and_load(random_state=global_random_seed)
     assert X.shape == (8036, 19)
     assert y.shape == dates.shape == (8036,)
     assert str(dates[0]) == "1983-07-01"
@@ -37,9 +36,8 @@ def test_variables_keep_their_laws(seed):
     assert X[:, SPECIFIC].min() > 0
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_seasons_and_anomalies(seed):
-    X, _, dates = weather_and_load(random_state=seed)
+def test_seasons_and_anomalies(global_random_seed):
+    X, _, dates = weather_and_load(random_state=global_random_seed)
     air, month = X[:, AIR], X[:, 1]
     day = (dates - dates.astype("datetime64[Y]").astype("datetime64[D]")).astype(int)
     angle = 2 * np.pi * day / 365.25

@@ -26,11 +26,10 @@ def pairs():
 
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("activation", ["tanh", "logistic"])
-@pytest.mark.parametrize("seed", range(5))
-def test_unscaled_data_are_told(pairs, seed, activation):
+def test_unscaled_data_are_told(pairs, global_random_seed, activation):
     """Of CO2 in ppm, 99 units of 100 stand still, and the network is a model of one lag."""
     X, y = pairs
-    esn = ESNRegressor(100, activation=activation, random_state=seed)
+    esn = ESNRegressor(100, activation=activation, random_state=global_random_seed)
     with pytest.warns(UserWarning, match=STILL) as caught:
         esn.fit(X, y)
     assert [w.filename for w in caught] == [__file__]
@@ -87,21 +86,24 @@ def test_other_estimators(pairs):
 
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, 0.05])
-@pytest.mark.parametrize("seed", range(5))
-def test_what_moves_is_left_alone(pairs, seed, leak_rate):
+def test_what_moves_is_left_alone(pairs, global_random_seed, leak_rate):
     for X, y in (
-        make_forecast_pairs(mackey_glass(500, random_state=seed)),
-        narma(500, random_state=seed),
-        make_forecast_pairs(np.random.default_rng(seed).normal(size=(500, 3))),
+        make_forecast_pairs(mackey_glass(500, random_state=global_random_seed)),
+        narma(500, random_state=global_random_seed),
+        make_forecast_pairs(np.random.default_rng(global_random_seed).normal(size=(500, 3))),
     ):
         for scaling in (0.1, 1.0, 3.0):
-            esn = ESNRegressor(60, leak_rate=leak_rate, input_scaling=scaling, random_state=seed)
+            esn = ESNRegressor(
+                60, leak_rate=leak_rate, input_scaling=scaling, random_state=global_random_seed
+            )
             esn.fit(X, y)
     # certified biases saturate by design, and unbounded units have no bounds to stand at
     for kind in (ESNRegressor, ReservoirTransformer):
         with pytest.warns(UserWarning, match="a bias that costs memory"):
-            kind(60, bias="stable", spectral_radius=2.0, random_state=seed).fit(X, y)
-    ESNRegressor(60, activation="relu", spectral_radius=0.5, random_state=seed).fit(*pairs)
+            kind(60, bias="stable", spectral_radius=2.0, random_state=global_random_seed).fit(X, y)
+    ESNRegressor(60, activation="relu", spectral_radius=0.5, random_state=global_random_seed).fit(
+        *pairs
+    )
 
 
 def test_who_has_spoken_is_silent_after_loading(pairs, tmp_path):
@@ -153,17 +155,20 @@ def test_the_bias_is_named_where_it_is_the_bias():
             ESNRegressor(50, random_state=0, **options).fit(X, y)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_inputs_of_few_values_are_left_alone(seed):
-    rng = np.random.default_rng(seed)
+def test_inputs_of_few_values_are_left_alone(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     binary = (rng.random((400, 1)) < 0.5).astype(float)
     one_hot = np.eye(50)[rng.integers(50, size=400)]
     events = np.where(rng.random((400, 1)) < 0.02, 1000.0, 0.0)
     offset = 3 + 3 * rng.normal(size=(400, 1))
     for X in (binary, one_hot, events, offset):
         for options in ({}, {"leak_rate": 0.01}, {"activation": "logistic"}):
-            ESNRegressor(60, random_state=seed, **options).fit(X, rng.normal(size=400))
-            ESNRegressor(60, random_state=seed, **options).fit(X[:15], rng.normal(size=15))
+            ESNRegressor(60, random_state=global_random_seed, **options).fit(
+                X, rng.normal(size=400)
+            )
+            ESNRegressor(60, random_state=global_random_seed, **options).fit(
+                X[:15], rng.normal(size=15)
+            )
 
 
 @pytest.mark.parametrize("leak_rate", [1.0, 0.3, "per unit"])

@@ -127,12 +127,10 @@ def test_valid_time_of_a_diverged_forecast(value):
     assert valid_time(y, p) == 20
 
 
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("seed", range(3))
-def test_valid_time_of_a_perturbed_lorenz_grows_with_the_exponent(seed):
+def test_valid_time_of_a_perturbed_lorenz_grows_with_the_exponent(global_random_seed):
     """A start displaced by 1e-6 is lost after about ln(0.3 sigma / 1e-6) Lyapunov times."""
     keywords = {"washout": 0, "rtol": 1e-8, "atol": 1e-8}
-    start = datasets.lorenz(1, random_state=seed, rtol=1e-6)[0]
+    start = datasets.lorenz(1, random_state=global_random_seed, rtol=1e-6)[0]
     y = datasets.lorenz(1500, initial_state=start, **keywords)
     p = datasets.lorenz(1500, initial_state=start + np.array([1e-6, 0, 0]), **keywords)
     unit = datasets.LYAPUNOV_TIME["lorenz"]
@@ -193,12 +191,16 @@ def test_memory_capacity_of_a_ring_in_closed_form():
     np.testing.assert_allclose(profile, exact, atol=0.01)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_memory_capacity_has_no_bias_where_there_is_no_memory(seed):
+def test_memory_capacity_has_no_bias_where_there_is_no_memory(global_random_seed):
     n_units = 30
     deaf = Reservoir(np.zeros((n_units, n_units)), np.ones((n_units, 1)), np.zeros(n_units))
     total, profile = memory_capacity(
-        deaf, max_lag=200, n_train=500, n_test=300, random_state=seed, return_profile=True
+        deaf,
+        max_lag=200,
+        n_train=500,
+        n_test=300,
+        random_state=global_random_seed,
+        return_profile=True,
     )
     # raw squared correlations would add up to 200 / 299 = 0.67
     assert abs(total) < 0.35
@@ -276,13 +278,12 @@ def test_ranks_equal_the_rank_of_the_final_states():
         assert kernel_rank(reservoir, rtol=rtol, random_state=5) == expected
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_memory_raises_both_ranks(seed):
+def test_memory_raises_both_ranks(global_random_seed):
     ranks = []
     for radius in (0.1, 0.5, 0.95):
-        reservoir = make_reservoir("random", seed=seed, radius=radius)
-        kernel = kernel_rank(reservoir, random_state=seed)
-        general = generalization_rank(reservoir, n_common=10, random_state=seed)
+        reservoir = make_reservoir("random", seed=global_random_seed, radius=radius)
+        kernel = kernel_rank(reservoir, random_state=global_random_seed)
+        general = generalization_rank(reservoir, n_common=10, random_state=global_random_seed)
         assert general <= kernel
         ranks.append((kernel, general))
     assert ranks == sorted(ranks)

@@ -40,14 +40,14 @@ def test_shape_scale_and_seed(law):
     )
 
 
-def test_distributions():
-    W_in = input_weights(2000, 5, random_state=0)
+def test_distributions(global_random_seed):
+    W_in = input_weights(2000, 5, random_state=global_random_seed)
     assert st.kstest(W_in.ravel(), "uniform", args=(-1, 2)).pvalue > 1e-4
-    normal = input_weights(2000, 5, law="normal", random_state=0)
+    normal = input_weights(2000, 5, law="normal", random_state=global_random_seed)
     assert st.kstest(normal.ravel(), "norm").pvalue > 1e-4
-    signs = input_weights(2000, 5, law="bernoulli", scaling=0.3, random_state=0)
+    signs = input_weights(2000, 5, law="bernoulli", scaling=0.3, random_state=global_random_seed)
     assert set(np.unique(signs)) == {-0.3, 0.3}
-    drawn = input_weights(2000, 5, law=st.uniform(2, 1), random_state=0)
+    drawn = input_weights(2000, 5, law=st.uniform(2, 1), random_state=global_random_seed)
     assert 2 <= drawn.min() < drawn.max() <= 3
 
 

@@ -158,10 +158,10 @@ def test_exponent_below_what_squares_can_hold():
     np.testing.assert_allclose(lyapunov_exponents(tiny, drive(20)), [-200 * np.log(10)])
 
 
-def test_the_sign_of_the_exponent_tells_chaos():
-    X = 0.1 * drive(1000)
-    assert lyapunov_exponents(network(200, 0, radius=0.8, bias=0.0), X)[0] < 0
-    assert lyapunov_exponents(network(200, 0, radius=2.5, bias=0.0), X)[0] > 0
+def test_the_sign_of_the_exponent_tells_chaos(global_random_seed):
+    X = 0.1 * drive(1000, global_random_seed)
+    assert lyapunov_exponents(network(200, global_random_seed, radius=0.8, bias=0.0), X)[0] < 0
+    assert lyapunov_exponents(network(200, global_random_seed, radius=2.5, bias=0.0), X)[0] > 0
 
 
 def test_exponents_over_several_blocks_feedback_and_precision():
@@ -210,12 +210,13 @@ def test_lyapunov_exponents_refuse(options, error, match):
 # --- echo_state_index and consistency ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_contracting_networks_forget(seed):
-    reservoir, X = contracting(20, seed), drive(400)
+def test_contracting_networks_forget(global_random_seed):
+    reservoir, X = contracting(20, global_random_seed), drive(400)
     # .8 ** 200 is below rounding
-    assert echo_state_index(reservoir, X, washout=200, random_state=seed) <= 1e-13
-    assert consistency(reservoir, X, washout=200, random_state=seed) == pytest.approx(1, abs=1e-12)
+    assert echo_state_index(reservoir, X, washout=200, random_state=global_random_seed) <= 1e-13
+    assert consistency(reservoir, X, washout=200, random_state=global_random_seed) == pytest.approx(
+        1, abs=1e-12
+    )
 
 
 def test_echo_state_index_by_hand():
@@ -229,13 +230,13 @@ def test_echo_state_index_by_hand():
     np.testing.assert_allclose(found, np.sqrt(2) * np.mean(0.5 ** np.arange(4, 11)), rtol=1e-12)
 
 
-def test_two_responses_raise_the_index():
-    X = 0.05 * drive(500)
+def test_two_responses_raise_the_index(global_random_seed):
+    X = 0.05 * drive(500, global_random_seed)
     apart = Reservoir([[2.0]], [[1.0]], [0.3])
-    assert echo_state_index(apart, X, random_state=0) > 0.1
-    chaotic = network(100, 1, radius=2.5, bias=0.0)
-    assert echo_state_index(chaotic, X, random_state=0) > 1
-    assert consistency(chaotic, X, random_state=0) < 0.5
+    assert echo_state_index(apart, X, random_state=global_random_seed) > 0.1
+    chaotic = network(100, global_random_seed, radius=2.5, bias=0.0)
+    assert echo_state_index(chaotic, X, random_state=global_random_seed) > 1
+    assert consistency(chaotic, X, random_state=global_random_seed) < 0.5
 
 
 @pytest.mark.parametrize("seed", range(3))

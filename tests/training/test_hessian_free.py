@@ -235,11 +235,10 @@ def test_on_a_linear_readout_alone_a_step_without_damping_is_newtons(seed):
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", ["tanh", "leaky", "lstm", "gru"])
 @pytest.mark.parametrize("structural", [0.0, 0.1])
-def test_every_iteration_lowers_the_loss(name, structural, seed):
-    network, params, data = problem(CELLS[name], seed)
+def test_every_iteration_lowers_the_loss(name, structural, global_random_seed):
+    network, params, data = problem(CELLS[name], global_random_seed)
     done = train_hessian_free(
         network, params, data, max_iter=15, structural_damping=structural, l2=1e-4
     )

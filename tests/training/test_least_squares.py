@@ -71,9 +71,8 @@ def task_of(params, X, Y, **options):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_student_comes_close_to_its_teacher(output, seed):
-    start, X, Y, X_test, Y_test = teacher_student(seed, output=output)
+def test_a_student_comes_close_to_its_teacher(output, global_random_seed):
+    start, X, Y, X_test, Y_test = teacher_student(global_random_seed, output=output)
     reservoir = ls_fit(start, X, Y, output=output, n_iter=0).params
     fitted = ls_fit(start, X, Y, output=output)
     before, after = (
@@ -181,11 +180,10 @@ def test_credit_steps_find_the_memory_that_narma_needs():
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_open_gates_take_the_start_of_the_simple_cell(cell, seed):
-    start, X, Y, X_test, Y_test = teacher_student(seed)
+def test_open_gates_take_the_start_of_the_simple_cell(cell, global_random_seed):
+    start, X, Y, X_test, Y_test = teacher_student(global_random_seed)
     simple = ls_fit(start, X, Y, output="tanh", credit=False).params
-    gated = draw(np.random.default_rng(seed), 8, 24, 8, 0.15, cell)
+    gated = draw(np.random.default_rng(global_random_seed), 8, 24, 8, 0.15, cell)
     for name in ("W_in", "W", "bias"):
         gated[name][48:72] = start[name]
     fitted = ls_fit(gated, X, Y, output="tanh", cell=cell, credit=False)
@@ -219,9 +217,8 @@ def test_every_activation_and_leak(activation, leak):
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.05, 1.0])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_penalty_is_the_largest_that_is_nearly_the_best(tau, seed):
-    rng = np.random.default_rng(seed)
+def test_penalty_is_the_largest_that_is_nearly_the_best(tau, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     R = rng.normal(size=(60, 12)) @ np.diag(np.logspace(0, -4, 12)) + 3.0
     Y = R @ rng.normal(size=(12, 3)) + 0.3 * rng.normal(size=(60, 3))
     coef, intercept, alpha = choose_ridge(GramAccumulator(12, 3).update(R, Y), tau)
@@ -359,9 +356,8 @@ def test_echo_gap_tells_forgetting_from_remembering():
     assert echo_gap(task, stuck) > 1e-2
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_fitted_network_forgets_where_it_started(seed):
-    rng = np.random.default_rng(seed)
+def test_the_fitted_network_forgets_where_it_started(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(300, 2))
     Y = rng.normal(size=(300, 2))  # nothing to learn: everything to overfit
     start = draw(rng, 2, 30, 2, 0.4)
@@ -372,9 +368,8 @@ def test_the_fitted_network_forgets_where_it_started(seed):
 
 
 @pytest.mark.parametrize("method", ["mixed", "bay2017"])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_what_was_given_is_returned_when_it_is_better(method, seed):
-    rng = np.random.default_rng(seed)
+def test_what_was_given_is_returned_when_it_is_better(method, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     teacher = draw(rng, 4, 12, 3, 0.4)
     X = rng.normal(size=(300, 4))
     Y = run(teacher, X, "tanh")
@@ -481,10 +476,8 @@ def test_last_step_targets(fit):
     assert some.history[0] == pytest.approx(odd.history[0], rel=1e-6)
 
 
-@pytest.mark.fast_cases(2)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_units_of_inputs_and_outputs_do_not_matter(seed):
-    start, X, Y, X_test, Y_test = teacher_student(seed, q=3)
+def test_units_of_inputs_and_outputs_do_not_matter(global_random_seed):
+    start, X, Y, X_test, Y_test = teacher_student(global_random_seed, q=3)
     units = np.logspace(-3, 3, 8)
     scaled_start = {**start, "W_in": start["W_in"] / units}
     plain = ls_fit(start, X, Y, credit=False).params

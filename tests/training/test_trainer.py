@@ -95,10 +95,15 @@ def test_training_never_returns_a_worse_network(cell, rate, init):
 
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("solver", sorted(OPTIMIZERS))
-def test_every_solver_improves(solver):
-    X, y = series()
+def test_every_solver_improves(solver, global_random_seed):
+    X, y = series(seed=global_random_seed)
     rate = {"sgd": 0.1, "momentum": 0.02, "nesterov": 0.02, "adadelta": 1.0}.get(solver, 0.01)
-    rnn = make(solver=solver, learning_rate_init=rate, max_iter=20, refit_readout=False).fit(X, y)
+    options = {
+        "learning_rate_init": rate,
+        "refit_readout": False,
+        "random_state": global_random_seed,
+    }
+    rnn = make(solver=solver, max_iter=20, **options).fit(X, y)
     assert rnn.best_loss_ < 0.7 * rnn.loss_curve_[0]
     assert rnn.best_epoch_ > 10
 
@@ -160,16 +165,15 @@ def test_no_epochs_leave_the_start(solver):
 
 @pytest.mark.parametrize("solver", ["sgd", "momentum", "adam", "rmsprop"])
 @pytest.mark.parametrize("activation", ["relu", "identity"])
-@pytest.mark.parametrize("seed", [0, 1])
-def test_a_rate_that_is_too_high_ends_with_the_best_weights(solver, activation, seed):
-    X, y = series(seed=seed)
+def test_a_rate_that_is_too_high_ends_with_the_best_weights(solver, activation, global_random_seed):
+    X, y = series(seed=global_random_seed)
     rnn = make(
         solver=solver,
         activation=activation,
         learning_rate_init=1e4,
         clip_norm=None,
         init="esn",
-        random_state=seed,
+        random_state=global_random_seed,
     )
     with pytest.warns(ConvergenceWarning, match=r"diverged: in epoch \d+ .* Lower") as caught:
         rnn.fit(X, y)
@@ -280,11 +284,16 @@ def test_refitting_behind_a_long_washout():
 
 
 @pytest.mark.slow
-def test_gradient_control_pulls_singular_values_to_one():
-    X, y = series(300)
+def test_gradient_control_pulls_singular_values_to_one(global_random_seed):
+    X, y = series(300, global_random_seed)
     spread, norms = [], []
     for control in (0.0, 1.0, GradientControl(weight=1.0, kind="rms")):
-        rnn = make(gradient_control=control, max_iter=30, learning_rate_init=0.01).fit(X, y)
+        rnn = make(
+            gradient_control=control,
+            max_iter=30,
+            learning_rate_init=0.01,
+            random_state=global_random_seed,
+        ).fit(X, y)
         states = rnn.states(X)
         slopes = 1 - states**2
         values = [np.linalg.svd(d[:, None] * rnn.params_["W"], compute_uv=False) for d in slopes]
@@ -292,7 +301,9 @@ def test_gradient_control_pulls_singular_values_to_one():
         norms.append(np.mean((np.sqrt(np.mean(np.array(values) ** 2, axis=1)) - 1) ** 2))
     assert spread[1] < 0.6 * spread[0]
     assert norms[2] < 0.6 * norms[0]
-    by_lbfgs = make(gradient_control=0.1, solver="lbfgs", max_iter=5).fit(X, y)
+    by_lbfgs = make(
+        random_state=global_random_seed, gradient_control=0.1, solver="lbfgs", max_iter=5
+    ).fit(X, y)
     assert by_lbfgs.best_loss_ < by_lbfgs.loss_curve_[0]
     for cell in ("lstm", "gru"):
         with pytest.raises(ValueError, match="gradient_control=0"):

@@ -352,9 +352,8 @@ def test_a_diverging_loop_repeats_its_last_good_output():
     np.testing.assert_array_equal(rows[-1], rows[-2])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_henon_map_is_found(seed):
-    inputs, targets = make_forecast_pairs(henon(300, random_state=seed))
+def test_the_henon_map_is_found(global_random_seed):
+    inputs, targets = make_forecast_pairs(henon(300, random_state=global_random_seed))
     model = NVARRegressor(1, alpha=1e-12).fit(inputs[:200], targets[:200])
     found = dict(zip(model.get_feature_names_out(), model.coef_[0], strict=True))
     assert found["x0^2"] == pytest.approx(-1.4, abs=1e-6)
@@ -362,10 +361,8 @@ def test_the_henon_map_is_found(seed):
     assert np.abs(model.forecast(20) - targets[200:220]).max() < 1e-2
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(4))
-def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
-    series = lorenz(1500, random_state=seed)
+def test_lorenz_is_forecast_for_several_lyapunov_times(global_random_seed):
+    series = lorenz(1500, random_state=global_random_seed)
     inputs, targets = make_forecast_pairs(series[:1001])
     pipe = make_pipeline(StandardScaler(), NVARRegressor(2, degree=3)).fit(inputs, targets)
     one_step = np.abs(pipe.predict(series[1000:-1]) - series[1001:]).max(axis=0)
@@ -375,10 +372,8 @@ def test_lorenz_is_forecast_for_several_lyapunov_times(seed):
     assert (far[:150] < 0.3).all()  # a Lyapunov time is 55 steps
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(2))
-def test_all_digits_of_a_flow_without_noise(seed):
-    series = lorenz(3500, random_state=seed)
+def test_all_digits_of_a_flow_without_noise(global_random_seed):
+    series = lorenz(3500, random_state=global_random_seed)
     inputs, targets = make_forecast_pairs(series[:2501])
     errors = {}
     for solver, alpha in (("cholesky", 1e-9), ("auto", 1e-27 * 2500)):
@@ -435,11 +430,9 @@ def test_increments_in_chunks_in_single_precision_and_without_an_intercept():
         NVARRegressor(increments=True, readout=Ridge()).fit(inputs, targets)
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(2))
-def test_increments_hold_a_flow_for_longer(seed):
+def test_increments_hold_a_flow_for_longer(global_random_seed):
     """A strong penalty draws next values to the mean, and increments to none."""
-    rows = StandardScaler().fit_transform(lorenz(2000, random_state=seed))
+    rows = StandardScaler().fit_transform(lorenz(2000, random_state=global_random_seed))
     inputs, targets = make_forecast_pairs(rows[:1001])
     errors = []
     for increments in (False, True):

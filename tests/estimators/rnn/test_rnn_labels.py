@@ -271,12 +271,14 @@ def test_class_weights_are_sample_weights(target):
         np.testing.assert_allclose(doubled.best_loss_, by_class.best_loss_, rtol=1e-2)
 
 
-def test_a_rare_class_counts_when_balanced():
-    rng = np.random.default_rng(0)
+def test_a_rare_class_counts_when_balanced(global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X = rng.normal(size=(1000, 1))
     y = np.where(X[:, 0] + rng.normal(size=1000) > 2.2, "rare", "common")
-    plain = make(RNNClassifier).fit(X, y)
-    balanced = make(RNNClassifier, class_weight="balanced").fit(X, y)
+    plain = make(RNNClassifier, random_state=global_random_seed).fit(X, y)
+    balanced = make(RNNClassifier, class_weight="balanced", random_state=global_random_seed).fit(
+        X, y
+    )
     found = [(clf.predict(X)[y == "rare"] == "rare").mean() for clf in (plain, balanced)]
     assert found[1] > found[0] + 0.2
 
@@ -358,11 +360,10 @@ def sign_of_mean(n, rng):
 
 
 @pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("task", [shapes_of_waves, early_sign, sign_of_mean])
-def test_the_start_alone_knows_labels_at_the_end(task, seed):
-    rng = np.random.default_rng(seed)
+def test_the_start_alone_knows_labels_at_the_end(task, global_random_seed):
+    rng = np.random.default_rng(global_random_seed)
     X, y = task(300, rng)
     X_test, y_test = task(500, rng)
-    start = RNNClassifier(32, target="last", max_iter=0, random_state=seed)
+    start = RNNClassifier(32, target="last", max_iter=0, random_state=global_random_seed)
     assert start.fit(X, y).score(X_test, y_test) > 0.8

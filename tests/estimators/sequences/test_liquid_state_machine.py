@@ -46,9 +46,8 @@ def naive_spikes(network, rows):
     return np.array(out)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_spikes_are_those_of_the_equations(seed):
-    model = machine(random_state=seed, recurrent_scaling=0.2).fit(X)
+def test_spikes_are_those_of_the_equations(global_random_seed):
+    model = machine(random_state=global_random_seed, recurrent_scaling=0.2).fit(X)
     for rows, spikes in zip(X[:3], model.spikes(X[:3]), strict=True):
         np.testing.assert_array_equal(spikes, naive_spikes(model.network_, rows))
         assert 0.01 < spikes.mean() < 0.5
@@ -82,9 +81,8 @@ def test_one_spike_raises_the_voltage_as_the_equation_says():
         assert first is None or spikes.argmax() == first
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_connections_are_those_of_the_paper(seed):
-    network = machine(n_units=450, random_state=seed).fit(X).network_
+def test_connections_are_those_of_the_paper(global_random_seed):
+    network = machine(n_units=450, random_state=global_random_seed).fit(X).network_
     W = network.W.toarray()
     inhibits = network.refractory == 2
     assert inhibits.sum() == 90
@@ -111,13 +109,14 @@ def test_connections_are_those_of_the_paper(seed):
     assert heard == pytest.approx(0.3, abs=0.065)
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_activity_ends_with_the_input_unless_connections_are_strong(seed):
+def test_activity_ends_with_the_input_unless_connections_are_strong(global_random_seed):
     burst = np.zeros((1, 300, 4))
-    burst[:, :50] = np.random.default_rng(seed).random((1, 50, 4)) < 0.1
+    burst[:, :50] = np.random.default_rng(global_random_seed).random((1, 50, 4)) < 0.1
 
     def fires_on(scaling):
-        model = LiquidStateMachine(random_state=seed, recurrent_scaling=scaling).fit(burst)
+        model = LiquidStateMachine(random_state=global_random_seed, recurrent_scaling=scaling).fit(
+            burst
+        )
         spikes = model.spikes(burst)[0]
         assert spikes[:50].any()
         return bool(spikes[200:].any())
@@ -190,10 +189,8 @@ def test_what_is_refused_and_what_is_not():
     assert machine(n_units=1, input_density=0.0).fit_transform(X).shape == (24, 2)
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(5))
-def test_it_hears_what_counts_do_not_tell(seed):
-    X, y = datasets.spike_patterns(400, jitter=2, random_state=seed)
+def test_it_hears_what_counts_do_not_tell(global_random_seed):
+    X, y = datasets.spike_patterns(400, jitter=2, random_state=global_random_seed)
 
     def right(features):
         ridge = make_pipeline(StandardScaler(), RidgeClassifierCV(PENALTIES))
@@ -201,7 +198,7 @@ def test_it_hears_what_counts_do_not_tell(seed):
 
     kept = np.exp(-1 / 30)
     alone = lfilter([1.0], [1.0, -kept], X[:, :, 0], axis=1)
-    assert right(LiquidStateMachine(random_state=seed).fit_transform(X)) > 0.9
+    assert right(LiquidStateMachine(random_state=global_random_seed).fit_transform(X)) > 0.9
     assert right(np.stack([alone[:, -1], alone.mean(axis=1)], axis=1)) < 0.5
 
 

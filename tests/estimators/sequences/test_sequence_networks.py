@@ -353,12 +353,10 @@ def test_class_weights_weigh_like_sample_weights():
     np.testing.assert_allclose(balanced.coef_, make().fit(Xs, y).coef_, rtol=1e-8)
 
 
-@pytest.mark.fast_cases(1)
-@pytest.mark.parametrize("seed", range(3))
-def test_probabilities_are_worth_their_name(seed):
-    Xs, y = waves(90, seed)
-    new, truth = waves(300, seed + 10)
-    clf = make(random_state=seed).fit(Xs, y)
+def test_probabilities_are_worth_their_name(global_random_seed):
+    Xs, y = waves(90, global_random_seed)
+    new, truth = waves(300, global_random_seed + 10)
+    clf = make(random_state=global_random_seed).fit(Xs, y)
     proba, scores = clf.predict_proba(new), clf.decision_function(new)
     np.testing.assert_allclose(proba, softmax(scores / clf.temperature_, axis=1))
     raw = log_loss(truth, softmax(scores, axis=1))
