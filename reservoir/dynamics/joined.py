@@ -57,7 +57,7 @@ def join_reservoirs(reservoirs: Sequence[Reservoir]) -> Reservoir:
     inputs = [each.W_in for each in reservoirs]
     sparse = any(map(sp.issparse, inputs))
     return Reservoir(
-        sp.csr_array(sp.block_diag([each.W for each in reservoirs], format="csr")),
+        sp.csr_array(sp.block_diag([sp.coo_array(each.W) for each in reservoirs])),
         sp.csr_array(sp.vstack(inputs)) if sparse else np.vstack(inputs),
         np.concatenate([each.bias for each in reservoirs]),
         leak_rate=np.concatenate(

@@ -115,8 +115,8 @@ class Design:
     >>> X, y = narma(500, random_state=0)
     >>> found = design(50, X, topologies=["orthogonal"], input_scaling=0.5, random_state=0)
     >>> esn = ESNRegressor(**found.parameters).fit(X, y)
-    >>> (esn.reservoir_.W == found.reservoir.W).all()
-    np.True_
+    >>> bool((esn.reservoir_.W == found.reservoir.W).all())
+    True
     """
 
     reservoir: Reservoir

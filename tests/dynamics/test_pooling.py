@@ -2,6 +2,7 @@
 
 import pickle
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -172,6 +173,8 @@ def test_joined_reservoirs_run_as_each_alone():
     assert (whole.dtype, whole.n_units) == ("float32", 11)
     alone = np.hstack([run(part, X, engine="numpy") for part in parts])
     np.testing.assert_allclose(run(whole, X, engine="numpy"), alone, rtol=0, atol=1e-6)
+    dense = [replace(part, W=sp.csr_array(part.W).toarray()) for part in parts]
+    np.testing.assert_array_equal(join_reservoirs(dense).W.toarray(), whole.W.toarray())
     for wrong, match in (
         ([], "empty"),
         ([parts[0], drawn(4, 2, dtype="float32")], "same n_features"),

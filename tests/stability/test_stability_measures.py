@@ -134,7 +134,8 @@ def test_exponents_of_what_is_annihilated():
     empty = Reservoir(np.zeros((3, 3)), np.ones((3, 1)), np.zeros(3))
     np.testing.assert_array_equal(lyapunov_exponents(empty, drive(5), 2), [-np.inf] * 2)
     # a ring beside the line: the exponents of the ring remain
-    W = sp.block_diag([np.eye(4, k=-1), np.array([[0.0, 0.5], [0.5, 0.0]])], format="csr")
+    ring = sp.coo_array([[0.0, 0.5], [0.5, 0.0]])
+    W = sp.block_diag([sp.eye_array(4, k=-1), ring], format="csr")
     both = Reservoir(W, np.ones((6, 1)), np.zeros(6), activation="identity")
     found = lyapunov_exponents(both, drive(400), 6, random_state=1)
     np.testing.assert_allclose(found[:2], np.log(0.5), atol=1e-9)
