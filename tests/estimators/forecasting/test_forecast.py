@@ -406,6 +406,7 @@ class TestOutputsThatAreNotFirst:
         return eval(line.removeprefix("X = "), {"X": X})
 
     @pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")  # without a scaler
+    @pytest.mark.filterwarnings("ignore:The closed loop left the range:RuntimeWarning")
     @pytest.mark.parametrize("scaled", [False, True])
     @pytest.mark.parametrize("id_column", [None, 0, 1, 3])
     @pytest.mark.parametrize("n_outputs", [1, 2])
