@@ -127,7 +127,7 @@ def test_valid_time_of_a_diverged_forecast(value):
     assert valid_time(y, p) == 20
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_valid_time_of_a_perturbed_lorenz_grows_with_the_exponent(seed):
     """A start displaced by 1e-6 is lost after about ln(0.3 sigma / 1e-6) Lyapunov times."""
