@@ -48,7 +48,7 @@ def expected_failures(estimator):
     return EXPECTED if isinstance(estimator, ReservoirTransformer) else WITH_WEIGHTS
 
 
-@pytest.mark.fast_cases(250)
+@pytest.mark.fast_cases(190)
 @pytest.mark.filterwarnings(
     "ignore:.* units stand still:UserWarning"  # two checks have inputs around 100: it is true
 )

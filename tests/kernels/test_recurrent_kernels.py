@@ -125,7 +125,7 @@ def test_single_steps_where_runs_diverge(chaotic):
         assert_same(ours, theirs, "float64")
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gates_are_as_good_as_the_format(dtype):
     """Two units in the last place; 0 and 1 far out, and NaN where NaN went in."""

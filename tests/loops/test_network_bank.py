@@ -408,6 +408,7 @@ def test_a_committee_has_the_size_that_was_asked_for():
     assert len(set(weights)) == 5
 
 
+@pytest.mark.slow
 def test_hidden_variables_call_for_radial_units_unless_the_past_tells_all():
     flow = standardised(lorenz(300, dt=0.1, random_state=0)[:, 0])
     chosen = search(flow, n_members=5).run()

@@ -250,6 +250,7 @@ def test_residuals_against_a_naive_autocorrelation():
     assert line(ax, "95 % bounds").get_ydata()[0] == pytest.approx(1.96 / np.sqrt(300), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_residuals_beside_their_distribution():
     ax = plotting.residuals(NOISE)
     other = ax.figure.axes[-1]

@@ -137,7 +137,7 @@ def by_skops(model, tmp_path):
     return sio.loads(data, trusted=sorted(documented))
 
 
-@pytest.mark.fast_cases("values")
+@pytest.mark.fast_cases(16)
 @pytest.mark.parametrize("trip", [by_npz, by_joblib, by_pickle, by_skops])
 @pytest.mark.parametrize("name", MODELS)
 def test_a_round_trip_changes_nothing(name, trip, tmp_path):
@@ -167,7 +167,7 @@ def test_a_round_trip_changes_nothing(name, trip, tmp_path):
     np.testing.assert_array_equal(goes_on(again), goes_on(model))
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["npz", "joblib", "pickle"])
 def test_in_a_fresh_process(how, tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "_WORTH_LOADING", 0.01)  # as it is in the other process

@@ -443,6 +443,7 @@ def test_logistic_units_are_tanh_units_in_disguise():
         assert np.allclose((1 + one.box) / 2, other.box, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_other_activations_bring_their_own_enclosure():
     def values(low, high):
         error = 1e-15

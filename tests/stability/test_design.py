@@ -189,7 +189,7 @@ def test_small_networks_of_all_kinds():
         }  # fmt: skip
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_an_estimator_gets_the_same_reservoir(dtype):
     X, y = narma(400, random_state=0)

@@ -183,7 +183,7 @@ def mean_slope(res):
     return np.mean(1 - x**2)
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_each_objective_is_better_at_what_it_says(seed):
     res, low, high = weights(seed)

@@ -56,7 +56,7 @@ BACK = {
 RAGGED = [X[:90], X[100:160], X[170:300]], [Y[:90], Y[100:160], Y[170:300]]
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("cell", FORWARDS.values(), ids=FORWARDS)
 def test_all_that_a_network_does(cell, dtype, tmp_path):

@@ -440,7 +440,7 @@ def test_memory_of_stamps_starts_anew_where_rows_do_not_follow():
             esn.partial_fit(X[205:210], y[205:210])
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize(
     "kind", ["business days", "month ends", "last Fridays", "months", "floats"]
 )
@@ -732,7 +732,7 @@ def test_cross_validation_of_targets_that_keep_their_dates(freq, h):
     assert scores.min() > 0.9
 
 
-@pytest.mark.fast_cases(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CALENDARS)
 def test_few_rows_of_targets_that_keep_their_dates(kind):
     X, y = table(CALENDARS[kind])

@@ -129,7 +129,7 @@ def test_forecast_through_a_search(waves):
         best[-1].forecast(5)
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", CELLS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_forecasts_are_pure_and_of_ys_kind(waves, cell, dtype):
