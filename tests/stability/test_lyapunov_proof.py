@@ -10,7 +10,12 @@ from helpers import quadratic_fuzz
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
 from reservoir.stability.proofs import _quadratic_form
-from reservoir.stability.proofs._lyapunov import _riccati, contraction, split_scaling
+from reservoir.stability.proofs._lyapunov import (
+    _riccati,
+    contraction,
+    least_rate,
+    split_scaling,
+)
 from reservoir.stability.proofs._quadratic_form import Step, is_proved
 from reservoir.stability.proofs._unit_scalings import balanced
 
@@ -248,3 +253,14 @@ def test_it_certifies_what_moduli_cannot(leak):
         n_proved += found.holds and found.method == "lyapunov"
         assert not found.holds or 1 - leak < found.rate < 1
     assert n_proved >= 3
+
+
+@pytest.mark.parametrize("size", [1e-3, 0.05, 0.2])
+def test_a_search_that_begins_at_a_rate_ends_above_the_true_one(size):
+    """Beyond a rate of 0 its square grows again, and is proved: -0.2 would stand for 0.2."""
+    W = size * np.array([[0.0, 1.0], [-1.0, 0.0]])  # each step multiplies lengths by `size`
+    step = network_step(W, np.ones(2), np.ones(2), np.ones(2))
+    for known in (0.3, 0.5, 0.9):
+        rate, P = least_rate(step, 1e-4, proved=1 - known)
+        assert P is not None
+        assert size <= rate <= known * (1 + 1e-12)

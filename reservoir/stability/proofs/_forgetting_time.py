@@ -312,7 +312,6 @@ class Forgetting:
 
 def _quadratic_size(P: Array, largest: Any) -> Callable[[Array], Any]:
     """Return the bound of ``largest * sqrt(e' P e)`` given that of every ``|e_i|``."""
-    P = np.abs(P)  # once
     return lambda apart: largest_norm(P, apart) * largest
 
 

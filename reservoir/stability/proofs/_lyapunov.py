@@ -111,7 +111,10 @@ def least_rate(
     n_halvings = 5 if len(scaling) <= _SEARCHED else 1
     if proved is not None:
         rung, best = weakest ** -(0.5**n_halvings), None
-        while (found := contraction(step, 1 - proved * rung, scaling)) is not None:
+        while proved * rung < 1:  # a rate is positive
+            found = contraction(step, 1 - proved * rung, scaling)
+            if found is None:
+                break
             best, proved = found, proved * rung
         if best is None and len(scaling) <= _REFRESHED:
             best = contraction(step, 1 - proved, scaling)
