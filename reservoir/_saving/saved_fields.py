@@ -45,6 +45,7 @@ KINDS = {
     "switch": "bool | int",
     # columns of X but for that of the ids
     "n_read": "equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)",
+    "record": "None | Activity | Growth",
     # of an echo state network: units, then the outputs that are fed back
     "state": "of(_source.dtype, _source.state_size + _source.n_fed_back)",
 }
@@ -113,7 +114,7 @@ FIELDS = {
         _noise_seed: None | natural; _n_noisy, _n_trained: natural
         _noise_generator: None | generator
         _readout: Readout(width=_source.width, n_outputs=n_outputs_); _progress: Progress
-        _activity: None | Activity; state_: state; certificate_?: Certificate
+        _activity: record; state_: state; certificate_?: Certificate
         intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
         training_error_?: float64(n_outputs_); alpha_scores_?: float64(_, n_outputs_, any)
         temperature_?: positive; readout_?: BaseEstimator
@@ -124,7 +125,10 @@ FIELDS = {
         _targets.per_sequence: equal(False)
     """,
     "BaseESN": """
-        reservoir_: same(_source.reservoir); _activity.total: float64(reservoir_.n_units, any)
+        reservoir_: same(_source.reservoir)
+        _activity: None | Growth | Activity(low=int64(reservoir_.n_units),
+            inputs=float | float64(reservoir_.n_features, any),
+            received=float | float64(reservoir_.n_outputs, any))
         certificate_.reservoir: None | same(reservoir_)
     """,
     "SourceRegressor": "missing_targets: str",
@@ -237,7 +241,12 @@ FIELDS = {
         recent: tuple[number, ...]; frequency: None | str; ids, names: tuple[label, ...]
     """,
     "Clock": "place: int; origin: number; step: positive",
-    "Activity": "total: float64(n_units, any); n_steps: natural",
+    "Activity": """
+        low?: int64(n_units); high?low: int64(n_units); n_rows?low, n_looked?low: natural
+        inputs?low, received?low: float | float64(_, any)
+        total?: float64(n_units, any); n_steps?total: natural
+    """,
+    "Growth": "n_rows: natural; first_size, first_drive, size, drive: float",
     "TargetCoding": "per_sequence: bool; one_dimensional?: bool",
     "Numbers": "one_dimensional: bool",
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
@@ -263,7 +272,7 @@ FIELDS = {
     "RunningScore": "forgetting: fraction; n_rows: natural; total: number",
     "RunningR2": "spread, squares, mean: number | float64(n)",
     "RunningAccuracy": "right: number",
-    "FeatureLearner": "readout: RowLearner; noise: None | generator; new: bool",
+    "FeatureLearner": "readout: RowLearner; noise: None | generator; new: bool; activity: record",
     "NetworkLearner": "online: OnlineLearner",
     # ------------------------------------------------------------ sources of features
     "Reservoir": """
@@ -376,15 +385,11 @@ FIELDS = {
         dropout: number
     """,
     "BidirectionalCell": "cells: tuple[Cell, ...]",
-    "Recipe": """
-        kind: str; parts: tuple[any, ...]; options: tuple[tuple[str, any], ...]
-    """,
+    "Recipe": "kind: str; parts: tuple[any, ...]; options: tuple[tuple[str, any], ...]",
     "Objective": """
         network: Network; l1, l2: number; clip_norm: None | positive; control: None | Control
     """,
-    "GradientControl": """
-        weight, low, high, target: number; kind: str; n_samples: None | count
-    """,
+    "GradientControl": "weight, low, high, target: number; kind: str; n_samples: None | count",
     "Omega": "weight: number; exact: bool",
     "SimplexDirection": "threshold: number",
     "HessianFree": """
@@ -471,15 +476,11 @@ FIELDS = {
         known: float64(least(n_rows), _); seasons: tuple[positive, ...]; first: int
     """,
     "Bounds": "low, high: float64(n_outputs)",
-    "Ensemble": """
-        members: list[Forecasting]; shares: float64(len(members)); bounds: Bounds
-    """,
+    "Ensemble": "members: list[Forecasting]; shares: float64(len(members)); bounds: Bounds",
     "Forecasting": "log: bool; model: FittedModel",
     "Differences": "lag: natural; mean, spread: float64(n_outputs)",
     "FittedNaive": "period: count; growth: float64(_)",
-    "FittedTheta": """
-        profiles: float64(_, n_outputs); slopes, smoothings: float64(n_outputs)
-    """,
+    "FittedTheta": "profiles: float64(_, n_outputs); slopes, smoothings: float64(n_outputs)",
     "FittedLoops": """
         differences: Differences; most_terms: natural; low, high: float64(n_outputs)
         members: list[tuple[FeatureSource(width=w), float64(n_outputs, w), float64(n_outputs)]]

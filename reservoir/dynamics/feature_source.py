@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record
 
 _STEADY_STEPS = 10_000
 
@@ -55,7 +55,7 @@ class FeatureSource(ABC):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block.
@@ -71,7 +71,7 @@ class FeatureSource(ABC):
             Standard deviation of Gaussian noise on the state, from `generator`.
         generator : numpy.random.Generator, optional
         engine : {"auto", "numpy", "numba"}, default="auto"
-        activity : Activity, optional
+        activity : Activity or Growth, optional
             A record, made by `activity`, to which is added what units do from row `skip` on. A
             source without such a record need not take these two.
         skip : int, default=0
@@ -93,7 +93,7 @@ class FeatureSource(ABC):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences; the blocks of one come in order.
@@ -104,7 +104,7 @@ class FeatureSource(ABC):
         states : sequence of arrays of shape (state_size,)
         teachers : sequence of arrays of shape (n_samples, n_fed_back), optional
         engine : str, default="auto"
-        activity : Activity, optional
+        activity : Activity or Growth, optional
             As in `iter_features`.
         skips : sequence of int, optional
             As `skip` in `iter_features`, one for each sequence.
@@ -263,6 +263,30 @@ class FeatureSource(ABC):
         """Return what is to step a source that so many rows are for."""
         return "auto"
 
-    def activity(self) -> Activity | None:
-        """Return an empty record of what units do, where they have bounds to stand still at."""
+    def activity(self) -> Record | None:
+        """Return an empty record of what units do, for sources that have units."""
         return None
+
+    def watch_run(  # noqa: B027 (of sources that have no units there is no record)
+        self,
+        activity: Record,
+        skip: int,
+        rows: Array,
+        states: Array,
+        start: Array,
+        *,
+        received: Array | None = None,
+    ) -> None:
+        """Add the states of steps, from row `skip` on, to a record.
+
+        Parameters
+        ----------
+        activity : Activity or Growth
+        skip : int
+        rows : array of shape (n_samples, n_features)
+        states : array of shape (n_samples, n_units)
+        start : array of shape (state_size,)
+            The state before the first row.
+        received : array of shape (n_samples, n_fed_back), optional
+            Outputs that were fed back.
+        """

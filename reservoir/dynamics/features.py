@@ -18,7 +18,8 @@ from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows, iter_states, run
 from reservoir.dynamics.reference import leaks_of, step_many
 from reservoir.dynamics.reservoir import Reservoir
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record, new_record
+from reservoir.dynamics.unit_steps import Steps
 
 _TRIED = 10  # rows of input on which a function of states is tried
 
@@ -106,7 +107,7 @@ class DrivenReservoir(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skip: int = 0,
         dt: Array | None = None,
     ) -> Iterator[tuple[int, Array, Array]]:
@@ -130,8 +131,11 @@ class DrivenReservoir(FeatureSource):
         ):
             after = states[-1].copy()
             if activity is not None:
-                lengths = None if dt is None else dt[start : start + len(states)]
-                self.watch(activity, skip - start, states, before, lengths)
+                block = slice(start, start + len(states))
+                received = None if teacher is None else teacher[block]
+                leak = self._leak(None if dt is None else dt[block])
+                steps = Steps(states, before, rows[block], received, leak, noise > 0)
+                activity.add(self.reservoir, skip - start, steps)
                 before = after
             features = buffer[: len(states)]
             if not plain:
@@ -146,7 +150,7 @@ class DrivenReservoir(FeatureSource):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skips: Sequence[int] | None = None,
         dt: Sequence[Array] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
@@ -163,8 +167,12 @@ class DrivenReservoir(FeatureSource):
             after = block[-1].copy()
             if activity is not None:
                 skip = 0 if skips is None else skips[index]
-                lengths = None if dt is None else dt[index][start : start + len(block)]
-                self.watch(activity, skip - start, block, before[index], lengths)
+                rows = slice(start, start + len(block))
+                received = None if teachers is None else teachers[index][rows]
+                leak = self._leak(None if dt is None else dt[index][rows])
+                inputs = series[index][rows]
+                steps = Steps(block, before[index], inputs, received, leak, noisy=False)
+                activity.add(self.reservoir, skip - start, steps)
                 before[index] = after
             yield index, start, self._seen(block, series[index][start : start + len(block)]), after
 
@@ -252,25 +260,26 @@ class DrivenReservoir(FeatureSource):
         """Return who steps: compiled kernels where they are worth it."""
         return engine_for(self.reservoir, n_steps)
 
-    def activity(self) -> Activity:
+    def activity(self) -> Record | None:
         """Return an empty record of what the units do."""
-        return Activity.of_nothing(self.reservoir.n_units)
+        return new_record(self.reservoir)
 
     def watch_run(
-        self, activity: Activity, skip: int, rows: Array, states: Array, start: Array
-    ) -> None:
-        """Add the run of a whole sequence, from row `skip` on, to the record."""
-        self.watch(activity, skip, states, start)
-
-    def watch(
         self,
-        activity: Activity,
+        activity: Record,
         skip: int,
+        rows: Array,
         states: Array,
-        before: Array,
+        start: Array,
+        *,
+        received: Array | None = None,
         dt: Array | None = None,
     ) -> None:
-        """Add a block of states from row `skip` on, and the state before it, to the record."""
+        """Add the states of steps, from row `skip` on, to a record."""
+        steps = Steps(states, start, rows, received, self._leak(dt), noisy=False)
+        activity.add(self.reservoir, skip, steps)
+
+    def _leak(self, dt: Array | None) -> Array | float:
+        """Return the leak of a step, or of each of several that take longer or shorter."""
         rate = self.reservoir.leak_rate
-        leak = rate if dt is None else leaks_of(rate, dt, self.dtype)[0]
-        activity.add_behind(skip, states, before, leak)
+        return rate if dt is None else leaks_of(rate, dt, self.dtype)[0]

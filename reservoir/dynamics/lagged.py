@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record
 
 
 @saved
@@ -69,7 +69,7 @@ class LaggedSource(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""

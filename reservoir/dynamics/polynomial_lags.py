@@ -16,7 +16,7 @@ from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import as_hold
 from reservoir.dynamics.open_loop import block_rows
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record
 
 BASES = ("monomial", "chebyshev")
 _MOST_TERMS = 20_000  # a readout of more solves with 3 GB and more
@@ -211,7 +211,7 @@ class LaggedPolynomials(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block; the same on every engine."""

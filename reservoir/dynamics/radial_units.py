@@ -13,7 +13,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.open_loop import block_rows
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record
 
 
 @saved
@@ -84,7 +84,7 @@ class RadialUnits(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block; the same on every engine."""

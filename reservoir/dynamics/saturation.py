@@ -1,115 +1,219 @@
-"""Whether the inputs, or the bias, hold the units of a reservoir at their bounds."""
+"""Saturated units: how often activations lie at their bounds, and what drives them there."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.activations import get_activation
+from reservoir.dynamics._many import lockstep, make_plan
+from reservoir.dynamics.growth import Growth
+from reservoir.dynamics.reference import leaks_of
 from reservoir.dynamics.reservoir import Reservoir
+from reservoir.dynamics.unit_steps import Names, Steps
 
-_ENOUGH = 10  # steps that must have been seen before anything is said
-_NEAR = 0.015  # of the distance between the bounds: a mean that is closer to one of them is at it
+STRIDE = 29  # rows between those looked at; a prime, which a season rarely is a multiple of
+_SOME = 16  # looks, until which the stride is shorter and no block is passed over
+_BLOCK, _EVERY = 512, 4  # rows; of so many blocks one is looked at: even a look costs time
+_ENOUGH = 10  # rows that must have passed before anything is said
+_NEAR = 5e-4  # of the distance between the bounds: |tanh| > .999
+_NEAR_ALONE = 0.015  # the same for the bias alone
+_STILL = 0.97  # of the looks at a unit: it stands still at a bound
+_NAMED = 0.75  # of what the inputs drive: by the columns that are named
+_MOST_NAMED = 3
+_STANDS_OUT = 4.0  # times the square of the next one's drive
 _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
+
+
+def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
+    """Return which of the next rows to look at, after some have passed."""
+    if n_looked >= _SOME and n_passed // _BLOCK % _EVERY:
+        return np.arange(0)
+    stride = STRIDE if n_looked >= _SOME else max(1, min(STRIDE, n_rows // _ENOUGH))
+    return np.arange(-n_passed % stride, n_rows, stride)
 
 
 @saved
 class Activity:
-    """The sum of each unit's activations over the steps that were looked at.
+    """How often each unit's activation was at a bound, in a sample of the steps.
 
-    A bounded activation whose mean lies at a bound was there at nearly every step. Activations,
-    not states: these take a long way from zero with a small leak, and carry the noise.
+    Activations, not states: these take a long way from zero with a small leak, and carry the noise.
 
     Attributes
     ----------
-    total : array of shape (n_units,)
-    n_steps : int
+    n_rows, n_looked : int
+        Steps that have passed, and those of them that were looked at.
+    low, high : int arrays of shape (n_units,)
+        Steps at the lower and at the upper bound.
+    inputs, received : float or arrays of shape (n_features,) and (n_outputs,)
+        Sums of the squares of what drove the units in these steps.
     """
 
-    def __init__(self, total: Array, n_steps: int = 0) -> None:
-        self.total, self.n_steps = total, n_steps
+    def __init__(self, n_units: int) -> None:
+        self.n_rows = self.n_looked = 0
+        self.low, self.high = np.zeros((2, n_units), dtype=np.int64)
+        self.inputs: Any = 0.0
+        self.received: Any = 0.0
 
-    @classmethod
-    def of_nothing(cls, n_units: int) -> Activity:
-        """Return the activity of no steps."""
-        return cls(np.zeros(n_units))
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "low" not in state:  # written before units that flip were looked for: begin anew
+            state = vars(Activity(len(state["total"])))
+        self.__dict__.update(state)
 
-    def add(self, states: Array, before: Array, leak: Array | float) -> None:
-        """Look at a block of states, (n_rows, n_units), and at the state before it.
-
-        `leak` holds for all rows, or has a row for each.
-        """
-        if len(states) == 0:
+    def add(self, reservoir: Reservoir, skip: int, steps: Steps) -> None:
+        """Look at steps from number `skip` on, all of them if that is negative."""
+        n_rows = len(steps.states) - max(skip, 0)
+        if n_rows <= 0:
             return
-        if np.ndim(leak) == 2:
-            self._add_rows(states, before, np.asarray(leak, dtype=np.float64))
+        rows = rows_to_look_at(n_rows, self.n_rows, self.n_looked) + max(skip, 0)
+        self.n_rows += n_rows
+        if len(rows) == 0:
             return
-        # x' = (1 - a) x + a f, summed over the block: what goes on from step to step cancels
-        with np.errstate(over="ignore", invalid="ignore"):  # units without bounds may be anywhere
-            ends = states[-1].astype(np.float64) - before
-            total = states.sum(axis=0, dtype=np.float64) + (1 - leak) / leak * ends
-        self.merge(Activity(total, len(states)))
-
-    def _add_rows(self, states: Array, before: Array, leak: Array) -> None:
-        """Look at rows of which each has leaks of its own."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            change = np.diff(states.astype(np.float64), axis=0, prepend=before[None])
-            self.merge(Activity((states - change + change / leak).sum(axis=0), len(states)))
-
-    def add_behind(self, skip: int, states: Array, before: Array, leak: Array | float) -> None:
-        """Look at the rows of a block from number `skip` on, all of them if that is negative."""
-        if skip > 0:
-            before = states[min(skip, len(states)) - 1]
-        skip = max(skip, 0)
-        self.add(states[skip:], before, leak[skip:] if np.ndim(leak) == 2 else leak)  # type: ignore[index]
+        values = steps.activations(rows, reservoir)
+        low, high = _at_bounds(values, get_activation(reservoir.activation).name)
+        self.n_looked += len(rows)
+        self.low += low.sum(axis=0)
+        self.high += high.sum(axis=0)
+        self.inputs = self.inputs + _squares(steps.inputs[rows])
+        if steps.received is not None:
+            self.received = self.received + _squares(steps.received[rows])
 
     def merge(self, other: Activity) -> None:
         """Add what another one has seen."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            self.total = self.total + other.total
-        self.n_steps += other.n_steps
+        self.n_rows += other.n_rows
+        self.n_looked += other.n_looked
+        self.low, self.high = self.low + other.low, self.high + other.high
+        self.inputs = self.inputs + other.inputs
+        self.received = self.received + other.received
+
+    def warn(self, reservoir: Reservoir, names: Names) -> bool:
+        """Warn if more than half of the activations are at their bounds; return whether."""
+        looks = self.n_looked * reservoir.n_units
+        at_bounds = self.low + self.high
+        if self.n_rows < _ENOUGH or 2 * at_bounds.sum() <= max(looks, 1):
+            return False
+        name = get_activation(reservoir.activation).name
+        lower, upper = _BOUNDS[name]
+        share = int(100 * at_bounds.sum() / looks)
+        still = np.maximum(self.low, self.high) >= _STILL * self.n_looked
+        if 2 * at_bounds[still].sum() > at_bounds.sum():
+            verb, lost = "stand still at", "Units that stand still remember nothing"
+        else:
+            verb, lost = "flip between", "Of what drives them such units know little but the sign"
+        cause, remedy = self._cause(reservoir, names)
+        warnings.warn(
+            f"The units {verb} the bounds of {name}, {lower:g} and {upper:g}: {share} % of their "
+            f"activations lie there, driven by {cause}. {lost}. If that is not meant, {remedy}.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+        return True
+
+    def _cause(self, reservoir: Reservoir, names: Names) -> tuple[str, str]:
+        """Return what drives the units most, and how to make it smaller."""
+        of_inputs = _mean_squares(reservoir.W_in) * (self.inputs / self.n_looked)
+        drives = {
+            "inputs": of_inputs.sum(),
+            "bias": np.mean(np.square(reservoir.bias, dtype=np.float64)),
+            "other units": _mean_squares(reservoir.W).sum(),
+        }
+        of_received = np.zeros(0)
+        if reservoir.W_fb is not None:
+            of_received = _mean_squares(reservoir.W_fb) * (self.received / self.n_looked)
+            drives["outputs"] = of_received.sum()
+        strongest = max(drives, key=lambda name: drives[name])
+        if strongest == "bias":
+            return "the bias", "lower bias_scaling, or give a smaller bias"
+        if strongest == "other units":
+            return "one another", "lower spectral_radius"
+        if strongest == "outputs":
+            found = _named(of_received, names.output)
+            scale = "scale y (TransformedTargetRegressor)"
+            return f"the outputs that are fed back{found}", f"{scale}, or lower feedback_scaling"
+        found = _named(of_inputs, names.input)
+        return f"the inputs{found}", f"{names.scale}, or lower input_scaling"
 
 
-def at_bounds(values: Array, activation: str) -> int:
-    """Return how many values of a bounded activation lie at one of its bounds."""
-    if activation not in _BOUNDS:
-        return 0
+def _named(drives: Array, name_of: Callable[[int], str]) -> str:
+    """Return words for the columns that drive the units most, if they are few and stand out."""
+    if not np.isfinite(drives).all():
+        return ""
+    order = np.argsort(-drives, kind="stable")
+    largest, share = drives[order], np.cumsum(drives[order]) / drives.sum()
+    for n in range(1, min(_MOST_NAMED, len(drives) - 1) + 1):
+        if share[n - 1] > _NAMED and largest[n - 1] > _STANDS_OUT * largest[n]:
+            return f", most of all {', '.join(name_of(int(column)) for column in order[:n])}"
+    return ""
+
+
+def _squares(rows: Array) -> Array:
+    with np.errstate(over="ignore"):  # columns so large are not named
+        return np.square(rows, dtype=np.float64).sum(axis=0)
+
+
+def _mean_squares(weights: Any) -> Array:
+    """Return the mean square of each column's weights, over all units."""
+    squares = weights.power(2) if sp.issparse(weights) else np.square(weights)
+    return np.asarray(squares.mean(axis=0), dtype=np.float64).ravel()
+
+
+def _at_bounds(values: Array, activation: str) -> tuple[Array, Array]:
+    """Return whether values of a bounded activation lie at the lower bound, and at the upper."""
     lower, upper = _BOUNDS[activation]
     near = _NEAR * (upper - lower)
-    return int(((values < lower + near) | (values > upper - near)).sum())
+    return values < lower + near, values > upper - near
 
 
-def held_by_bias(reservoir: Reservoir) -> int:
-    """Return how many units the bias alone would hold at their bounds."""
+def held_by_bias(reservoir: Reservoir) -> bool:
+    """Return whether the bias alone takes any unit close to a bound."""
     activation = get_activation(reservoir.activation)
-    alone = np.array(reservoir.bias, dtype=np.float64)
-    activation.function(alone, out=alone)
-    return at_bounds(alone, activation.name)
-
-
-def warn_of_saturation(activity: Activity, reservoir: Reservoir) -> bool:
-    """Say so where most units stand still at their bounds; return whether it was said."""
-    activation, n_units = get_activation(reservoir.activation), reservoir.n_units
-    if activity.n_steps < _ENOUGH or activation.name not in _BOUNDS:
-        return False
-    still = at_bounds(activity.total / activity.n_steps, activation.name)
-    if 2 * still <= n_units:
+    if activation.name not in _BOUNDS:
         return False
     lower, upper = _BOUNDS[activation.name]
-    by, verb = "inputs", "hold"
-    remedy = "Scale X (StandardScaler in a pipeline), or lower input_scaling"
-    if 2 * held_by_bias(reservoir) > n_units:
-        by, verb, remedy = "bias", "holds", "Lower bias_scaling, or give a smaller bias"
-    fed = ", and y or feedback_scaling likewise" if reservoir.n_outputs else ""
-    warnings.warn(
-        f"{still} of {n_units} units stand still at the bounds of {activation.name}, {lower:g} and "
-        f"{upper:g}, where the {by} {verb} them: what does not move remembers nothing. "
-        f"{remedy}{fed}.",
-        UserWarning,
-        stacklevel=caller_level(),
-    )
-    return True
+    alone = np.array(reservoir.bias, dtype=np.float64)
+    activation.function(alone, out=alone)
+    near = _NEAR_ALONE * (upper - lower)
+    return bool(((alone < lower + near) | (alone > upper - near)).any())
+
+
+#: What is recorded of units while they run.
+Record = Activity | Growth
+
+
+def new_record(reservoir: Reservoir) -> Record | None:
+    """Return an empty record of what the units do; None where nothing is known of their bounds."""
+    activation = get_activation(reservoir.activation)
+    if not activation.bounded:
+        return Growth()
+    return Activity(reservoir.n_units) if activation.name in _BOUNDS else None
+
+
+def record_of(
+    reservoir: Reservoir,
+    series: Sequence[Array],
+    *,
+    dt: Sequence[Array] | None,
+    name_of: Callable[[int], str],
+) -> Record | None:
+    """Return a record of what the units do while series drive them, each from zero."""
+    record = new_record(reservoir)
+    if record is None:
+        return None
+    plan = make_plan(reservoir, series, None, None, "numpy", name_of, dt)
+    before = dict.fromkeys(range(len(series)), np.zeros(reservoir.n_units))
+    for group in plan.groups:
+        for i, start, states in lockstep(plan, group):
+            rows = slice(start, start + len(states))
+            leak = reservoir.leak_rate
+            if dt is not None:
+                leak = leaks_of(leak, dt[i][rows], reservoir.dtype)[0]
+            record.add(reservoir, 0, Steps(states, before[i], series[i][rows], None, leak, False))
+            before[i] = states[-1].copy()
+    return record

@@ -14,7 +14,7 @@ from reservoir._validation import Clock
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.reservoir import Reservoir
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record
 
 
 @saved
@@ -78,7 +78,7 @@ class TimedReservoir(FeatureSource):
         noise: float = 0.0,
         generator: np.random.Generator | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
@@ -102,7 +102,7 @@ class TimedReservoir(FeatureSource):
         *,
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
-        activity: Activity | None = None,
+        activity: Record | None = None,
         skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
         """Run over several sequences side by side."""
@@ -164,13 +164,20 @@ class TimedReservoir(FeatureSource):
         """Return NumPy: kernels have one leak rate for all steps."""
         return "numpy"
 
-    def activity(self) -> Activity:
+    def activity(self) -> Record | None:
         """Return an empty record of what the units do."""
         return self.driven.activity()
 
     def watch_run(
-        self, activity: Activity, skip: int, rows: Array, states: Array, start: Array
+        self,
+        activity: Record,
+        skip: int,
+        rows: Array,
+        states: Array,
+        start: Array,
+        *,
+        received: Array | None = None,
     ) -> None:
-        """Add the run of a whole sequence, from row `skip` on, to the record."""
-        _, _, dt = self._read(rows, start)
-        self.driven.watch(activity, skip, states, start[:-1], dt)
+        """Add the states of steps, from row `skip` on, to a record."""
+        inputs, _, dt = self._read(rows, start)
+        self.driven.watch_run(activity, skip, inputs, states, start[:-1], received=received, dt=dt)

@@ -18,6 +18,7 @@ from reservoir._validation import (
     refuse_full_leak,
     with_gaps,
 )
+from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators._parameters import TimeParameters, check_time_step
 
 
@@ -62,6 +63,22 @@ class TimedRows(TimeParameters):
         """Return `time_step`; where training goes on, "auto" is the step that it went by."""
         goes_on = self._clock is not None and getattr(self, "warm_start", False)
         return self.time_step_ if goes_on and self.time_step == "auto" else self.time_step
+
+    def _names_of_columns(self) -> Names:
+        """Return what messages call a column that the units receive, of X and of y."""
+        return Names(self._name_of_input, "column {} of y".format)
+
+    def _name_of_input(self, column: int) -> str:
+        ids = getattr(self, "_sequence_column", getattr(self, "sequence_column", None))
+        labels = getattr(self, "feature_names_in_", None)
+        if isinstance(ids, str):
+            ids = list(labels).index(ids)  # type: ignore[arg-type]
+        elif ids is not None:
+            ids %= self.n_features_in_  # type: ignore[attr-defined]
+        # times are no inputs, and ids are taken off before them
+        for place in (None if self._clock is None else self._clock.place, ids):
+            column += place is not None and column >= place
+        return f"column {column if labels is None else repr(labels[column])} of X"
 
     def _require_later(self, arrays: Sequence[Array], states: Sequence[Array]) -> None:
         """Refuse sequences of rows to go on from states that do not lie before them."""

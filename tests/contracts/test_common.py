@@ -50,7 +50,7 @@ def expected_failures(estimator):
 
 @pytest.mark.fast_cases(190)
 @pytest.mark.filterwarnings(
-    "ignore:.* units stand still:UserWarning"  # two checks have inputs around 100: it is true
+    "ignore:The units .* the bounds of:UserWarning"  # two checks have inputs around 100: it is true
 )
 @parametrize_with_checks(
     [

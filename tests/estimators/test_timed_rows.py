@@ -16,6 +16,7 @@ from reservoir._validation import Clock
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.saturation import rows_to_look_at
 from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.model_selection import stack_sequences
 
@@ -223,13 +224,13 @@ def test_a_slow_observer_is_better_told_the_times():
 
 def test_what_units_do_is_read_off_the_states_whatever_the_steps():
     times, u, _ = timed(700)
-    dt, clock = steps_of(times, 2.0), Clock(1, times[0], 2.0)
+    u, dt, clock = 5 * u, steps_of(times, 2.0), Clock(1, times[0], 2.0)
     leak = np.random.default_rng(0).uniform(0.1, 0.9, 20)
     driven = DrivenReservoir(build_reservoir(20, 2, leak_rate=leak, random_state=0))
     res, source = driven.reservoir, TimedReservoir(driven, clock)
     states = run(res, u, dt=dt)
     z = np.vstack([np.zeros(20), states[:-1]]) @ res.W.toarray().T + u @ res.W_in.T + res.bias
-    expected = np.tanh(z)[30:].sum(axis=0)
+    values = np.tanh(z)[30:]
     rows = table((times - clock.origin) / clock.step, u)
     start, ways = source.fresh_state(rows[0]), [source.activity() for _ in range(3)]
     for _ in source.iter_features(rows, start, activity=ways[0], skip=30):
@@ -238,9 +239,16 @@ def test_what_units_do_is_read_off_the_states_whatever_the_steps():
     for _ in many:
         pass
     source.watch_run(ways[2], 30, rows, states, start)
-    for activity, n in zip(ways, (1, 4, 1), strict=True):
-        assert activity.n_steps == n * 670
-        np.testing.assert_allclose(activity.total, n * expected, rtol=0, atol=1e-8)
+    whole = rows_to_look_at(670, 0, 0)
+    first = rows_to_look_at(482, 0, 0)  # of a block of 512, behind the washout
+    second = 482 + rows_to_look_at(188, 482, len(first))
+    for activity, looked in zip(ways[::2], (np.append(first, second), whole), strict=True):
+        assert (activity.n_rows, activity.n_looked) == (670, len(looked))
+        np.testing.assert_array_equal(activity.high, (values[looked] > 0.999).sum(axis=0))
+        np.testing.assert_array_equal(activity.low, (values[looked] < -0.999).sum(axis=0))
+        np.testing.assert_allclose(activity.inputs, np.square(u[30:][looked]).sum(axis=0))
+    assert ways[0].high.sum() > 0
+    assert ways[1].n_rows == 4 * 670
 
 
 def test_the_column_that_overflows_is_the_users():

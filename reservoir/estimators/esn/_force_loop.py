@@ -11,6 +11,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.saturation import Record
 from reservoir.readouts.penalised_factor import PenalisedFactor
 
 
@@ -94,7 +95,9 @@ def force_loop(
     targets: Array,
     run: ForceRun,
     factor: PenalisedFactor,
+    activity: Record | None,
     *,
+    skip: int,
     updates: Array,
     feed_corrected: bool,
     mark: int,
@@ -115,6 +118,9 @@ def force_loop(
         Written.
     factor : PenalisedFactor
         Gets the rows of the corrections.
+    activity : Activity, Growth or None
+        Told of what the units do, from step `skip` on.
+    skip : int
     updates : bool array of shape (n_samples,)
     feed_corrected : bool
         Whether the output is said again after a correction, before it is fed back.
@@ -129,15 +135,18 @@ def force_loop(
     for t in steps:
         if t == mark:
             run.marked = Loop(state[0], fed[0])
-        features, state = source.advance(state, inputs[t : t + 1], fed)
+        before, row = state[0], inputs[t : t + 1]
+        features, state = source.advance(state, row, fed)
+        if activity is not None:
+            source.watch_run(activity, skip - t, row, state, before, received=fed)
         with np.errstate(over="ignore", invalid="ignore"):
             output = run.readout.outputs(features)
         _refuse_divergence(t, limit, state, output)
         run.outputs[t] = output[0]
         if updates[t]:
             factor.add(features, targets[t : t + 1] - first.outputs(features))
-            before, run.readout = run.readout, first.plus(*factor.coef())
-            run.weight_change[t] = run.readout.plus(-before.coef, -before.intercept).norm()
+            earlier, run.readout = run.readout, first.plus(*factor.coef())
+            run.weight_change[t] = run.readout.plus(-earlier.coef, -earlier.intercept).norm()
             size = run.readout.norm()
             if feed_corrected:
                 output = run.readout.outputs(features)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +16,7 @@ from reservoir._typing import Array
 from reservoir._validation import SumError
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Activity
+from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import progress
 from reservoir.readouts.contract import Outputs, Readout
 
@@ -54,21 +56,21 @@ class Learned(NamedTuple):
     readout: Readout
     state: Array
     generator: np.random.Generator | None
-    activity: Activity | None
+    activity: Record | None
 
 
 def learn(
     source: FeatureSource,
     jobs: list[Job],
     readout: Readout,
+    activity: Record | None,
     *,
     noise: float,
     engine: str,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run jobs and hand their rows to a readout."""
+    """Run jobs, hand their rows to a readout, and add what the units do to a record of them."""
     gathered = readout.begin(source.width, jobs[0].Y.shape[1])
-    activity = source.activity()
     ends = [job.state for job in jobs]
     together = len(jobs) > 1 and noise == 0 and not readout.ordered
     rows = _Gathering(gathered, source, jobs[0]) if together else _Passing(gathered)
@@ -92,7 +94,7 @@ def _one_by_one(
     jobs: list[Job],
     noise: float,
     engine: str,
-    activity: Activity | None,
+    activity: Record | None,
 ) -> Blocks:
     """Yield the blocks of one sequence after the other."""
     for index, job in enumerate(jobs):
@@ -112,7 +114,7 @@ def _one_by_one(
 
 
 def _together(
-    source: FeatureSource, jobs: list[Job], engine: str, activity: Activity | None
+    source: FeatureSource, jobs: list[Job], engine: str, activity: Record | None
 ) -> Blocks:
     """Yield the blocks of sequences that run side by side."""
     skips = [job.skip for job in jobs]
@@ -237,6 +239,7 @@ def learn_all(
     source: FeatureSource,
     jobs: list[Job],
     readout: Readout,
+    activity: Record | None,
     *,
     n_jobs: int | None,
     verbose: int,
@@ -246,12 +249,15 @@ def learn_all(
 
     The batches depend on the data alone and their sums are merged in order; with several
     sequences each batch runs on one BLAS thread, in workers or not, so the sums are the same to
-    the bit.
+    the bit. The record of the units, if there is one, goes on in the first batch; it is not changed
+    itself.
     """
     several = len(jobs) > 1
     batches = _batches(jobs)
     one = partial(learn, limit_threads=several, **options)
-    results = run_jobs(one, [(source, batch, readout) for batch in batches], n_jobs)
+    records = [copy.copy(activity)] + [activity and source.activity() for _ in batches[1:]]
+    of_batches = [(source, *each) for each in zip(batches, repeat(readout), records)]
+    results = run_jobs(one, of_batches, n_jobs)
     # merged in the order of the data, whoever came first
     total: Learned | None = None
     for result in progress(results, len(batches), verbose):

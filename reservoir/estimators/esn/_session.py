@@ -10,6 +10,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences
+from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.esn._learning import naming_columns
@@ -26,10 +27,16 @@ class FeatureLearner(SessionLearner):
         Goes on from what the estimator has learned.
     noise : numpy.random.Generator or None
         Where the noise on states comes from, as long as the sequence goes on.
+    activity : Activity, Growth or None
+        A record of what the units do; None if nothing is to be said of them.
     """
 
-    def __init__(self, readout: RowLearner, noise: np.random.Generator | None) -> None:
-        self.readout = readout
+    activity: Record | None = None  # in files that know none
+
+    def __init__(
+        self, readout: RowLearner, noise: np.random.Generator | None, activity: Record | None
+    ) -> None:
+        self.readout, self.activity = readout, activity
         self.noise = copy.deepcopy(noise)
         self.new = False  # whether rows have come since the fitted attributes were told
 
@@ -51,6 +58,8 @@ class FeatureLearner(SessionLearner):
         state, last = start[:size], start[size:]
         teacher = np.vstack([last, targets[:-1]]) if source.n_fed_back else None
         taught = model._as_learned(rows, targets)
+        activity = copy.copy(self.activity)
+        watched = {} if activity is None else {"activity": activity, "skip": skip}
         kept = leaving_no_trace(self, () if self.noise is None else ("noise",))
         with kept, leaving_no_trace(model), naming_columns(source, model._sequence_column):
             if model.noise > 0 and (self.noise is None or not follows):
@@ -62,6 +71,7 @@ class FeatureLearner(SessionLearner):
                 noise=model.noise,
                 generator=self.noise,
                 engine=model._engine,
+                **watched,
             )
             for begin, features, end in blocks:
                 if begin == 0 and len(features) < len(rows):
@@ -76,6 +86,8 @@ class FeatureLearner(SessionLearner):
                     enter[block],
                     begin,
                 )
+            said = activity is not None and model._warn_of_units(activity)
+            self.activity = None if said else activity
             model._n_trained += len(rows)
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])

@@ -20,7 +20,7 @@ from reservoir._validation import (
 )
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.saturation import Activity, held_by_bias, warn_of_saturation
+from reservoir.dynamics.saturation import Record, held_by_bias
 from reservoir.estimators._base import SequenceEstimator
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._progress import Progress, StateShape
@@ -160,7 +160,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         self._readout: Readout | None = None
         self._progress = Progress(self.n_outputs_, compares=not self.feedback)
         # a bias that was searched for a certificate saturates units by design
-        self._activity: Activity | None = None
+        self._activity: Record | None = None
         if certificate is None or not held_by_bias(self.reservoir_):
             self._activity = source.activity()
         self._n_trained = 0
@@ -293,6 +293,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
                 source,
                 jobs,
                 empty,
+                self._activity,
                 n_jobs=self.n_jobs,
                 verbose=self.verbose,
                 noise=self.noise,
@@ -339,15 +340,18 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         assert self._readout is not None
         settings = self._new_readout(partial=True).settings
         learner = self._readout.renewed(settings).row_learner(self)
-        return FeatureLearner(learner, self._noise_generator)
+        # what the session receives is judged by itself, unless all is said
+        activity = self._source.activity() if self._activity is not None else None
+        return FeatureLearner(learner, self._noise_generator, activity)
 
-    def _watch_units(self, activity: Activity | None) -> None:
-        """Say so once where the inputs hold most units at their bounds."""
-        if self._activity is None or activity is None:
-            return
-        activity.merge(self._activity)
-        said = warn_of_saturation(activity, self.reservoir_)
+    def _watch_units(self, activity: Record | None) -> None:
+        """Keep a record of the units; warn once if they are saturated, or grow."""
+        said = activity is not None and self._warn_of_units(activity)
         self._activity = None if said else activity
+
+    def _warn_of_units(self, activity: Record) -> bool:
+        """Warn if the units are saturated, or grow; return whether."""
+        return activity.warn(self.reservoir_, self._names_of_columns())
 
     def _warn_of_range(self, sequences: Sequences) -> None:
         """Say so where a chunk leaves what the first one was certified for, if anything was."""

@@ -219,11 +219,14 @@ def force_train(
         targets,
         run,
         factor,
+        model._activity,
+        skip=skip,
         updates=updates,
         feed_corrected=feed_corrected,
         mark=len(targets) - n_test,
         steps=progress(numbers, len(targets), model.verbose, what="FORCE", unit="step"),
     )
+    model._watch_units(model._activity)
     _keep(model, run, rows, targets, alpha=factor.alpha, skip=skip)
     history = _tested(model, run, rows.arrays[0], targets, n_test)
     return (model, history) if return_history else model

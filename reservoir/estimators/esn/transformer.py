@@ -17,7 +17,7 @@ from reservoir._validation import (
     check_choice,
     resolve_washout,
 )
-from reservoir.dynamics.saturation import held_by_bias, warn_of_saturation
+from reservoir.dynamics.saturation import held_by_bias
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import (
@@ -175,12 +175,18 @@ class ReservoirTransformer(
         self._progress.continues = len(sequences) == 1
         # a bias that was searched for a certificate saturates units by design
         if not hasattr(self, "certificate_") or not held_by_bias(self.reservoir_):
-            activity = self._source.activity()
-            skips = resolve_washout("auto", sequences.lengths)
-            for rows, part, start, skip in zip(sequences.arrays, parts, starts, skips, strict=True):
-                self._source.watch_run(activity, skip, rows, part, start)
-            warn_of_saturation(activity, self.reservoir_)
+            self._watch(sequences, parts, starts)
         return parts
+
+    def _watch(self, sequences: Sequences, parts: list[Array], starts: list[Array]) -> None:
+        """Warn if the units are saturated, or grow, behind the washout."""
+        activity = self._source.activity()
+        if activity is None:
+            return
+        skips = resolve_washout("auto", sequences.lengths)
+        for rows, part, start, skip in zip(sequences.arrays, parts, starts, skips, strict=True):
+            self._source.watch_run(activity, skip, rows, part, start)
+        activity.warn(self.reservoir_, self._names_of_columns())
 
     def _starts(self, sequences: Sequences, last: Array | None) -> list[Array]:
         source, n_units = self._source, self.reservoir_.n_units

@@ -244,6 +244,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             errors.append(one.error)
             best = one if best is None or one.error < best.error else best
         assert best is not None
+        best.features.warn_of_units(cases.sequences)
         self._note_targets(targets)
         self.features_, self.input_scaling_ = best.features, best.features.input_scaling
         if len(scales) > 1:

@@ -29,7 +29,9 @@ from reservoir.building import Recipe
 from reservoir.dynamics import Pooling, Reservoir
 from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.pooling import POOLS, check_pools, pool_into
+from reservoir.dynamics.saturation import STRIDE, record_of
 from reservoir.dynamics.state_quantiles import state_quantiles
+from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import check_parameters, documented
@@ -141,7 +143,9 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
             If X cannot be read, no sequence has two steps, or a parameter is refused.
         """
         with leaving_no_trace(self):
-            self.fit_sequences(self._read(X, None))
+            sequences = self._read(X, None)
+            self.fit_sequences(sequences)
+            self.warn_of_units(sequences)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Array:
@@ -159,6 +163,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         with leaving_no_trace(self):
             sequences = self._read(X, None)
             self.fit_sequences(sequences)
+            self.warn_of_units(sequences)
             return self._labelled(sequences)
 
     def transform(self, X: Any) -> Array:
@@ -349,21 +354,45 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         each = [between / self.time_step_ for between in gaps]
         return {way: [np.append(1.0, between[::way]) for between in each] for way in (1, -1)}
 
+    def warn_of_units(self, sequences: Sequences) -> None:
+        """Warn if the units are saturated, or grow, in a small sample of the steps.
+
+        Parameters
+        ----------
+        sequences : Sequences
+            Those of `fit_sequences`.
+        """
+        n_steps = max(sum(sequences.lengths) // STRIDE, 2 * STRIDE)
+        n_series = min(-(-len(sequences) // STRIDE), _SAMPLE_SERIES)
+        longest = min(-(-n_steps // n_series), _SAMPLE_STEPS)
+        inputs, dt, name_of = self._sample(sequences, np.random.default_rng(0), n_series, longest)
+        activity = record_of(self.reservoir_, inputs, dt=dt[1], name_of=name_of)
+        if activity is not None:
+            names = Names(self._name_of_input, str, 'use scaling="standard"')
+            activity.warn(self.reservoir_, names)
+
+    def _name_of_input(self, column: int) -> str:
+        return f"channel {column % self.n_channels_} of X"
+
     def _sample(
-        self, sequences: Sequences, generator: np.random.Generator
+        self,
+        sequences: Sequences,
+        generator: np.random.Generator,
+        n_series: int = _SAMPLE_SERIES,
+        n_steps: int = _SAMPLE_STEPS,
     ) -> tuple[list[Array], dict[int, list[Array] | None], Callable[[int], str]]:
         """Return the inputs of some of the series, their steps, and what messages call these.
 
         Of long series at some steps from any place.
         """
-        some = sequences.some(generator.permutation(len(sequences))[:_SAMPLE_SERIES].tolist())
-        lasts = [max(n - _SAMPLE_STEPS, 0) for n in some.lengths]
+        some = sequences.some(generator.permutation(len(sequences))[:n_series].tolist())
+        lasts = [max(n - n_steps, 0) for n in some.lengths]
         begins = [int(generator.integers(last + 1)) for last in lasts]
         pairs = zip(some.arrays, begins, strict=True)
-        parts = [rows[begin : begin + _SAMPLE_STEPS] for rows, begin in pairs]
+        parts = [rows[begin : begin + n_steps] for rows, begin in pairs]
 
         def name_of(i: int) -> str:
-            steps = f" (from step {begins[i]}, {_SAMPLE_STEPS} steps)" if lasts[i] else ""
+            steps = f" (from step {begins[i]}, {n_steps} steps)" if lasts[i] else ""
             return some.name(i) + steps
 
         inputs = self._inputs(

@@ -518,7 +518,7 @@ def test_noise_is_in_fit_only():
     )
 
 
-@pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")  # they do, and may here
+@pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # they may here
 def test_huge_constant_and_flat_data_are_finite_or_named():
     X, y = series()
     constant = np.full_like(X, 7.0)

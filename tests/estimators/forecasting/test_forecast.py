@@ -223,7 +223,7 @@ def test_a_wrapper_costs_nothing(wrap, global_random_seed):
         assert error < 0.2
 
 
-@pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")  # those without a scaler
+@pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # without a scaler
 def test_a_wrapper_gives_the_loop_that_predict_gives_step_by_step():
     series = mackey_glass(900, random_state=0)[:, 0] * 50 + 300
     for wrap in WRAPPERS.values():
@@ -288,7 +288,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"y\[345, 1\]"):
             network().fit(waves[:699], y).forecast(5)
 
-    @pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")  # by the offset
+    @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # by the offset
     @pytest.mark.parametrize("scale, offset", [(1e-9, 0), (200, 101_325)])
     @pytest.mark.parametrize("lag", [0, 2])
     def test_a_lag_hides_neither_behind_an_offset_nor_in_small_units(self, scale, offset, lag):
@@ -405,7 +405,7 @@ class TestOutputsThatAreNotFirst:
         assert line.startswith("X = X[")
         return eval(line.removeprefix("X = "), {"X": X})
 
-    @pytest.mark.filterwarnings("ignore:.* units stand still:UserWarning")  # without a scaler
+    @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # without a scaler
     @pytest.mark.filterwarnings("ignore:The closed loop left the range:RuntimeWarning")
     @pytest.mark.parametrize("scaled", [False, True])
     @pytest.mark.parametrize("id_column", [None, 0, 1, 3])

@@ -143,6 +143,7 @@ def test_labels_without_any_sense_are_not_believed():
         assert number.predict(new).std() < 0.6 * y.std()
 
 
+@pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # at 30
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("random_state", [0, "generator", None])
 def test_the_input_scale_of_the_least_error_on_left_out_sequences_is_taken(random_state):

@@ -607,6 +607,7 @@ SIGHT = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # plain
 @pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("name", SIGHT)
 def test_the_forecaster_sees_far(name):
@@ -616,6 +617,7 @@ def test_the_forecaster_sees_far(name):
     assert own >= 1.5 * plain
 
 
+@pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # plain
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIGHT)
 def test_it_sees_far_from_most_starts(name):

@@ -1,0 +1,61 @@
+"""Steps that units took, as records of them are told; and what messages call their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir.activations import get_activation
+from reservoir.dynamics.reservoir import Reservoir
+
+
+class Names(NamedTuple):
+    """Words of messages: columns of inputs and of outputs by their numbers, how to scale inputs."""
+
+    input: Callable[[int], str]
+    output: Callable[[int], str]
+    scale: str = "scale X (StandardScaler in a pipeline)"
+
+
+class Steps(NamedTuple):
+    """Consecutive steps of one run, with what the units received.
+
+    Attributes
+    ----------
+    states : array of shape (n_rows, n_units)
+    before : array of shape (n_units,)
+        The state before the first step.
+    inputs : array of shape (n_rows, n_features)
+    received : array of shape (n_rows, n_outputs) or None
+        Outputs that were fed back.
+    leak : float or array of shape (n_units,), or of shape (n_rows, 1 or n_units)
+    noisy : bool
+        Whether noise was added to the states.
+    """
+
+    states: Array
+    before: Array
+    inputs: Array
+    received: Array | None
+    leak: Array | float
+    noisy: bool
+
+    def activations(self, rows: Array, reservoir: Reservoir) -> Array:
+        """Return the activations of some of the steps."""
+        states = self.states[rows]
+        leak = np.asarray(self.leak, dtype=np.float64)
+        if not self.noisy and leak.ndim == 0 and leak == 1:
+            return states
+        before = self.states[rows - 1].astype(np.float64)
+        if rows[0] == 0:
+            before[0] = self.before
+        if not self.noisy:
+            return before + (states - before) / (leak[rows] if leak.ndim == 2 else leak)
+        # noise is part of the states alone
+        z = before @ reservoir.W.T + self.inputs[rows] @ reservoir.W_in.T + reservoir.bias
+        if self.received is not None:
+            z += self.received[rows] @ reservoir.W_fb.T  # type: ignore[union-attr]
+        return get_activation(reservoir.activation).function(z)
