@@ -6,7 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from reservoir._saving import saved
 from reservoir._typing import Array
@@ -56,6 +56,14 @@ class ReadoutSettings:
     decode: Callable[[Array], Any] | None = None
     classes: Array | None = None
     partial: bool = False
+
+
+class RowsAndColumns(NamedTuple):
+    """How many rows count, for how many columns, under a single penalty that is small."""
+
+    rows: float
+    columns: int
+    alpha: float
 
 
 class Readout(ABC):
@@ -168,6 +176,10 @@ class Readout(ABC):
         one.merge(self)
         return one
 
+    def held_by_rows(self) -> RowsAndColumns | None:
+        """Return how many rows hold how many columns; None if something else does."""
+        return None
+
     @abstractmethod
     def solve(self) -> dict[str, Any]:
         """Return the fitted attributes, by name, that all rows so far lead to."""
@@ -252,6 +264,10 @@ class RowLearner(ABC):
     @abstractmethod
     def readout(self) -> Readout:
         """Return the readout from which partial_fit goes on; this learner is used up."""
+
+    def held_by_rows(self) -> RowsAndColumns | None:
+        """Return how many rows hold how many columns; None if something else does."""
+        return None
 
     @property
     def forgetting(self) -> float:

@@ -99,6 +99,10 @@ class GramAccumulator(RowSums):
         self.cross = np.zeros((self.n_features, self.n_outputs))
         self.sum_y2 = np.zeros(self.n_outputs)
 
+    def mean_square_sum(self) -> float:
+        """Return the mean of the diagonal of `gram`."""
+        return float(np.diagonal(self._upper).mean())
+
     @property
     @in_room(2)
     def gram(self) -> Array:

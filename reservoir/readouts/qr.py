@@ -99,6 +99,10 @@ class QRAccumulator(RowSums):
         """The upper triangular factor of all rows."""
         return _triangle(self._rows)
 
+    def mean_square_sum(self) -> float:
+        """Return the mean over features of the sum of their squares."""
+        return float(_squares(self._rows[:, 1 : 1 + self.n_features]).mean())
+
     def update(
         self,
         H: ArrayLike,

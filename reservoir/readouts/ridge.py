@@ -12,7 +12,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
-from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
+from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
 from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
@@ -145,6 +145,7 @@ def check_alpha(name: str, value: Any) -> None:
 
 #: What the parameter `solver` may name, beside "auto": the sums that are kept.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
+_SMALL = 1e-4  # of the mean square sum of the features: a penalty that does not keep errors small
 _LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
 
 
@@ -276,6 +277,19 @@ class RidgeReadout(Readout):
             self.kept = other.kept
         elif other.kept is not None:
             self.kept.merge(other.kept)
+
+    def held_by_rows(self) -> RowsAndColumns | None:
+        """Return how many rows hold how many columns, where the penalty is given, and small."""
+        asked = self.settings
+        if np.ndim(asked.alpha) or self.n_rows == 0:
+            return None
+        (sums,) = self.parts.values()
+        if asked.alpha > _SMALL * sums.mean_square_sum():
+            return None
+        rows = sums.n_effective
+        if sums.forgetting < 1:
+            rows = min(rows, 1 / (1 - sums.forgetting))
+        return RowsAndColumns(rows, self.width + bool(asked.fit_intercept), float(asked.alpha))
 
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; the parts become one sum."""

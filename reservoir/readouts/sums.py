@@ -165,6 +165,13 @@ class RowSums(ABC):
         total, squares = self._ages
         return total**2 / squares
 
+    @abstractmethod
+    def mean_square_sum(self) -> float:
+        """Return the mean over features of the sum of their squares; penalties are small beside it.
+
+        About the means where those are taken off as the rows come.
+        """
+
     def without(self: _Self, part: _Self, others: Sequence[_Self] = ()) -> _Self:
         """Return new sums over all rows but those of a part: the others', merged.
 

@@ -44,6 +44,7 @@ def is_far(rows, y, widths=10):
     return (rows < low - room) | (rows > high + room)
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # no scaler
 @pytest.mark.fast_cases(2)
 @pytest.mark.parametrize("engine", ["numpy", "numba"])

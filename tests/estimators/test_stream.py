@@ -508,6 +508,7 @@ def test_arguments_are_refused_with_their_bounds():
 # --- forgetting --------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 def test_a_session_forgets_as_the_estimator_does():
     model = esn(forgetting=0.97, alpha=1e-8).fit(X[:FITTED], y[:FITTED])
     session = model.stream()

@@ -18,7 +18,7 @@ from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import progress
-from reservoir.readouts.contract import Outputs, Readout
+from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
 _BATCH_ROWS = 8192  # at least so many rows go to one worker
@@ -332,3 +332,35 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
             what += "" if sequence_column is None else " (the id column not counted)"
             remedy = "Scale X (StandardScaler), or keep it from the readout (include_input=False)."
         raise ValueError(f"{what}. {remedy}") from error
+
+
+_FEW = (0.8, 1.25)  # rows for each column, between which a small penalty leaves large errors
+
+
+def few_rows(
+    held: RowsAndColumns | None, before: RowsAndColumns | None, share: float = 1.0
+) -> str | None:
+    """Return a warning if about as many rows as columns meet a small penalty, and did not before.
+
+    `share` is what rows of different weights count for, of as many equal ones.
+    """
+    few = [
+        one is not None and _FEW[0] <= share * one.rows / one.columns <= _FEW[1]
+        for one in (held, before)
+    ]
+    if held is None or few != [True, False]:
+        return None
+    return (
+        f"The readout has {held.columns} columns, rows that count for {share * held.rows:.0f}, and "
+        f"the single penalty alpha={held.alpha:g}: with about as many rows as columns it fits "
+        "noise, and errors on new rows are at their largest. Let the data choose the penalty, as "
+        "in alpha=np.logspace(-8, 2, 11), or take many more rows than columns."
+    )
+
+
+def equal_share(jobs: list[Job]) -> float:
+    """Return what the rows of jobs count for, as a share of as many equal ones."""
+    weights = [job.weights[job.skip :] for job in jobs if job.weights is not None]
+    w = np.concatenate(weights) if weights else np.ones(1)
+    w = w[w > 0]
+    return float(w.sum() ** 2 / (len(w) * np.square(w).sum())) if len(w) else 1.0

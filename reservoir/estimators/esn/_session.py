@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences
+from reservoir._validation import Sequences, caller_level
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
-from reservoir.estimators.esn._learning import naming_columns
+from reservoir.estimators.esn._learning import few_rows, naming_columns
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
 
 
@@ -86,7 +87,7 @@ class FeatureLearner(SessionLearner):
                     enter[block],
                     begin,
                 )
-            said = activity is not None and model._warn_of_units(activity)
+            said = activity and activity.warn(model.reservoir_, model._names_of_columns())
             self.activity = None if said else activity
             model._n_trained += len(rows)
         if source.n_fed_back:
@@ -135,7 +136,10 @@ class FeatureLearner(SessionLearner):
 
     @forgetting.setter
     def forgetting(self, value: float) -> None:
+        before = self.readout.held_by_rows()
         self.readout.forgetting = value
+        if warning := few_rows(self.readout.held_by_rows(), before):
+            warnings.warn(warning, UserWarning, stacklevel=caller_level())
 
     def forget(self, factor: float) -> None:
         """Let all that was learned so far weigh `factor` times as much."""

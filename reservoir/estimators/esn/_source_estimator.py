@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -16,6 +17,7 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     as_generator,
+    caller_level,
     resolve_washout,
 )
 from reservoir.dynamics import Reservoir
@@ -27,6 +29,8 @@ from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators._reach import warn_of_leaving
 from reservoir.estimators.esn._learning import (
     Job,
+    equal_share,
+    few_rows,
     learn_all,
     naming_columns,
     open_loop_outputs,
@@ -303,7 +307,10 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             if self._readout is not None:
                 readout = readout.after(self._readout)
         self._watch_units(learned.activity)
-        self._solve(readout, settings)
+        unread = not getattr(self.__dict__.get("_unsolved"), "has_told", True)
+        earlier = None if unread or self._readout is None else self._readout.renewed(settings)
+        told = None if earlier is None else earlier.held_by_rows()
+        self._solve(readout, settings, few_rows(readout.held_by_rows(), told, equal_share(jobs)))
         # settings are made anew from the parameters in each call; what is kept can be saved
         readout.settings = ReadoutSettings()
         self._readout, self._noise_generator = readout, learned.generator
@@ -312,20 +319,22 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             state = np.concatenate([state, jobs[-1].Y[-1].astype(state.dtype)])
         self.state_ = state
 
-    def _solve(self, readout: Readout, settings: ReadoutSettings) -> None:
+    def _solve(self, readout: Readout, settings: ReadoutSettings, warning: str | None) -> None:
         """Make the coefficients, or whatever else the readout makes of the rows; or put it off."""
         if settings.partial and not readout.n_rows:  # all rows were washout
             return
         for name in ("_unsolved", *readout.fitted):
             self.__dict__.pop(name, None)
         if settings.partial and readout.lazy:
-            self._unsolved = Unsolved(readout)
+            self._unsolved = Unsolved(readout, warning)
             return
-        for name, value in self._made_of(readout).items():
+        for name, value in self._made_of(readout, warning).items():
             setattr(self, name, value)
 
-    def _made_of(self, readout: Readout) -> dict[str, Any]:
-        """Return the fitted attributes that the rows seen lead to."""
+    def _made_of(self, readout: Readout, warning: str | None) -> dict[str, Any]:
+        """Return the fitted attributes that the rows seen lead to; warn if there is cause."""
+        if warning is not None:
+            warnings.warn(warning, UserWarning, stacklevel=caller_level())
         return self._as_attributes(readout.solve())
 
     def _as_learned(self, X: Array, Y: Array) -> Array:
@@ -346,12 +355,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _watch_units(self, activity: Record | None) -> None:
         """Keep a record of the units; warn once if they are saturated, or grow."""
-        said = activity is not None and self._warn_of_units(activity)
+        said = activity and activity.warn(self.reservoir_, self._names_of_columns())
         self._activity = None if said else activity
-
-    def _warn_of_units(self, activity: Record) -> bool:
-        """Warn if the units are saturated, or grow; return whether."""
-        return activity.warn(self.reservoir_, self._names_of_columns())
 
     def _warn_of_range(self, sequences: Sequences) -> None:
         """Say so where a chunk leaves what the first one was certified for, if anything was."""

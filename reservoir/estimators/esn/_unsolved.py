@@ -19,13 +19,21 @@ class Unsolved:
     ----------
     readout : Readout
         With the settings that it is to be solved under; a shallow copy is kept.
+    warning : str or None
+        What to warn of when it is solved.
     """
 
-    def __init__(self, readout: Readout) -> None:
+    def __init__(self, readout: Readout, warning: str | None) -> None:
+        self._warning = warning
         self.names = frozenset(readout.fitted)
         self._readout: Readout | None = copy.copy(readout)
         self._made: dict[str, Any] | None = None
         self._lock = threading.RLock()
+
+    @property
+    def has_told(self) -> bool:
+        """Whether there is no warning that nobody has seen."""
+        return self._warning is None or self._made is not None
 
     def attributes(self, model: Any) -> dict[str, Any]:
         """Return the attributes by name; other threads wait while they are made.
@@ -42,6 +50,6 @@ class Unsolved:
             if self._made is None:
                 assert self._readout is not None
                 # should it fail, the next one who asks gets the same error
-                self._made = model._made_of(copy.copy(self._readout))
+                self._made = model._made_of(copy.copy(self._readout), self._warning)
                 self._readout = None
             return self._made

@@ -140,6 +140,7 @@ def test_known_values_stay_and_all_is_filled(name, course):
     assert not hasattr(MODELS[name], "coef_") or name == "esn"
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 def test_both_sides_are_better_than_one(global_random_seed):
     series = mackey_glass(900, random_state=global_random_seed)[:, 0]
     y = with_gaps(series, *[(k, k + 40) for k in range(150, 800, 130)])

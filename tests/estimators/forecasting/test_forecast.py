@@ -223,6 +223,7 @@ def test_a_wrapper_costs_nothing(wrap, global_random_seed):
         assert error < 0.2
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 @pytest.mark.filterwarnings("ignore:The units .* the bounds of:UserWarning")  # without a scaler
 def test_a_wrapper_gives_the_loop_that_predict_gives_step_by_step():
     series = mackey_glass(900, random_state=0)[:, 0] * 50 + 300
