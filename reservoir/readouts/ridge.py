@@ -286,10 +286,9 @@ class RidgeReadout(Readout):
         (sums,) = self.parts.values()
         if asked.alpha > _SMALL * sums.mean_square_sum():
             return None
-        rows = sums.n_effective
-        if sums.forgetting < 1:
-            rows = min(rows, 1 / (1 - sums.forgetting))
-        return RowsAndColumns(rows, self.width + bool(asked.fit_intercept), float(asked.alpha))
+        return RowsAndColumns(
+            sums.n_effective, self.width + bool(asked.fit_intercept), float(asked.alpha)
+        )
 
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; the parts become one sum."""

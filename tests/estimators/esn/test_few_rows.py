@@ -70,16 +70,37 @@ def test_weights_and_forgetting_count():
     weights = np.where(np.arange(600) % 6 == 0, 1.0, 1e-3)  # 100 rows of 600 count
     with pytest.warns(UserWarning, match=FEW.format(102, 101)):
         ESNRegressor(100, **OPTIONS).fit(X, y, weights)
-    with pytest.warns(UserWarning, match=FEW.format(102, 100)):
-        ESNRegressor(100, forgetting=0.99, **OPTIONS).fit(X, y)
-    session = ESNRegressor(100, **OPTIONS).fit(X, y).stream()
-    with pytest.warns(UserWarning, match=FEW.format(102, 100)):
-        session.forgetting = 0.99
-    session.forgetting = 0.991  # once
-    session.forgetting = 0.999
+    with pytest.warns(UserWarning, match=FEW.format(102, 99)):  # (1 + f) / (1 - f)
+        ESNRegressor(100, forgetting=0.98, **OPTIONS).fit(X, y)
+    ESNRegressor(100, forgetting=0.99, **OPTIONS).fit(X, y)
     # lags of the input: 1 + 2 + 3 columns and an intercept
     with pytest.warns(UserWarning, match=FEW.format(6, 7)):
         NVARRegressor(n_lags=2, alpha=1e-9, washout=1).fit(X[:8], y[:8])
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_a_session_that_does_no_good_is_doubted(noise, global_random_seed):
+    """100 rows remembered by 102 columns: targets without noise are learned, noise is not."""
+    X, y = data(900, global_random_seed)
+    y = y + noise * np.random.default_rng(global_random_seed).normal(size=900)
+    one = ESNRegressor(100, washout=0, random_state=global_random_seed).fit(X[:500], y[:500])
+    messages, scores_of = {}, {}
+    for forgetting in (0.99, 0.999):
+        session = one.stream()
+        session.forgetting, scores = forgetting, scores_of.setdefault(forgetting, [])
+
+        def learn(session=session, scores=scores):
+            for t in range(500, 900, 10):
+                session.predict(X[t : t + 10])
+                scores.append(session.learn(X[t : t + 10], y[t : t + 10]).score_)
+
+        messages[forgetting] = told(learn)
+    assert messages[0.999] == []
+    worst = min(scores_of[0.99][10:])
+    assert (messages[0.99] != []) == (worst < 0)
+    if noise:
+        (message,) = messages[0.99]
+        assert "remembers some 100 rows for the readout's 102 columns" in message
 
 
 def test_chunks_are_told_of_once_and_only_if_somebody_looks():
