@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -265,7 +266,8 @@ def _known_frame(item: _Item, frame: Any) -> Any:
 def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
     """Refuse names that come twice, and numbers beside names."""
     names = [*frame.columns, *known]
-    twice = [name for name in known if names.count(name) > 1]
+    counts = Counter(names)
+    twice = [name for name in known if counts[name] > 1]
     if twice:
         raise ValueError(
             f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -143,7 +144,8 @@ class Panel:
                 f"({_KINDS[self.kind]}). Give the same series in the same way."
             )
         if _by_id(kind):
-            strange = [each for each in ids if each not in self.ids]
+            known = set(self.ids)
+            strange = [each for each in ids if each not in known]
             if strange:
                 raise ValueError(
                     f"{name} has the series {strange[0]!r}, which is new; fit had "
@@ -355,7 +357,7 @@ def _columns(name: str, y: Any) -> tuple[list[Any], list[Any]]:
     if not is_pandas(y):
         return list(range(n_columns)), list(np.asarray(y).T)
     ids = [plain_name(each) for each in y.columns]
-    twice = [each for each in ids if ids.count(each) > 1]
+    twice = [each for each, n in Counter(ids).items() if n > 1]
     if twice:
         raise ValueError(
             f"{name} has the column {twice[0]!r} twice, and each column is a series. Rename it."
