@@ -88,6 +88,7 @@ class Copied(str):
         return Copied(self)
 
 
+@pytest.mark.both_engines
 def test_chunks_share_the_ids_and_leave_no_trace():
     rows = np.empty((20, 2), dtype=object)
     rows[:, 0], rows[:, 1] = [Copied(name) for name in "abcdefghij" * 2], np.arange(20.0)

@@ -422,7 +422,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
         source = self._source
-        shape = StateShape(source.state_size, source.n_fed_back, source.dtype)
+        shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
         return self._progress.starts(
             spec,
             sequences,
