@@ -130,6 +130,7 @@ def read_series(
         is_table=sequences.container == "table",
         lengths=sequences.lengths,
         check_frequency=reset and not has_times,
+        sequence_column=sequence_column,
     )
     return sequences if has_times else replace(sequences, times=times)
 

@@ -13,6 +13,7 @@ from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
 from reservoir._validation.time_stamps import take_time_stamps
+from reservoir._validation.times import check_times
 
 _FLOATS = (np.float64, np.float32)
 _ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
@@ -26,6 +27,7 @@ def read_whole_series(
     time_column: Any = None,
     allow_nan: bool = False,
     fitted: tuple[str, int] | None = None,
+    y: Any = None,
 ) -> Sequences:
     """Return the sequences of X as arrays of shape (n_steps_i, n_channels), checked.
 
@@ -46,8 +48,20 @@ def read_whole_series(
         Whether NaN may stand for what is missing; infinity may never.
     fitted : (container, n_channels), optional
         Of the sequences that the estimator was fitted on; None in fit.
+    y : any, default=None
+        Where it has an entry per row, remedies for rows out of order name it.
     """
     sequences = _read(estimator, X, sequence_column, allow_nan, fitted)
+    if sequences.container != _ROWS:  # whose index tells series apart, not steps
+        is_table = sequences.container == "table"
+        rows = is_table and np.shape(y)[:1] == (sum(sequences.lengths),) != (len(sequences),)
+        check_times(
+            X,
+            y if rows else None,
+            is_table=is_table,
+            lengths=sequences.lengths,
+            sequence_column=sequence_column,
+        )
     if time_column is None:
         return sequences
     names = getattr(estimator, "feature_names_in_", None)

@@ -184,7 +184,7 @@ def test_times_stay_float64_in_a_network_of_float32(include_input, tmp_path):
         found.append(np.concatenate([*outputs, *map(np.ravel, states)]))
     np.testing.assert_array_equal(*found)
     huge = table(times, np.where(np.arange(120)[:, None] == 7, 1e39, u))
-    with pytest.raises(ValueError, match="infinity .* in row 7, as float32"):
+    with pytest.raises(ValueError, match=r"infinity .* in row 7, as float32"):
         esn.fit(huge, y)
 
 

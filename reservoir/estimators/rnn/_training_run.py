@@ -52,7 +52,8 @@ def split(
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
     plain = weights is None and not any(skips)
-    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, estimator._dtype_asked_for())
+    dtype = estimator._dtype_asked_for()
+    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, dtype)
     if not estimator.early_stopping:
         require_targets(rows)
         return whole, None
