@@ -8,6 +8,8 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 
+from sklearn.base import clone  # noqa: E402
+from sklearn.ensemble import BaggingRegressor  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
     KFold,
     ShuffleSplit,
@@ -299,6 +301,26 @@ def test_splits_in_order_are_nothing_to_warn_of():
     esn.fit(X[kept], y[kept])
     with pytest.warns(UserWarning, match="permutation"):
         cross_val_score(esn, X, y, cv=ShuffleSplit(1, random_state=0))
+
+
+def test_what_draws_rows_is_told_from_what_keeps_them():
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV
+
+    X, y = narma(120, random_state=0)
+    X, y = pd.DataFrame(X, columns=["u"]), pd.Series(y)
+    esn = ESNRegressor(8, initial_state="zeros", random_state=0)
+    made = {"cv": TimeSeriesSplit(2), "random_state": 0}
+    search = HalvingGridSearchCV(esn, {"leak_rate": [0.5, 1.0]}, **made)
+    with pytest.warns(UserWarning, match="permutation"):
+        search.fit(X, y)
+    search.set_params(resource="n_units", max_resources=16).fit(X, y)
+    # rows that are drawn twice weigh more, and stay where they are
+    bags = BaggingRegressor(esn, 2, random_state=0).fit(X, y)
+    (drawn, _), (one, _) = bags.estimators_samples_, bags.estimators_
+    weights = np.bincount(drawn, minlength=len(X))
+    expected = clone(one).fit(X.to_numpy(), y, sample_weight=weights)
+    np.testing.assert_array_equal(one.coef_, expected.coef_)
 
 
 def test_series_have_the_same_words():
