@@ -90,13 +90,14 @@ def _read(
             )
         return read_table(estimator, X, reset, np.float64, sequence_column, allow_nan=allow_nan)
     container = _kind(X)
+    arrays: Any  # one 3-D array where all have the same length: views would take more memory
     if container == _ROWS:
         arrays = _read_rows(estimator, X, allow_nan, fitted)
     elif container == "array":
         arrays = _read_array(estimator, X, allow_nan, fitted)
     else:
-        arrays = _read_items(estimator, X, allow_nan, fitted)
-    return Sequences(tuple(arrays), container)
+        arrays = tuple(_read_items(estimator, X, allow_nan, fitted))
+    return Sequences(arrays, container)
 
 
 def _refuse_other_collections(X: Any) -> None:
@@ -142,9 +143,7 @@ def _kind(X: Any) -> str:
     return "array" if getattr(X, "ndim", 2) == 3 else _ROWS
 
 
-def _read_rows(
-    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
-) -> list[Array]:
+def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the rows of a 2-D X as series of one channel."""
     check_dimensions(estimator, X)
     refuse_dates("X", X)
@@ -160,12 +159,10 @@ def _read_rows(
             "channels. Give (n_sequences, n_steps, n_channels); a single series is X[None]."
         )
     as_finite("X", table, table.dtype, allow_nan=allow_nan, if_nan=_advice)
-    return list(table[:, :, None])
+    return table[:, :, None]
 
 
-def _read_array(
-    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
-) -> list[Array]:
+def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the sequences of a 3-D array, (n_sequences, n_steps, n_channels)."""
     refuse_dates("X", X)
     array = check_array(
@@ -189,7 +186,7 @@ def _read_array(
     except ValueError:
         for i, item in enumerate(array):
             _check_finite(estimator, i, item, allow_nan)
-    return list(array)
+    return array
 
 
 def _read_items(

@@ -437,11 +437,15 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             for k, i in enumerate(index):
                 outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
                 ends[i] = state[k].copy()
-        refuse_overflow("output", outputs)
+        refuse_overflow("output", outputs, sequences.numbers)
         return outputs, ends
 
     def _outputs_from(
-        self, sequences: Sequences, starts: list[Array], readout: Any = None
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        readout: Any = None,
+        n_rows: int | None = None,
     ) -> tuple[list[Array], list[Array]]:
         return self._run(sequences, starts)
 
