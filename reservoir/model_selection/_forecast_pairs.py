@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count
+from reservoir._validation import check_count, index_of
+from reservoir._validation.order import Handling, check_order
 
 
 def make_forecast_pairs(
@@ -121,6 +122,12 @@ class _Item:
     def name_of_exog(self) -> str:
         return "exog" if self.name == "the series" else f"exog of {self.name}"
 
+    def handling(self) -> Handling:
+        """Return how the user changes the order of rows."""
+        kind = "table" if self.name == "the series" else "list"
+        beside = () if self.exog is None or hasattr(self.exog, "iloc") else ("exog",)
+        return Handling("series", beside, alike=False, kind=kind)
+
 
 def _read_horizons(horizon: Any) -> _Horizons:
     if np.ndim(horizon) == 0:
@@ -165,6 +172,9 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
                 "Give a list with a frame per sequence."
             )
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
+    index = index_of(values)
+    if index is not None:  # pairs that are sorted later hold the wrong targets
+        check_order(item.name, index, np.zeros(1, dtype=int), item.handling)
     if values.ndim not in (1, 2):
         raise ValueError(
             f"{item.name} has shape {values.shape}; (n_samples,) or (n_samples, n_outputs) is "

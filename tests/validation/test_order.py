@@ -35,6 +35,7 @@ from reservoir import (  # noqa: E402
     fill_gaps,
 )
 from reservoir.datasets import narma  # noqa: E402
+from reservoir.model_selection import make_forecast_pairs  # noqa: E402
 
 pytestmark = pytest.mark.one_engine
 N = 24
@@ -321,6 +322,25 @@ def test_what_draws_rows_is_told_from_what_keeps_them():
     weights = np.bincount(drawn, minlength=len(X))
     expected = clone(one).fit(X.to_numpy(), y, sample_weight=weights)
     np.testing.assert_array_equal(one.coef_, expected.coef_)
+
+
+def test_pairs_are_not_made_of_rows_in_disorder():
+    # sorted afterwards they would hold the wrong targets
+    rows = np.random.default_rng(0).permutation(40)
+    for index in (pd.RangeIndex(40), pd.date_range("2020", periods=40)):
+        series = pd.Series(np.arange(40.0), index=index, name="y").iloc[rows]
+        names = {"series": series, "exog": rows[:, None] / 2, "np": np}
+        dates = index.dtype.kind == "M"
+        told = pytest.raises(ValueError, match="increasing") if dates else pytest.warns(
+            UserWarning, match="The index of the series is a permutation"
+        )  # fmt: skip
+        with told as caught:
+            make_forecast_pairs(series, exog=names["exog"])
+        message = str(caught.value if dates else caught[0].message)
+        exec(message.split("`")[1], names)
+        X, y = make_forecast_pairs(names["series"], exog=names["exog"])
+        np.testing.assert_array_equal(y, np.arange(1.0, 40))
+        np.testing.assert_array_equal(X, np.column_stack([np.arange(39.0), y / 2]))
 
 
 def test_series_have_the_same_words():
