@@ -1,4 +1,4 @@
-"""The pandas index of a table: order, frequency, and the last time stamp of its rows.
+"""The pandas index of a table: its frequency, and the last time stamp of its rows.
 
 The entries of an index are called stamps: dates, periods or numbers. pandas is optional: whoever
 passes a table with an index has imported it already.
