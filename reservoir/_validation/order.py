@@ -57,7 +57,11 @@ class Handling:
         main, other = (X, y) if by == "X" else (y, X)
         if other is not None and is_table and np.shape(other)[1:] == (0,):
             other = None  # what stands in for X where there is none
-        pairs = [(main, other)] if is_table else list(zip(main, other or main, strict=False))
+        pairs = (
+            [(main, other)]
+            if is_table
+            else list(zip(main, main if other is None else other, strict=False))
+        )
         alike = all(
             hasattr(b, "iloc") and hasattr(a, "iloc") and a.index.equals(b.index) for a, b in pairs
         )

@@ -232,35 +232,48 @@ class SequenceEstimator(
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)
-        made = Placed(sequences, last_only=self._targets.per_sequence)
-        states: list[Any] = [None] * len(sequences)
-        n_rows = sum(sequences.lengths)
-        # batch by batch: states of all sequences would take more memory than the result
-        batches = batches_of(sequences.lengths)
-        if self._n_fed_back:  # loops that go astray are warned of once
-            batches = [np.arange(len(sequences))]
-        for which in (batch.tolist() for batch in batches):
-            some = sequences if len(batches) == 1 else sequences.some(which)
-            spec = self._start_of(initial_state, sequences, which)
-            starts = self._start_states(spec, some)
-            outputs, ends = self._outputs_from(some, starts, readout, n_rows)
-            made.put(which, [decode(rows) for rows in outputs])
-            if return_state:
-                for i, end in zip(which, ends, strict=True):
-                    states[i] = end
-        shown = self._presented(made.container(), X, sequences, names)
+        # loops that go astray are warned of once
+        batches = [] if self._n_fed_back else batches_of(sequences.lengths)
+        states: Any
+        if len(batches) > 1:
+            spec = self.initial_state if initial_state is None else initial_state
+            states = [None] * len(sequences) if return_state else None
+            made = self._in_batches(batches, sequences, spec, decode, readout, states)
+        else:
+            outputs, states = self._outputs(sequences, initial_state, readout)
+            values = [decode(rows) for rows in outputs]
+            last = self._targets.per_sequence
+            made = np.stack([rows[-1] for rows in values]) if last else sequences.restore(values)
+        shown = self._presented(made, X, sequences, names)
         return (shown, _pack_states(states, sequences)) if return_state else shown
 
-    def _start_of(self, spec: Any, sequences: Sequences, which: Sequence[int]) -> Any:
-        """Return where some of the sequences start: a state for each is cut to those for them."""
-        spec = self.initial_state if spec is None else spec
-        if isinstance(spec, str) or len(which) == len(sequences):
-            return spec
-        if np.ndim(spec) == 1:
-            return spec
-        if np.ndim(spec) != 2 or len(spec) != len(sequences):
+    def _in_batches(
+        self,
+        batches: list[Array],
+        sequences: Sequences,
+        spec: Any,
+        decode: Any,
+        readout: Any,
+        states: list[Any] | None,
+    ) -> Any:
+        """Return what `decode` makes of the outputs; end states go into `states`, if it is given.
+
+        The states of all sequences at once would take more memory than the result.
+        """
+        made = Placed(sequences, last_only=self._targets.per_sequence)
+        each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
+        if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
             self._start_states(spec, sequences)  # refuses it
-        return np.asarray(spec)[list(which)]
+        n_rows = sum(sequences.lengths)
+        for which in (batch.tolist() for batch in batches):
+            some = sequences.some(which)
+            starts = self._start_states(np.asarray(spec)[which] if each else spec, some)
+            outputs, ends = self._outputs_from(some, starts, readout, n_rows)
+            made.put(which, [decode(rows) for rows in outputs])
+            if states is not None:
+                for i, end in zip(which, ends, strict=True):
+                    states[i] = end
+        return made.container()
 
     def _predicts_by(self) -> tuple[Any, Any]:
         """Return what makes predictions of outputs, and what outputs are: None for the usual."""

@@ -17,12 +17,12 @@ _MOST_ROWS = 2**16
 
 
 def batches_of(lengths: Sequence[int]) -> list[Array]:
-    """Cut sequences of these lengths into batches, longest first; one batch for few sequences.
+    """Cut sequences of these lengths into batches, longest first.
 
-    Returns their numbers.
+    Returns their numbers; none where there are too few sequences for two.
     """
     if len(lengths) <= _SEQUENCES:
-        return [np.arange(len(lengths))]
+        return []
     sizes = np.asarray(lengths)
     order = np.argsort(-sizes, kind="stable")
     rows = np.append(0, np.cumsum(sizes[order]))  # that come before each sequence
@@ -65,8 +65,6 @@ class Placed:
             rows = rows[-1:] if self.last_only else rows
             if not self._one_array:
                 self._parts[i] = rows
-            elif len(self._ends) == 1:
-                self._rows = rows
             else:
                 if self._rows is None:
                     self._rows = np.empty((self._ends[-1], *rows.shape[1:]), rows.dtype)

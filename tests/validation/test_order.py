@@ -73,6 +73,11 @@ def made(stamps, fault, container):
         return X.set_axis(levels), y.set_axis(levels), None
     if container == "list":
         return [X[: N // 2], X[N // 2 :]], [y[: N // 2], y[N // 2 :]], None
+    if container == "object arrays":
+        packed = np.empty((2, 2), dtype=object)
+        for i, each in enumerate((X, y.to_numpy())):
+            packed[i, 0], packed[i, 1] = each[: N // 2], each[N // 2 :]
+        return packed[0], packed[1], None
     if container == "list, arrays":
         return [X[: N // 2], X[N // 2 :]], [y[: N // 2].tolist(), y[N // 2 :].tolist()], None
     if container == "y alone":
@@ -83,7 +88,7 @@ def made(stamps, fault, container):
 
 
 ALL = ["table", "arrays", "y alone", "levels", "ids", "ids by number, arrays", "list"]
-ALL.append("list, arrays")
+ALL += ["list, arrays", "object arrays"]
 
 
 def pasted(message, X, y, which=0):
@@ -95,7 +100,8 @@ def pasted(message, X, y, which=0):
 
 def by_rows(X, y):
     """Return the numbers of rows of X and y, one after the other."""
-    parts = zip(X, y, strict=True) if isinstance(X, list) else [(X, y)]
+    several = isinstance(X, list) or (isinstance(X, np.ndarray) and X.dtype == object)
+    parts = zip(X, y, strict=True) if several else [(X, y)]
     pairs = [(np.asarray(x)[:, 0].astype(float) * 10, np.asarray(t) * 5) for x, t in parts]
     return np.hstack([np.array(pair) for pair in pairs])
 
@@ -126,7 +132,7 @@ def test_disorder_is_told_with_a_remedy_that_works(stamps, fault, container):
     message = told(lambda: esn.fit(X, y), stamps, fault)
     pairs = {"falling": (13, 14), "reversed": (12, 13), "equal": (13, 14), "missing": (15, 15)}
     a, b = pairs[fault]
-    if "list" in container:
+    if "list" in container or "object" in container:
         a, b = a - N // 2, b - N // 2
         assert "index of sequence 1 of X" in message
     assert f"row {b} " in message or f"and {b}, " in message
