@@ -47,7 +47,7 @@ KINDS = {
     "n_read": "equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)",
     "record": "None | Activity | Growth",
     # of an echo state network: units, then the outputs that are fed back
-    "state": "of(_source.dtype, _source.state_size + _source.n_fed_back)",
+    "state": "of(_source.state_dtype, _source.state_size + _source.n_fed_back)",
 }
 
 #: Name of a class -> its fields.
@@ -166,10 +166,11 @@ FIELDS = {
         params_: weights(network_)
         loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
         best_epoch_, n_iter_: natural; _progress: Progress
-        state_: of(params_['coef'].dtype, network_.cell.state_size)
+        state_: of(params_['coef'].dtype, network_.cell.state_size) if _clock == None
+            else float64(network_.cell.state_size)
         _online: None | OnlineLearner(network=network_)
         _recent: None | tuple[real(n, network_.n_columns), real(n, n_outputs_, any),
-            of(params_['coef'].dtype, network_.cell.state_size), natural]
+            real(network_.cell.state_size), natural]
     """,
     "RNNRegressor": "output, loss: str; refit_readout: bool",
     "RNNClassifier": "_targets: Labels; classes_: equal(_targets.classes)",
@@ -398,7 +399,7 @@ FIELDS = {
     """,
     "OnlineLearner": """
         network: Network; method: str; running: bool; params: weights(network)
-        learner: Learner; state?: of(params['coef'].dtype, network.cell.state_size)
+        learner: Learner; state?: real(network.cell.state_size)
     """,
     "Learner": """
         descent: Descent; network: same(descent.objective.network); rows_at_once: count
@@ -420,7 +421,7 @@ FIELDS = {
     "Window": """
         network: Network; start: real(network.cell.state_size); n_skipped: natural
         inputs: of(start.dtype, n_rows, network.n_columns)
-        targets: of(start.dtype, n_rows, network.n_outputs, any)
+        targets: real(n_rows, network.n_outputs, any)
     """,
     # ------------------------------------------------------------ proofs
     "Certificate": """

@@ -1,4 +1,4 @@
-"""The pandas index of a table: order, frequency, and the last time stamp of its rows.
+"""The pandas index of a table: its frequency, and the last time stamp of its rows.
 
 The entries of an index are called stamps: dates, periods or numbers. pandas is optional: whoever
 passes a table with an index has imported it already.
@@ -234,33 +234,6 @@ def is_plain(index: Any, restarts: Array) -> bool:
     rows = np.arange(len(index))
     begins = restarts[np.searchsorted(restarts, rows, side="right") - 1]
     return np.array_equal(numbers_of(index), rows - begins)
-
-
-def check_order(name: str, index: Any, starts: Array) -> None:
-    """Refuse dates that are missing, or do not increase within each sequence.
-
-    `starts` holds the first row of each sequence, `name` is what the message calls the table.
-    """
-    if index.hasnans:
-        row = int(np.argmax(index.isna()))
-        raise ValueError(f"The index of {name} has no date in row {row} (NaT). Drop or fill it.")
-    # from one sequence to the next dates may go back
-    backwards = np.diff(numbers_of(index)) <= 0
-    backwards[starts[1:] - 1] = False
-    if not backwards.any():
-        return
-    row = int(np.argmax(backwards))
-    if index[row] == index[row + 1]:
-        raise ValueError(
-            f"The index of {name} has {show(index[row])} twice, in rows {row} and {row + 1}: a row "
-            "is one time step. Keep one, X[~X.index.duplicated()], or their mean, "
-            "X.groupby(level=0).mean(); tell several series apart by sequence_column."
-        )
-    raise ValueError(
-        f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
-        f"before row {row} ({show(index[row])}) in time, and rows are time steps in order. Use "
-        "X = X.sort_index(), and the same for y; shuffle no rows when you split."
-    )
 
 
 def warn_if_irregular(name: str, index: Any, starts: Array) -> None:

@@ -24,7 +24,7 @@ class Sequences:
 
     Attributes
     ----------
-    arrays : tuple of arrays, each of shape (n_samples_i, n_features)
+    arrays : sequence of arrays, each of shape (n_samples_i, n_features)
         Without the id column.
     container : {"table", "list", "object", "array"}
         What X was: one 2-D table, a list, an object array, or a 3-D array.
@@ -38,7 +38,7 @@ class Sequences:
         The time between rows, where a column of X says when they were measured.
     """
 
-    arrays: tuple[Array, ...]
+    arrays: Sequence[Array]
     container: str
     ids: tuple[Any, ...] | None = None
     times: Times = UNTOLD
@@ -130,6 +130,7 @@ def read_series(
         is_table=sequences.container == "table",
         lengths=sequences.lengths,
         check_frequency=reset and not has_times,
+        sequence_column=sequence_column,
     )
     return sequences if has_times else replace(sequences, times=times)
 
@@ -160,19 +161,39 @@ def _read_arrays(
         )
     if len(X) == 0:
         raise ValueError("X holds no sequences (n_sequences=0); at least 1 is required.")
+    stack = _plain_stack(estimator, X, dtype) if container == "array" and not reset else None
+    if stack is not None:
+        return Sequences(stack, container)  # type: ignore[arg-type]
     # the first item decides the number and the names of the features
     items = enumerate(X)
     arrays = tuple(_read_item(estimator, i, item, reset and i == 0, dtype) for i, item in items)
     return Sequences(arrays, container)
 
 
+def _plain_stack(estimator: Any, X: Array, dtype: Any) -> Array | None:
+    """Return a 3-D array in `dtype` if each item is a `plain_table`, and all is finite.
+
+    One check for many short sequences, and no view of each.
+    """
+    if not X.flags.c_contiguous or type(X) is not np.ndarray:
+        return None
+    if plain_table(estimator, X[0]) is None:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        stack = X.astype(dtype, copy=False)
+        finite = np.isfinite(stack.sum())
+    return stack if finite else None
+
+
 def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Array:
     """Return sequence number i of a collection as a finite array; messages name the sequence."""
-    refuse_dates(f"Sequence {i} of X", item)
-    try:
-        table = _validate(estimator, item, reset)
-    except ValueError as error:
-        raise ValueError(f"In sequence {i} of X: {error}") from error
+    table = None if reset else plain_table(estimator, item)
+    if table is None:
+        refuse_dates(f"Sequence {i} of X", item)
+        try:
+            table = _validate(estimator, item, reset)
+        except ValueError as error:
+            raise ValueError(f"In sequence {i} of X: {error}") from error
     return as_finite(f"sequence {i} of X", table, dtype, _names(estimator))
 
 

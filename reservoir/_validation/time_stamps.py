@@ -65,12 +65,18 @@ class Clock:
         return self.origin + self.step * float(steps)
 
     def set(self, sequences: Sequences, dtype: Any) -> Sequences:
-        """Return sequences, in `dtype`, with steps since the origin in the place of times."""
+        """Return sequences with steps since the origin in the place of times.
+
+        They are float64, and all columns but that of times hold values of `dtype`: times are not
+        rounded to it, and what a network makes of them, the time between rows, is small.
+        """
         arrays = []
         for rows in sequences.arrays:
             timed = rows.copy()
+            timed[:, self.place] = 0.0
+            timed = as_finite("X", timed, dtype).astype(np.float64, copy=False)
             timed[:, self.place] = (rows[:, self.place] - self.origin) / self.step
-            arrays.append(as_finite("X", timed, dtype))
+            arrays.append(timed)
         return replace(sequences, arrays=tuple(arrays))
 
 

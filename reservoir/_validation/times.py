@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,7 +14,6 @@ from reservoir._typing import Array
 from reservoir._validation.index import (
     Ending,
     Stamps,
-    check_order,
     frequency,
     ids_of,
     index_of,
@@ -25,6 +25,7 @@ from reservoir._validation.index import (
     unit_of,
     warn_if_irregular,
 )
+from reservoir._validation.order import Handling, check_order
 
 
 class Span(NamedTuple):
@@ -102,11 +103,18 @@ class _Table(NamedTuple):
 
 
 def read_times(
-    X: Any, y: Any, *, is_table: bool, lengths: list[int], check_frequency: bool
+    X: Any,
+    y: Any,
+    *,
+    is_table: bool,
+    lengths: list[int],
+    check_frequency: bool,
+    sequence_column: Any = None,
 ) -> Times:
     """Return the indexes of X and y, checked.
 
-    Refused are dates that do not increase, and a y whose index contradicts that of X.
+    Refused are dates that do not increase, and a y whose index contradicts that of X; a permutation
+    of whole numbers is warned of.
 
     Parameters
     ----------
@@ -118,6 +126,8 @@ def read_times(
         Number of rows of each sequence.
     check_frequency : bool
         Whether to warn of dates without a frequency.
+    sequence_column : int, str or None
+        The column of a table that holds the ids of the sequences.
     """
     # the index of each table; a y of another length is refused elsewhere
     starts = np.cumsum([0, *lengths[:-1]])
@@ -127,19 +137,59 @@ def read_times(
         None if t is None or len(t.index) != n else t
         for t, n in zip(targets, [sum(lengths)] if is_table else lengths, strict=False)
     ]
-    # order, by the index of X or, if that has no dates, by that of y
-    dated = [table for table in tables if table is not None and is_time(table.kind)]
-    dated = dated or [table for table in targets if table is not None and is_time(table.kind)]
-    for table in dated:
-        check_order(table.name, table.index, table.starts)
+    # order; what is warned of comes behind what is refused
+    by, ordered = _ordered_by(tables, targets)
+    dated = [table for table in ordered if is_time(table.kind)]
+    options = {"is_table": is_table, "sequence_column": sequence_column}
+    handling = partial(Handling.of, X, y, by=by, **options)
+    _check_orders(dated, handling)
     for i, (given, target) in enumerate(zip(tables, targets, strict=False)):
         if given is not None and target is not None:
             _check_pair(given, target)
             targets[i] = target._replace(plain=target.plain or _counts_on(given, target))
+    if not dated:
+        _check_orders(ordered, handling)
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
     return Times(_span(tables), _span(targets))
+
+
+def check_times(
+    X: Any, y: Any, *, is_table: bool, lengths: list[int], sequence_column: Any = None
+) -> None:
+    """Check the order of the steps of whole sequences by the index of X.
+
+    Parameters as in `read_times`; y has one entry per row, or is None.
+    """
+    tables = _tables("X", X, is_table, np.cumsum([0, *lengths[:-1]]))
+    options = {"is_table": is_table, "sequence_column": sequence_column}
+    _check_orders(_ordered_by(tables, [])[1], partial(Handling.of, X, y, by="X", **options))
+
+
+def _ordered_by(
+    tables: list[_Table | None], targets: list[_Table | None]
+) -> tuple[str, list[_Table]]:
+    """Return whose index tells the order of rows, "X" or "y", and the tables that have it.
+
+    Dates tell it before numbers do, and X before y.
+    """
+    given = [
+        (by, [table for table in each if table is not None])
+        for by, each in (("X", tables), ("y", targets))
+    ]
+    for by, found in given:
+        dated = [table for table in found if is_time(table.kind)]
+        if dated:
+            return by, dated
+    return next((each for each in given if each[1]), ("X", []))
+
+
+def _check_orders(tables: list[_Table], handling: Callable[[], Handling]) -> None:
+    """Check the order of rows in each table; the warning of one says it for all."""
+    for table in tables:
+        if check_order(table.name, table.index, table.starts, handling):
+            return
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:

@@ -13,6 +13,7 @@ from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
 from reservoir._validation.time_stamps import take_time_stamps
+from reservoir._validation.times import check_times
 
 _FLOATS = (np.float64, np.float32)
 _ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
@@ -26,6 +27,7 @@ def read_whole_series(
     time_column: Any = None,
     allow_nan: bool = False,
     fitted: tuple[str, int] | None = None,
+    y: Any = None,
 ) -> Sequences:
     """Return the sequences of X as arrays of shape (n_steps_i, n_channels), checked.
 
@@ -46,8 +48,20 @@ def read_whole_series(
         Whether NaN may stand for what is missing; infinity may never.
     fitted : (container, n_channels), optional
         Of the sequences that the estimator was fitted on; None in fit.
+    y : any, default=None
+        Where it has an entry per row, remedies for rows out of order name it.
     """
     sequences = _read(estimator, X, sequence_column, allow_nan, fitted)
+    if sequences.container != _ROWS:  # whose index tells series apart, not steps
+        is_table = sequences.container == "table"
+        rows = is_table and np.shape(y)[:1] == (sum(sequences.lengths),) != (len(sequences),)
+        check_times(
+            X,
+            y if rows else None,
+            is_table=is_table,
+            lengths=sequences.lengths,
+            sequence_column=sequence_column,
+        )
     if time_column is None:
         return sequences
     names = getattr(estimator, "feature_names_in_", None)
@@ -76,13 +90,14 @@ def _read(
             )
         return read_table(estimator, X, reset, np.float64, sequence_column, allow_nan=allow_nan)
     container = _kind(X)
+    arrays: Any  # one 3-D array where all have the same length: views would take more memory
     if container == _ROWS:
         arrays = _read_rows(estimator, X, allow_nan, fitted)
     elif container == "array":
         arrays = _read_array(estimator, X, allow_nan, fitted)
     else:
-        arrays = _read_items(estimator, X, allow_nan, fitted)
-    return Sequences(tuple(arrays), container)
+        arrays = tuple(_read_items(estimator, X, allow_nan, fitted))
+    return Sequences(arrays, container)
 
 
 def _refuse_other_collections(X: Any) -> None:
@@ -128,9 +143,7 @@ def _kind(X: Any) -> str:
     return "array" if getattr(X, "ndim", 2) == 3 else _ROWS
 
 
-def _read_rows(
-    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
-) -> list[Array]:
+def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the rows of a 2-D X as series of one channel."""
     check_dimensions(estimator, X)
     refuse_dates("X", X)
@@ -146,12 +159,10 @@ def _read_rows(
             "channels. Give (n_sequences, n_steps, n_channels); a single series is X[None]."
         )
     as_finite("X", table, table.dtype, allow_nan=allow_nan, if_nan=_advice)
-    return list(table[:, :, None])
+    return table[:, :, None]
 
 
-def _read_array(
-    estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None
-) -> list[Array]:
+def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the sequences of a 3-D array, (n_sequences, n_steps, n_channels)."""
     refuse_dates("X", X)
     array = check_array(
@@ -175,7 +186,7 @@ def _read_array(
     except ValueError:
         for i, item in enumerate(array):
             _check_finite(estimator, i, item, allow_nan)
-    return list(array)
+    return array
 
 
 def _read_items(

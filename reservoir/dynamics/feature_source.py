@@ -37,6 +37,8 @@ class FeatureSource(ABC):
         Outputs that come back into the source, one step late; 0 for none.
     dtype : numpy.dtype
         Of features and states.
+    state_dtype : numpy.dtype
+        Of a whole state: float64 where it holds a time beside the units, else `dtype`.
     """
 
     n_features: Any
@@ -44,6 +46,11 @@ class FeatureSource(ABC):
     state_size: Any
     dtype: Any
     n_fed_back: Any = 0
+
+    @property
+    def state_dtype(self) -> Any:
+        """Of states."""
+        return self.dtype
 
     @abstractmethod
     def iter_features(
@@ -144,7 +151,7 @@ class FeatureSource(ABC):
             New arrays.
         """
         rows = np.empty((len(states), self.width), self.dtype)
-        after = np.empty((len(states), self.state_size), self.dtype)
+        after = np.empty((len(states), self.state_size), self.state_dtype)
         for k, state in enumerate(states):
             teacher = None if teachers is None else teachers[k : k + 1]
             for _, features, end in self.iter_features(inputs[k : k + 1], state, teacher=teacher):
@@ -159,7 +166,7 @@ class FeatureSource(ABC):
         row : array of shape (n_features,)
             That first row.
         """
-        return np.zeros(self.state_size, self.dtype)
+        return np.zeros(self.state_size, self.state_dtype)
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the state that a constant input leads to from zero; zeros if there is none.

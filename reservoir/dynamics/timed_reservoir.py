@@ -24,7 +24,8 @@ class TimedReservoir(FeatureSource):
 
     That column holds times, in steps since the clock's origin (`Clock.set`). A state has one number
     more than there are units: the time of the row before. So a run goes on over a gap as over any
-    other step, in whatever chunks its rows come.
+    other step, in whatever chunks its rows come. Times are float64, whatever the dtype of the
+    reservoir: float32 would hold seconds since 1970 to the nearest minute or two.
 
     Parameters
     ----------
@@ -61,13 +62,21 @@ class TimedReservoir(FeatureSource):
         """Of states and outputs."""
         return self.driven.dtype
 
-    def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array]:
-        """Return inputs, times and the length of each step of rows that follow a state."""
+    @property
+    def state_dtype(self) -> Any:
+        """Of states: a time needs float64."""
+        return np.dtype(np.float64)
+
+    def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array, Array]:
+        """Return inputs, units, times and the length of each step of rows that follow a state."""
         times = rows[:, self.clock.place]
         dt = np.diff(times, prepend=state[-1:])
         if len(dt):
             self.clock.require_later(times[0], state[-1])
-        return self.clock.channels(rows), times, dt
+        return self._channels(rows), state[:-1].astype(self.dtype, copy=False), times, dt
+
+    def _channels(self, rows: Array) -> Array:
+        return self.clock.channels(rows).astype(self.dtype, copy=False)
 
     def iter_features(
         self,
@@ -82,10 +91,10 @@ class TimedReservoir(FeatureSource):
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        inputs, times, dt = self._read(rows, state)
+        inputs, units, times, dt = self._read(rows, state)
         for start, features, after in self.driven.iter_features(
             inputs,
-            state[:-1],
+            units,
             teacher=teacher,
             noise=noise,
             generator=generator,
@@ -108,14 +117,14 @@ class TimedReservoir(FeatureSource):
         """Run over several sequences side by side."""
         read = [self._read(rows, state) for rows, state in zip(series, states, strict=True)]
         for index, start, features, after in self.driven.iter_many_features(
-            [inputs for inputs, _, _ in read],
-            [state[:-1] for state in states],
+            [inputs for inputs, _, _, _ in read],
+            [units for _, units, _, _ in read],
             teachers=teachers,
             activity=activity,
             skips=skips,
-            dt=[dt for _, _, dt in read],
+            dt=[dt for _, _, _, dt in read],
         ):
-            time = read[index][1][start + len(features) - 1]
+            time = read[index][2][start + len(features) - 1]
             yield index, start, features, np.append(after, time)
 
     def fresh_state(self, row: Array) -> Array:
@@ -124,11 +133,11 @@ class TimedReservoir(FeatureSource):
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the state that a constant input leads to, one step before the first row."""
-        inputs = self.clock.channels(row[None])[0]
+        inputs = self._channels(row[None])[0]
         return self._one_step_before(row, self.driven.steady_state(inputs, quiet=quiet))
 
     def _one_step_before(self, row: Array, state: Array) -> Array:
-        return np.append(state, row[self.clock.place] - 1).astype(self.dtype)
+        return np.append(state, row[self.clock.place] - 1)
 
     def states(
         self,
@@ -141,10 +150,10 @@ class TimedReservoir(FeatureSource):
         """Return the states of the units, (n_samples, n_units) for each sequence."""
         read = [self._read(rows, state) for rows, state in zip(series, starts, strict=True)]
         return self.driven.states(
-            [inputs for inputs, _, _ in read],
-            [state[:-1] for state in starts],
+            [inputs for inputs, _, _, _ in read],
+            [units for _, units, _, _ in read],
             teachers=teachers,
-            dt=[dt for _, _, dt in read],
+            dt=[dt for _, _, _, dt in read],
         )
 
     def refuse_loop(self) -> NoReturn:
@@ -178,6 +187,5 @@ class TimedReservoir(FeatureSource):
         *,
         received: Array | None = None,
     ) -> None:
-        """Add the states of steps, from row `skip` on, to a record."""
-        inputs, _, dt = self._read(rows, start)
-        self.driven.watch_run(activity, skip, inputs, states, start[:-1], received=received, dt=dt)
+        inputs, units, _, dt = self._read(rows, start)
+        self.driven.watch_run(activity, skip, inputs, states, units, received=received, dt=dt)

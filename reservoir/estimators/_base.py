@@ -23,6 +23,7 @@ from reservoir._validation import (
     resolve_washout,
     with_targets,
 )
+from reservoir.estimators._batches import Placed, batches_of
 from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
 from reservoir.estimators._predict_output import (
@@ -87,11 +88,16 @@ class SequenceEstimator(
 
     @abstractmethod
     def _outputs_from(
-        self, sequences: Sequences, starts: list[Array], readout: Any = None
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        readout: Any = None,
+        n_rows: int | None = None,
     ) -> tuple[list[Array], list[Array]]:
         """Return outputs and end state of each sequence, from these states.
 
-        `readout`, for families that have one, replaces the fitted one.
+        `readout`, for families that have one, replaces the fitted one. Where the sequences are some
+        of a larger job, `n_rows` are all its rows: who steps is chosen by these.
         """
 
     def _session_learner(self) -> SessionLearner:
@@ -217,35 +223,72 @@ class SequenceEstimator(
         readout: Any = None,
         *,
         names: Sequence[Any] | None = None,
-    ) -> tuple[Any, Any]:
-        """Return what `decode` makes of the outputs, in the container of X, and the end states.
+        return_state: bool = False,
+    ) -> Any:
+        """Return what `decode` makes of the outputs, in the container of X.
 
-        `names` are those of the columns, if they are not the targets'.
+        `names` are those of the columns, if they are not the targets'. With `return_state` a pair:
+        that, and the end states.
         """
         self._check_fitted()
         sequences = self._read(X, reset=False)
-        outputs, states = self._outputs(sequences, initial_state, readout)
-        values = [decode(rows) for rows in outputs]
-        packed = _pack_states(states, sequences)
-        return self._presented(values, X, sequences, names), packed
+        # loops that go astray are warned of once
+        batches = [] if self._n_fed_back else batches_of(sequences.lengths)
+        states: Any
+        if len(batches) > 1:
+            spec = self.initial_state if initial_state is None else initial_state
+            states = [None] * len(sequences) if return_state else None
+            made = self._in_batches(batches, sequences, spec, decode, readout, states)
+        else:
+            outputs, states = self._outputs(sequences, initial_state, readout)
+            values = [decode(rows) for rows in outputs]
+            last = self._targets.per_sequence
+            made = np.stack([rows[-1] for rows in values]) if last else sequences.restore(values)
+        shown = self._presented(made, X, sequences, names)
+        return (shown, _pack_states(states, sequences)) if return_state else shown
+
+    def _in_batches(
+        self,
+        batches: list[Array],
+        sequences: Sequences,
+        spec: Any,
+        decode: Any,
+        readout: Any,
+        states: list[Any] | None,
+    ) -> Any:
+        """Return what `decode` makes of the outputs; end states go into `states`, if it is given.
+
+        The states of all sequences at once would take more memory than the result.
+        """
+        made = Placed(sequences, last_only=self._targets.per_sequence)
+        each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
+        if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
+            self._start_states(spec, sequences)  # refuses it
+        n_rows = sum(sequences.lengths)
+        for which in (batch.tolist() for batch in batches):
+            some = sequences.some(which)
+            starts = self._start_states(np.asarray(spec)[which] if each else spec, some)
+            outputs, ends = self._outputs_from(some, starts, readout, n_rows)
+            made.put(which, [decode(rows) for rows in outputs])
+            if states is not None:
+                for i, end in zip(which, ends, strict=True):
+                    states[i] = end
+        return made.container()
 
     def _predicts_by(self) -> tuple[Any, Any]:
         """Return what makes predictions of outputs, and what outputs are: None for the usual."""
         return self._targets.decode, None
 
     def _presented(
-        self, values: list[Array], X: Any, sequences: Sequences, names: Sequence[Any] | None = None
+        self, values: Any, X: Any, sequences: Sequences, names: Sequence[Any] | None = None
     ) -> Any:
-        """Return values, (n_samples, ...) for each sequence, in the container of X."""
+        """Return values, in the container of X or one for each sequence, as they are asked for."""
+        if not asks_for_pandas(self):
+            return values
         names = self._target_names if names is None else names
-        pandas = asks_for_pandas(self)
         if self._targets.per_sequence:
-            last = np.stack([rows[-1] for rows in values])
-            id_name = self._sequence_column
-            return in_one_frame(last, X, sequences, names, id_name) if pandas else last
-        if pandas:
-            return in_frames(values, X, sequences, names)
-        return sequences.restore(values)
+            return in_one_frame(values, X, sequences, names, self._sequence_column)
+        return in_frames(values, X, sequences, names)
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
         self._check_fitted()

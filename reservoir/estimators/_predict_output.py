@@ -122,13 +122,13 @@ def framed(rows: Array, index: Any, names: Sequence[Any] | None) -> Any:
     return pd.DataFrame(rows, index=index, columns=columns)
 
 
-def in_frames(parts: list[Array], X: Any, sequences: Sequences, names: Sequence[Any] | None) -> Any:
-    """Return one array per sequence as Series or DataFrames, in the container that X came in."""
+def in_frames(values: Any, X: Any, sequences: Sequences, names: Sequence[Any] | None) -> Any:
+    """Return arrays in the container that X came in as Series or DataFrames."""
     if sequences.container == "array":
-        return sequences.restore(parts)
+        return values
     if sequences.container == "table":
-        return framed(sequences.restore(parts), _index(X), names)
-    frames = [framed(rows, _index(item), names) for rows, item in zip(parts, X, strict=True)]
+        return framed(values, _index(X), names)
+    frames = [framed(rows, _index(item), names) for rows, item in zip(values, X, strict=True)]
     return sequences.restore(frames)
 
 

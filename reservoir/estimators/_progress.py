@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,39 @@ from reservoir.estimators._reach import reach_of
 
 Ended = tuple[Ending | None, Ending | None]
 NOWHERE: Ended = (None, None)  # no index told where X and y ended
+
+
+class SeenIds:
+    """A set of ids that only grows, and that its copies share: a copy costs the same at any size.
+
+    Parameters
+    ----------
+    ids : iterable, default=()
+    """
+
+    def __init__(self, ids: Iterable[Any] = ()) -> None:
+        self._numbers: dict[Any, int] = {}  # in order of entry; from `_n` on a copy has added them
+        self._n = 0
+        self.update(ids)
+
+    def __contains__(self, value: Any) -> bool:
+        return self._numbers.get(value, self._n) < self._n
+
+    def __iter__(self) -> Iterator[Any]:
+        return islice(self._numbers, self._n)
+
+    def update(self, ids: Iterable[Any]) -> None:
+        """Add ids; a copy that has added others before keeps them to itself from then on.
+
+        Parameters
+        ----------
+        ids : iterable
+        """
+        if len(self._numbers) > self._n:
+            self._numbers = dict(islice(self._numbers.items(), self._n))
+        for value in ids:
+            self._numbers.setdefault(value, len(self._numbers))
+        self._n = len(self._numbers)
 
 
 class StateShape(NamedTuple):
@@ -62,7 +97,7 @@ class Progress:
         where it is not known.
     pairing : Pairing
         Whether each target was the next input.
-    ids : set
+    ids : SeenIds
         Ids of the sequences seen.
     last_id : object
         The id of the last of them; None without ids.
@@ -81,9 +116,23 @@ class Progress:
         self.last_output = np.zeros(n_outputs)
         self.target_range = np.repeat(reach_of([]), n_outputs, axis=1)
         self.pairing = Pairing(n_outputs, feedback=not compares, coded=coded)
-        self.ids: set[Any] = set()
+        self.ids = SeenIds()
         self.last_id: Any = None
         self.ended: Ended = NOWHERE
+
+    def draft(self) -> Progress:
+        """Return a copy that may be changed; the ids of earlier chunks are not copied."""
+        draft = type(self).__new__(type(self))
+        others = {name: value for name, value in vars(self).items() if name != "ids"}
+        draft.__dict__.update(copy.deepcopy(others), ids=copy.copy(self.ids))
+        return draft
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is pickled, copied and saved: the ids as a plain set."""
+        return {**vars(self), "ids": set(self.ids)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, ids=SeenIds(state["ids"]))
 
     # ------------------------------------------------------------------ learning
 

@@ -20,14 +20,17 @@ _LOGGER = logging.getLogger("reservoir")
 def leaving_no_trace(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
     """Restore an estimator where what follows fails.
 
-    Attributes named in `changed_in_place` are replaced by copies, which may be changed. If memory
-    fails, the error also says what the estimator's `_memory_advice` does.
+    Attributes named in `changed_in_place` are replaced by copies, which may be changed: what their
+    method `draft` returns, or deep copies. If memory fails, the error also says what the
+    estimator's `_memory_advice` does.
     """
     before = dict(vars(estimator))
     try:
         for name in changed_in_place:
             if name in before:
-                setattr(estimator, name, copy.deepcopy(before[name]))
+                value = before[name]
+                draft = value.draft() if hasattr(value, "draft") else copy.deepcopy(value)
+                setattr(estimator, name, draft)
         yield
     except BaseException as error:
         estimator.__dict__.clear()

@@ -194,7 +194,7 @@ class Stream:
         model = self._model
         sequences = self._read(chunk)
         decode, _ = model._predicts_by()
-        return model._presented([decode(self._run(sequences))], chunk, sequences)
+        return model._presented(decode(self._run(sequences)), chunk, sequences)
 
     @available_if(_has_probabilities)
     def predict_proba(self, chunk: Any) -> Any:
@@ -220,7 +220,7 @@ class Stream:
             start = self._waiting.chunks[-1].state
             outputs = model._outputs_from(sequences, [start], own)[0][0]
         names = np.asarray(model.classes_).tolist()
-        return model._presented([decode(outputs)], chunk, sequences, names)
+        return model._presented(decode(outputs), chunk, sequences, names)
 
     @property
     def _model(self) -> Any:

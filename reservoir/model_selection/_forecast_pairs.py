@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count
+from reservoir._validation import check_count, index_of
+from reservoir._validation.order import Handling, check_order
 
 
 def make_forecast_pairs(
@@ -120,6 +122,12 @@ class _Item:
     def name_of_exog(self) -> str:
         return "exog" if self.name == "the series" else f"exog of {self.name}"
 
+    def handling(self) -> Handling:
+        """Return how the user changes the order of rows."""
+        kind = "table" if self.name == "the series" else "list"
+        beside = () if self.exog is None or hasattr(self.exog, "iloc") else ("exog",)
+        return Handling("series", beside, alike=False, kind=kind)
+
 
 def _read_horizons(horizon: Any) -> _Horizons:
     if np.ndim(horizon) == 0:
@@ -164,6 +172,9 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
                 "Give a list with a frame per sequence."
             )
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
+    index = index_of(values)
+    if index is not None:  # pairs that are sorted later hold the wrong targets
+        check_order(item.name, index, np.zeros(1, dtype=int), item.handling)
     if values.ndim not in (1, 2):
         raise ValueError(
             f"{item.name} has shape {values.shape}; (n_samples,) or (n_samples, n_outputs) is "
@@ -265,7 +276,8 @@ def _known_frame(item: _Item, frame: Any) -> Any:
 def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
     """Refuse names that come twice, and numbers beside names."""
     names = [*frame.columns, *known]
-    twice = [name for name in known if names.count(name) > 1]
+    counts = Counter(names)
+    twice = [name for name in known if counts[name] > 1]
     if twice:
         raise ValueError(
             f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,9 @@ class Data:
         The state before each sequence; zeros by default.
     last : bool, default=False
         Whether a sequence has one target, for its last step.
+    dtype : dtype, optional
+        Of weights and targets; that of the inputs by default, which are float64 where one of their
+        columns holds times.
 
     Examples
     --------
@@ -38,6 +42,11 @@ class Data:
     weights: Sequence[Array] | None = None
     starts: Array | None = None
     last: bool = False
+    dtype: Any = None
+
+    def __post_init__(self) -> None:
+        if self.dtype is None:
+            object.__setattr__(self, "dtype", self.inputs[0].dtype)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -50,6 +59,7 @@ class Data:
             [self.targets[i] for i in of],
             weights=None if self.weights is None else [self.weights[i] for i in of],
             last=self.last,
+            dtype=self.dtype,
         )
         return batch, None if self.starts is None else self.starts[index]
 
@@ -62,6 +72,7 @@ class Data:
             None if self.weights is None else [self.weights[i] for i in of],
             None if self.starts is None else self.starts[index],
             self.last,
+            self.dtype,
         )
 
     def by_length(self, size: int) -> list[Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -167,6 +168,7 @@ def make_batch(
     weights: Sequence[Array] | None = None,
     washout: int = 0,
     last: bool = False,
+    dtype: Any = None,
 ) -> Batch:
     """Put sequences side by side.
 
@@ -180,6 +182,8 @@ def make_batch(
         Rows at the start of each sequence that have no target.
     last : bool, default=False
         Whether only the last step of a sequence has a target.
+    dtype : dtype, optional
+        Of targets and weights; that of the inputs by default.
 
     Returns
     -------
@@ -212,7 +216,8 @@ def make_batch(
         steps = [np.arange(washout, length) for length in lengths]
         rows = np.concatenate([at * n + i for i, at in enumerate(steps)])
         values = np.concatenate([Y[washout:] for Y in targets])
-    dtype = padded.dtype if padded.dtype.kind == "f" else np.dtype(np.float64)
+    if dtype is None:
+        dtype = padded.dtype if padded.dtype.kind == "f" else np.dtype(np.float64)
     values = values.astype(dtype, copy=False)
     # in the order of time, without those of weight 0
     order, row_weights = np.argsort(rows), None
@@ -246,7 +251,7 @@ def _features(network: Network, trace: Trace, rows: Array | None) -> Array:
     if not network.include_input:
         return H
     X = network.cell.channels(trace.inputs).reshape(-1, network.n_channels)
-    return np.hstack([H, X if rows is None else X[rows]])
+    return np.hstack([H, X if rows is None else X[rows]], dtype=H.dtype)
 
 
 def forward(

@@ -70,10 +70,11 @@ def steady_state_of(cell: Cell, params: Params | None, u: Array, *, quiet: bool 
     if params is None or not cell.state_size:
         return found
     # a hundred steps at a time, until a step more moves nothing
-    tolerance = 50 * np.finfo(u.dtype).eps
+    dtype = params["coef"].dtype
+    tolerance = 50 * np.finfo(dtype).eps
     even = cell.at_even_steps()
-    constant = np.tile(cell.channels(u), (100, 1, 1))
-    state = np.zeros((1, even.state_size), u.dtype)
+    constant = np.tile(cell.channels(u).astype(dtype, copy=False), (100, 1, 1))
+    state = np.zeros((1, even.state_size), dtype)
     for _ in range(_STEADY_STEPS // len(constant)):
         with np.errstate(over="ignore", invalid="ignore"):
             state = even.forward(params, constant, state).end

@@ -33,6 +33,7 @@ def start(
     n_iter: int = _N_ITER,
     tau: float | None = None,
     random_state: Any = None,
+    dtype: Any = None,
 ) -> Params:
     """Return weights to start training from.
 
@@ -60,6 +61,8 @@ def start(
         small. By default .05, and .2 for losses other than squared errors, which the regressions
         know nothing of.
     random_state : int, Generator, RandomState or None
+    dtype : dtype, optional
+        Of the weights; that of the inputs by default.
 
     Returns
     -------
@@ -91,7 +94,7 @@ def start(
     if tau is None:
         tau = 0.05 if network.loss in ("mse", "mae") else 0.2
     params = _drawn(network, inputs, generator)
-    dtype = inputs[0].dtype
+    dtype = inputs[0].dtype if dtype is None else dtype
     fitted = ls_fit(
         {name: array.astype(dtype) for name, array in params.items()},
         list(inputs),

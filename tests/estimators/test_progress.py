@@ -1,9 +1,12 @@
 """Where an estimator stands in its data: going on, starting anew, refusing."""
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
+from reservoir import ESNRegressor
 from reservoir._validation import Sequences, read_series
 from reservoir.estimators._progress import Progress, StateShape
 
@@ -73,6 +76,39 @@ def test_ids_decide_what_goes_on_and_may_not_return():
         progress.enter(chunk(2, 2, ids=("c", "b")), False)
     # the id of the last sequence may be told apart by hand
     assert progress.enter(chunk(2, ids=("c",)), True) is False
+
+
+class Copied(str):
+    """An id that counts how often any of them was copied."""
+
+    times = 0
+
+    def __deepcopy__(self, memo):
+        Copied.times += 1
+        return Copied(self)
+
+
+@pytest.mark.both_engines
+def test_chunks_share_the_ids_and_leave_no_trace():
+    rows = np.empty((20, 2), dtype=object)
+    rows[:, 0], rows[:, 1] = [Copied(name) for name in "abcdefghij" * 2], np.arange(20.0)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    esn = ESNRegressor(5, washout=0, sequence_column=0, random_state=0)
+    Copied.times = 0
+    for begin in range(0, 16, 2):
+        esn.partial_fit(rows[begin : begin + 2], np.arange(2.0))
+    assert Copied.times <= 8  # the last one in each chunk, not all that were seen
+    shallow = copy.copy(esn)
+    with pytest.raises(ValueError, match="outputs"):
+        esn.partial_fit(rows[16:18], np.zeros((2, 2)))
+    esn.partial_fit(rows[16:18], np.arange(2.0))  # the chunk that failed has left no id
+    assert set(esn._progress.ids) == set("abcdefghi")
+    # who shares the ids does not see those that come later, and may take them in
+    assert set(shallow._progress.ids) == set("abcdefgh")
+    shallow.partial_fit(rows[18:], np.arange(2.0)).partial_fit(rows[16:18], np.arange(2.0))
+    assert set(esn._progress.ids) == set("abcdefghi")
+    with pytest.raises(ValueError, match="Sequence id 'b' returns"):
+        shallow.partial_fit(rows[2:4], np.arange(2.0))
 
 
 def test_a_seam_that_does_not_follow_is_a_problem_for_a_loop():

@@ -159,6 +159,36 @@ def test_labels_and_data_frames():
     np.testing.assert_allclose(np.asarray(rows), expected.predict_proba(X[200:]), atol=1e-12)
 
 
+@pytest.mark.parametrize("include_input", [False, True])
+def test_times_stay_float64_in_a_network_of_float32(include_input, tmp_path):
+    # two sequences, the second far behind the first: what lies between them moves no bit
+    rng = np.random.default_rng(0)
+    times = np.cumsum(rng.integers(1, 9, 120) / 8)
+    u = rng.normal(size=(120, 2))
+    y = u[:, 0] + np.r_[0, u[:-1, 1]]
+    made = {"time_column": 1, "time_step": 1.0, "dtype": "float32", **MADE}
+    found = []
+    for later in (2.0**10, 2.0**28):
+        X = table(times + later, u)
+        esn = ESNRegressor(10, include_input=include_input, alpha=1e-2, **made)
+        esn.fit([table(times, u)[:90], X[:90]], [y[:90], y[:90]])
+        outputs = [esn.predict(X[90:]), esn.predict(X[90:], initial_state="steady")]
+        esn.partial_fit(X[90:100], y[90:100])
+        save(esn, tmp_path / "esn.npz")
+        session = load(tmp_path / "esn.npz").stream()
+        outputs += [session.learn(X[100:110], y[100:110]).predict(X[110:])]
+        transformer = ReservoirTransformer(10, **made).fit([table(times, u)[:90], X[:90]])
+        states = [*transformer.transform([X[90:], X[95:]]), esn.states(X[110:])]
+        assert {each.dtype for each in (*outputs, *states, esn.coef_)} == {np.dtype("float32")}
+        assert esn.state_.dtype == transformer.state_.dtype == np.float64
+        assert esn.state_[-1] == times[99] + later - times[0]
+        found.append(np.concatenate([*outputs, *map(np.ravel, states)]))
+    np.testing.assert_array_equal(*found)
+    huge = table(times, np.where(np.arange(120)[:, None] == 7, 1e39, u))
+    with pytest.raises(ValueError, match=r"infinity .* in row 7, as float32"):
+        esn.fit(huge, y)
+
+
 def test_saved_and_loaded(tmp_path):
     times, u, y = timed()
     X = table(times, u)

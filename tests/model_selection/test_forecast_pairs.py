@@ -132,6 +132,7 @@ KINDS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The index of the series is a permutation")
 @pytest.mark.parametrize("kind", KINDS)
 def test_frames_keep_names_and_dates(kind):
     pd = pytest.importorskip("pandas")
@@ -310,6 +311,7 @@ def test_chunks_and_searches(numbered):
 
 
 @pytest.mark.both_engines
+@pytest.mark.filterwarnings("ignore:The index of the series is a permutation")
 @pytest.mark.parametrize("h", [1, 3])
 @pytest.mark.parametrize("kind", ["falling", "labels", "repeated", "events"])
 def test_rows_are_shifted_where_numbers_do_not_increase(kind, h):

@@ -54,7 +54,8 @@ def test_a_run_is_that_of_a_reservoir_with_these_steps(dtype, leak):
     states = run(cell.at_even_steps().reservoir(params), u, dt=np.r_[1.0, np.diff(times)])
     atol = 1e-13 if dtype == np.float64 else 1e-5
     np.testing.assert_allclose(trace.states[1:, 0], states, rtol=0, atol=atol)
-    assert trace.states.dtype == trace.end.dtype == dtype
+    assert trace.states.dtype == dtype
+    assert trace.end.dtype == np.float64  # its last number is a time
     assert trace.end[0, -1] == dtype(times[-1])
 
 
@@ -302,6 +303,32 @@ def test_saved_and_loaded(tmp_path):
     np.testing.assert_array_equal(rnn.predict(X[200:]), expected)
     assert RNNRegressor(8, **{**FAST, "time_column": None}).fit(u, y).time_step_ is None
     assert clone(rnn).get_params()["time_step"] == 5.0
+
+
+@pytest.mark.parametrize("online", ["bptt", "least_squares"])
+@pytest.mark.parametrize("init", ["esn", "least_squares"])
+def test_times_stay_float64_in_a_network_of_float32(init, online, tmp_path):
+    # two sequences, the second far behind the first: what lies between them moves no bit
+    rng = np.random.default_rng(0)
+    times = np.cumsum(rng.integers(1, 9, 120) / 8)
+    u = rng.normal(size=(120, 2))
+    y = u[:, 0] + np.r_[0, u[:-1, 1]]
+    made = {**FAST, "init": init, "online": online, "dtype": "float32", "time_step": 1.0}
+    found = []
+    for later in (2.0**10, 2.0**28):
+        X = table(times + later, u)
+        rnn = RNNRegressor(6, include_input=True, **made)
+        rnn.fit([table(times, u)[:90], X[:90]], [y[:90], y[:90]])
+        outputs = [rnn.predict(X[90:]), rnn.predict(X[90:], initial_state="steady")]
+        rnn.partial_fit(X[90:100], y[90:100])
+        save(rnn, tmp_path / "rnn.npz")
+        session = load(tmp_path / "rnn.npz").stream()
+        outputs += [session.learn(X[100:110], y[100:110]).predict(X[110:])]
+        assert {each.dtype for each in (*outputs, *rnn.params_.values())} == {np.dtype("float32")}
+        assert rnn.state_.dtype == np.float64
+        assert rnn.state_[-1] == times[99] + later - times[0]
+        found.append(np.stack([*outputs[:2], np.resize(outputs[2], 30)]))
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.slow

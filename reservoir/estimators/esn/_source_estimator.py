@@ -431,7 +431,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
         source = self._source
-        shape = StateShape(source.state_size, source.n_fed_back, source.dtype)
+        shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
         return self._progress.starts(
             spec,
             sequences,
@@ -442,14 +442,17 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         )
 
     def _outputs_from(
-        self, sequences: Sequences, starts: list[Array], readout: Outputs | None = None
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        readout: Outputs | None = None,
+        n_rows: int | None = None,
     ) -> tuple[list[Array], list[Array]]:
         if self._source.n_fed_back:
             return self._play_all(sequences, starts)
         readout = readout or self._solved().outputs(self)
-        return open_loop_outputs(
-            self._source, sequences.arrays, starts, readout, engine=self._engine
-        )
+        engine = self._source.engine_for(max(self._n_trained, n_rows or 0))
+        return open_loop_outputs(self._source, sequences.arrays, starts, readout, engine=engine)
 
     def _play_all(
         self, sequences: Sequences, starts: list[Array]

@@ -110,8 +110,7 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             training; the run then starts from "steady".
         """
         self._check_fitted()
-        y, states = self._predict(X, initial_state, self._targets.decode)
-        return (y, states) if return_state else y
+        return self._predict(X, initial_state, self._targets.decode, return_state=return_state)
 
     def forecast(
         self,

@@ -138,19 +138,22 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         # files of earlier versions know no temperature: it was 1 then
         return lambda rows: probabilities(rows, getattr(self, "temperature_", 1.0)), None
 
-    def _say(self, method: str, X: Any, initial_state: Any) -> tuple[Any, Any]:
+    def _say(self, method: str, X: Any, initial_state: Any, *, return_state: bool = False) -> Any:
         """Return what a method says of every row, the built-in scores or the readout's own."""
         self._check_fitted()
-        names = None if method == "predict" else np.asarray(self.classes_).tolist()
+        options: dict[str, Any] = {
+            "names": None if method == "predict" else np.asarray(self.classes_).tolist(),
+            "return_state": return_state,
+        }
         if hasattr(self, "readout_"):
             own = getattr(self.readout_, method)
-            return self._predict(X, initial_state, lambda rows: rows, own, names=names)
+            return self._predict(X, initial_state, lambda rows: rows, own, **options)
         from_scores = {
             "predict": self._targets.decode,
             "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
             "predict_proba": self._probabilities_by()[0],
         }
-        return self._predict(X, initial_state, from_scores[method], names=names)
+        return self._predict(X, initial_state, from_scores[method], **options)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one label per row of X.
@@ -173,8 +176,7 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         UserWarning
             As `ESNRegressor.predict`.
         """
-        labels, states = self._say("predict", X, initial_state)
-        return (labels, states) if return_state else labels
+        return self._say("predict", X, initial_state, return_state=return_state)
 
     @available_if(_readout_has("decision_function"))
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:
@@ -190,7 +192,7 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         array of shape (n_samples, n_classes), or (n_samples,) for two classes; or sequences
             For two classes positive means ``classes_[1]``.
         """
-        return self._say("decision_function", X, initial_state)[0]
+        return self._say("decision_function", X, initial_state)
 
     @available_if(_readout_has("predict_proba"))
     def predict_proba(
@@ -213,8 +215,7 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         state : array of shape (n_units [+ n_outputs],), or one row per sequence
             Where the run ended; only if `return_state`.
         """
-        rows, states = self._say("predict_proba", X, initial_state)
-        return (rows, states) if return_state else rows
+        return self._say("predict_proba", X, initial_state, return_state=return_state)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.

@@ -160,7 +160,7 @@ class ReservoirTransformer(
             self.certificate_ = certificate
         self._n_trained = sum(sequences.lengths)
         self._n_features_out = self.reservoir_.n_units
-        self.state_ = np.zeros(self._source.state_size, self.reservoir_.dtype)
+        self.state_ = np.zeros(self._source.state_size, self._source.state_dtype)
         self._progress = Progress(0)
         self._progress.end(sequences)
         return sequences
@@ -191,7 +191,7 @@ class ReservoirTransformer(
     def _starts(self, sequences: Sequences, last: Array | None) -> list[Array]:
         source, n_units = self._source, self.reservoir_.n_units
         spec = self._starting_from(self.initial_state, sequences, last, n_units)
-        shape = StateShape(source.state_size, 0, source.dtype)
+        shape = StateShape(source.state_size, 0, source.state_dtype)
         return self._progress.starts(
             spec,
             sequences,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_numbers
-from reservoir._validation.index import check_order, index_of, warn_if_irregular
+from reservoir._validation.index import index_of, warn_if_irregular
+from reservoir._validation.order import Handling, check_order
 from reservoir.dynamics.fed_back import as_limits
 from reservoir.estimators.forecasting._one_direction import (
     OneDirection,
@@ -210,7 +212,9 @@ def fill_gaps(
     n_context = check_count("n_context", n_context)
     index = index_of(y)
     if index is not None:
-        check_order("y", index, np.array([0]))
+        beside: tuple[str, ...] = () if exog is None else ("exog",)
+        handling = partial(Handling, "y", beside, index_of(exog) is not None)
+        check_order("y", index, np.array([0]), handling, goes_on=True)
         warn_if_irregular("y", index, np.array([0]))
     rows = _rows("y", y)
     known = None if exog is None else _known_rows("exog", exog, len(rows))

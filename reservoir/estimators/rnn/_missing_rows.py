@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -62,10 +63,12 @@ def followed(
     return rows, values
 
 
-def check_values(inputs: Sequence[Array], targets: list[Array], network: Network) -> None:
-    """Refuse values that a network cannot take; missing targets are none."""
+def check_values(
+    inputs: Sequence[Array], targets: list[Array], network: Network, dtype: Any
+) -> None:
+    """Refuse values that a network of a dtype cannot take; missing targets are none."""
     known = known_rows(targets)
     values = filled(targets, known)
     if known is None or any(rows.any() for rows in known):
         check_targets(np.vstack(values), network.output, network.loss)
-    check_squares(inputs, values)
+    check_squares(inputs, values, dtype)

@@ -53,7 +53,7 @@ class NetworkLearner(SessionLearner):
                 f"{type(model).__name__} does not take sample_weight in session.learn: its online "
                 "learner weighs all rows alike. Leave it out, or use an echo state network."
             )
-        check_values([rows], [targets], model.network_)
+        check_values([rows], [targets], model.network_, model._dtype)
         model._learn_sequence(self.online, rows, targets, skip, None if follows else start)
         return self.online.state.copy()
 

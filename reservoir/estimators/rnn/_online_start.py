@@ -97,4 +97,5 @@ def _first_data(
     spec = estimator.initial_state
     starts = estimator._states_before(progress, network, spec, sequences, None)
     values = filled(targets, known)
-    return Data(list(sequences.arrays), values, None if plain else rows, np.stack(starts))
+    weights, dtype = None if plain else rows, estimator._dtype_asked_for()
+    return Data(list(sequences.arrays), values, weights, np.stack(starts), dtype=dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from reservoir._typing import Array
@@ -9,11 +11,12 @@ from reservoir.training.bptt import Network
 from reservoir.training.trainer import Training
 
 
-def refuse_overflow(name: str, parts: list[Array]) -> None:
+def refuse_overflow(name: str, parts: list[Array], numbers: Sequence[int] | None = None) -> None:
     for i, rows in enumerate(parts):
         if not np.isfinite(rows).all():
             row = int(np.argmin(np.isfinite(rows).all(axis=1)))
-            where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {i}"
+            number = i if numbers is None else numbers[i]
+            where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {number}"
             raise ValueError(
                 f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
                 "what the network was trained on. Check that row, or scale the data."

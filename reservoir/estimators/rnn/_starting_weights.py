@@ -95,16 +95,16 @@ def check_timed(estimator: Any) -> None:
         )
 
 
-def check_squares(inputs: Sequence[Array], targets: Sequence[Array]) -> None:
+def check_squares(inputs: Sequence[Array], targets: Sequence[Array], dtype: Any) -> None:
     """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
-    for name, parts, dtype, remedy in (
+    for name, parts, held, remedy in (
         ("X", inputs, np.dtype(np.float64), "StandardScaler"),
-        ("y", targets, inputs[0].dtype, "TransformedTargetRegressor"),
+        ("y", targets, np.dtype(dtype), "TransformedTargetRegressor"),
     ):
         largest = max(float(np.abs(part).max()) for part in parts)
-        if largest > 1e-3 * float(np.finfo(dtype).max) ** 0.5:
+        if largest > 1e-3 * float(np.finfo(held).max) ** 0.5:
             raise ValueError(
-                f"{name} reaches {largest:.3g}, and its squares overflow {dtype}. Scale {name} "
+                f"{name} reaches {largest:.3g}, and its squares overflow {held}. Scale {name} "
                 f"({remedy})."
             )
 
@@ -274,11 +274,11 @@ def starting_weights(
             weights=data.weights,
             target=estimator.target,
             random_state=generator,
+            dtype=data.dtype,
         )
     else:
         params = initialize(network.weights(), init, random_state=generator)
-    dtype = data.inputs[0].dtype
-    return {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
+    return {name: np.array(params[name], dtype=data.dtype) for name in network.shapes()}
 
 
 def rows_per_step(cell: Cell) -> int:

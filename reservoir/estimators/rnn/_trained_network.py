@@ -212,13 +212,13 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             coded=self.n_symbols is not None,
         )
         n_weights = sum(math.prod(shape) for shape in network.shapes().values())
-        n_bytes = 2.0 * n_weights * sequences.arrays[0].dtype.itemsize
+        n_bytes = 2.0 * n_weights * np.dtype(self._dtype_asked_for()).itemsize
         what = f"The weights of n_units={self.n_units}, and a gradient of their size,"
         with room_for(what, n_bytes, "Use fewer units."):
             pass
         if self._control is not None:
             self._control.check(network.cell)
-        check_values(sequences.arrays, targets, network)
+        check_values(sequences.arrays, targets, network, self._dtype_asked_for())
         self._sequence_column = self.sequence_column
         return network
 
@@ -260,8 +260,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
                 params = self._first_weights(network, data, learned, trial, generator)
             else:
                 check_same(network, before[0])
-                dtype = learned.inputs[0].dtype
-                params = {name: array.astype(dtype) for name, array in before[1].items()}
+                params = {name: array.astype(learned.dtype) for name, array in before[1].items()}
             done = run_training(self, network, params, learned, validation, generator)
             if trial is not None:
                 trial.settle(done, params)
@@ -319,7 +318,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
         self._control = read_control(self.gradient_control)
         self._progress = self._new_progress(network)
         self._progress.target_range = np.full((2, network.n_outputs), np.nan)
-        self.state_ = np.zeros(network.cell.state_size, dtype)
+        self.state_ = np.zeros(network.cell.state_size, network.cell.held_in(dtype))
         self._online = self._recent = None
         return self
 
@@ -341,7 +340,7 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             start_online(self, sequences, targets, data)
         self._refuse_steps("partial_fit")
         self._refuse_other_outputs(targets)
-        check_values(sequences.arrays, targets, self.network_)
+        check_values(sequences.arrays, targets, self.network_, self._dtype)
         if self._online is None:
             self._online = new_learner(self)
         # where the first sequence goes on, so do state and washout; the others start anew
@@ -438,11 +437,15 @@ class BaseRNN(SequenceEstimator, InputParameters, DrawnParameters, TimedRows, Ne
             for k, i in enumerate(index):
                 outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
                 ends[i] = state[k].copy()
-        refuse_overflow("output", outputs)
+        refuse_overflow("output", outputs, sequences.numbers)
         return outputs, ends
 
     def _outputs_from(
-        self, sequences: Sequences, starts: list[Array], readout: Any = None
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        readout: Any = None,
+        n_rows: int | None = None,
     ) -> tuple[list[Array], list[Array]]:
         return self._run(sequences, starts)
 

@@ -52,7 +52,8 @@ def split(
     inputs, share = list(sequences.arrays), estimator.validation_fraction
     rows = _weights_of_rows(inputs, weights, skips, last)
     plain = weights is None and not any(skips)
-    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last)
+    dtype = estimator._dtype_asked_for()
+    whole = Data(inputs, targets, None if plain else rows, np.stack(starts), last, dtype)
     if not estimator.early_stopping:
         require_targets(rows)
         return whole, None
@@ -75,8 +76,8 @@ def split(
     tail[:cut] = 0
     require_targets([head])
     require_targets([tail], "stop by")
-    begin = Data([inputs[0][:cut]], [targets[0][:cut]], [head], whole.starts, last)
-    return begin, Data(inputs, targets, [tail], whole.starts, last)
+    begin = Data([inputs[0][:cut]], [targets[0][:cut]], [head], whole.starts, last, whole.dtype)
+    return begin, Data(inputs, targets, [tail], whole.starts, last, whole.dtype)
 
 
 def _weights_of_rows(

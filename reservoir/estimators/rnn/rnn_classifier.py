@@ -155,13 +155,13 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         self._check_fitted()
         if return_state:
             self._refuse_steps("return_state=True")
-        labels, states = self._predict(X, initial_state, self._targets.decode)
-        return (labels, states) if return_state else labels
+        return self._predict(X, initial_state, self._targets.decode, return_state=return_state)
 
-    def _say(self, X: Any, initial_state: Any, decode: Any) -> tuple[Any, Any]:
-        """Return what `decode` makes of the outputs, a column for each class, and end states."""
+    def _say(self, X: Any, initial_state: Any, decode: Any, *, return_state: bool = False) -> Any:
+        """Return what `decode` makes of the outputs, a column for each class."""
         self._check_fitted()
-        return self._predict(X, initial_state, decode, names=np.asarray(self.classes_).tolist())
+        names = np.asarray(self.classes_).tolist()
+        return self._predict(X, initial_state, decode, names=names, return_state=return_state)
 
     def _probabilities_by(self) -> tuple[Any, Any]:
         """Return what makes probabilities of outputs, and what outputs are: None for the usual."""
@@ -187,8 +187,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         """
         if return_state:
             self._refuse_steps("return_state=True")
-        rows, states = self._say(X, initial_state, _rows_that_sum_to_one)
-        return (rows, states) if return_state else rows
+        return self._say(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
 
     @available_if(_has_probabilities)
     def sample(
@@ -311,7 +310,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
                 rows = np.log(np.maximum(rows, np.finfo(rows.dtype).tiny))
             return rows[:, 1] - rows[:, 0] if rows.shape[1] == 2 else rows
 
-        return self._say(X, initial_state, scores)[0]
+        return self._say(X, initial_state, scores)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, over all rows of all sequences.

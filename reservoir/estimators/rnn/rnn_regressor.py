@@ -146,8 +146,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         self._check_fitted()
         if return_state:
             self._refuse_steps("return_state=True")
-        y, states = self._predict(X, initial_state, self._targets.decode)
-        return (y, states) if return_state else y
+        return self._predict(X, initial_state, self._targets.decode, return_state=return_state)
 
     def forecast(
         self,

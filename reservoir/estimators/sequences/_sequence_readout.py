@@ -323,6 +323,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             time_column=self.time_column if fitted is None else self._time_column,
             allow_nan=missing != "raise",
             fitted=fitted,
+            y=y,
         )
         if fitted is None:
             self._sequence_column, self._time_column = self.sequence_column, self.time_column

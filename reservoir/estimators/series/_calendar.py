@@ -18,12 +18,8 @@ from reservoir._validation.frequencies import (
     seasons_of,
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
-from reservoir.estimators.series._stamps import (
-    differing_kinds,
-    refuse_unknown_step,
-    refuse_unordered,
-    stamps_of,
-)
+from reservoir._validation.order import Handling, check_order
+from reservoir.estimators.series._stamps import differing_kinds, refuse_unknown_step, stamps_of
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # from so many rows on a frequency is certain
@@ -68,7 +64,14 @@ class Calendar:
     name: Any = None
 
     @classmethod
-    def of(cls, name: str, table: Any, like: Calendar | None = None) -> Calendar:
+    def of(
+        cls,
+        name: str,
+        table: Any,
+        like: Calendar | None = None,
+        *,
+        handling: Handling | None = None,
+    ) -> Calendar:
         """Return the calendar of a table, checked; `name` is what messages call the table.
 
         Parameters
@@ -78,6 +81,8 @@ class Calendar:
             With one index: of a MultiIndex, the rows of one series at a time.
         like : Calendar, optional
             Of other rows of the same series: one or two rows have its frequency, if they fit it.
+        handling : Handling, optional
+            How the user changes what the table came in; by default `name` is a variable.
 
         Raises
         ------
@@ -88,7 +93,7 @@ class Calendar:
         index = stamps_of(name, table)
         if index is None:
             return cls(_ROWS, len(table), last=len(table) - 1)
-        refuse_unordered(name, index)
+        _refuse_unordered(name, index, handling)
         return cls._of_index(name, index, like)
 
     @classmethod
@@ -179,10 +184,11 @@ class Calendar:
         rows = self.n_rows if n_rows is None else n_rows
         return tuple(cycle for i, cycle in enumerate(found) if rows >= (3 if i else 2) * cycle)
 
-    def check_follows(self, name: str, table: Any) -> Calendar:
+    def check_follows(self, name: str, table: Any, *, handling: Handling | None = None) -> Calendar:
         """Return the calendar after the rows of a later table, which must begin right after.
 
-        Rows without an index, or merely numbered from 0, are taken to follow.
+        Rows without an index, or merely numbered from 0, are taken to follow. Parameters as in
+        `of`.
 
         Raises
         ------
@@ -193,7 +199,7 @@ class Calendar:
         n_rows = len(table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
             return self.extended(n_rows)
-        refuse_unordered(name, index)
+        _refuse_unordered(name, index, handling)
         if (kind_of(index) or "") != self.kind:
             kinds = (kind_of(index) or "", "the rows before it", self.kind)
             raise ValueError(differing_kinds(name, *kinds))
@@ -299,6 +305,11 @@ def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
         begin, *_ = dates = [each._date(each.first) for each in (earliest, *calendars)]
         return [count_steps(begin, date, earliest.step) for date in dates[1:]]
     return [round((each.first - earliest.first) / earliest.step) for each in calendars]
+
+
+def _refuse_unordered(name: str, index: Any, handling: Handling | None) -> None:
+    handled = Handling(name.split()[-1]) if handling is None else handling
+    check_order(name, index, np.zeros(1, dtype=int), lambda: handled, goes_on=True)
 
 
 def plain_name(name: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.index import is_plain
+from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series._calendar import Calendar, plain_name
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_tables import is_collection
@@ -143,7 +145,8 @@ class Panel:
                 f"({_KINDS[self.kind]}). Give the same series in the same way."
             )
         if _by_id(kind):
-            strange = [each for each in ids if each not in self.ids]
+            known = set(self.ids)
+            strange = [each for each in ids if each not in known]
             if strange:
                 raise ValueError(
                     f"{name} has the series {strange[0]!r}, which is new; fit had "
@@ -159,7 +162,8 @@ class Panel:
             which = f"{_which(kind, each)}{name}" if len(self) > 1 else name
             container.check_same(which, found[each])
             values.append(read_values(which, found[each]))
-            calendars[i] = calendars[i].check_follows(which, found[each])
+            handling = _handling(name, kind, y, sequence_column)
+            calendars[i] = calendars[i].check_follows(which, found[each], handling=handling)
         return replace(self, calendars=tuple(calendars)), values
 
     def read_exog(
@@ -279,12 +283,26 @@ def read_panel(name: str, y: Any, sequence_column: Any = None) -> tuple[Panel, l
     _refuse_other_columns(names, values, containers)
     # one or two rows have the frequency of the longest series
     longest = int(np.argmax([len(rows) for rows in values]))
-    like = Calendar.of(name if kind == "columns" else names[longest], parts[longest])
+    handling = _handling(name, kind, y, sequence_column)
+    which = name if kind == "columns" else names[longest]
+    like = Calendar.of(which, parts[longest], handling=handling)
     calendars = [like] * len(ids)
     if kind != "columns":
-        calendars = [Calendar.of(*item, like=like) for item in zip(names, parts, strict=True)]
+        calendars = [
+            Calendar.of(*item, like=like, handling=handling)
+            for item in zip(names, parts, strict=True)
+        ]
     whole = SeriesContainer.of(y) if kind == "columns" else containers[0]
     return Panel(kind, tuple(ids), tuple(containers), tuple(calendars), whole, **extra), values
+
+
+def _handling(name: str, kind: str, y: Any, sequence_column: Any) -> Handling:
+    """Return how a user changes the rows of all series of a panel."""
+    if kind in ("list", "objects"):
+        return Handling(name, kind="list")
+    if kind == "long" and is_pandas(y):
+        return Handling(name, kind="ids", ids=column_code(name, sequence_column))
+    return Handling(name, kind="levels" if kind == "levels" else "table")
 
 
 def _by_id(kind: str) -> bool:
@@ -355,7 +373,7 @@ def _columns(name: str, y: Any) -> tuple[list[Any], list[Any]]:
     if not is_pandas(y):
         return list(range(n_columns)), list(np.asarray(y).T)
     ids = [plain_name(each) for each in y.columns]
-    twice = [each for each in ids if ids.count(each) > 1]
+    twice = [each for each, n in Counter(ids).items() if n > 1]
     if twice:
         raise ValueError(
             f"{name} has the column {twice[0]!r} twice, and each column is a series. Rename it."

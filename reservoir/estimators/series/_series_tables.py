@@ -121,7 +121,7 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
     except (TypeError, ValueError) as error:
         raise type(error)(_renamed(str(error), name, reader)) from error
     for each in said:
-        text = str(each.message).replace("the index of X", f"the index of {name}")
+        text = _renamed(str(each.message), name, reader)
         warnings.warn(text, each.category, stacklevel=caller_level())
     return list(found.arrays)
 

@@ -52,45 +52,6 @@ def stamps_of(name: str, table: Any) -> Any:
     )
 
 
-def refuse_unordered(name: str, index: Any) -> None:
-    """Refuse stamps that are missing, double, or not in increasing order."""
-    short = name.split()[-1]
-    if index.hasnans:
-        row = int(np.argmax(index.isna()))
-        raise ValueError(
-            f"The index of {name} has no date in row {row} (NaT). Drop that row, {short} = "
-            f"{short}[{short}.index.notna()], or fill it."
-        )
-    wrong = np.diff(numbers_of(index)) <= 0
-    if not wrong.any():
-        return
-    if not index.is_unique:
-        rows = np.flatnonzero(index == index[np.flatnonzero(index.duplicated())[0]])
-        hourly = index.dtype.kind == "M" and index.tz is None and _has_times(index)
-        clocks = (
-            f' Where clocks were set back, {short}.tz_localize("Europe/Berlin", '
-            'ambiguous="infer"), say, tells the two hours apart.'
-        )
-        raise ValueError(
-            f"The index of {name} has {show(index[rows[0]])} twice, in rows {rows[0]} and "
-            f"{rows[1]}, and a row is one step of time. Keep one, {short} = "
-            f"{short}[~{short}.index.duplicated()], or their mean, {short} = "
-            f"{short}.groupby(level=0).mean(); several series in one table need panel=."
-            f"{clocks if hourly else ''}"
-        )
-    row = int(np.argmax(wrong))
-    raise ValueError(
-        f"The index of {name} is not increasing: {show(index[row + 1])} in row {row + 1} comes "
-        f"behind {show(index[row])}. Rows are steps of time: sort them, {short} = "
-        f"{short}.sort_index()."
-    )
-
-
-def _has_times(index: Any) -> bool:
-    """Whether dates differ in the time of day."""
-    return bool((index.normalize() != index).any() and len(set(index[:48].time)) > 1)
-
-
 def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
     """Return the message for stamps that cannot be compared."""
     return (

@@ -242,6 +242,13 @@ class Cell(ABC):
         """
         return state
 
+    def held_in(self, dtype: Any) -> Any:
+        """Return the dtype of inputs and states under weights of `dtype`: that, by default.
+
+        Times need float64; what reads the other columns casts them.
+        """
+        return dtype
+
     def at_even_steps(self) -> Cell:
         """Return the cell with the same weights whose steps all have length 1: by default itself.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -27,7 +27,8 @@ class TimedLeakyCell(Cell):
     the row before. Weights and readout do not see it. A state has one number more than there are
     units, the time of the row before, so that a run goes on over a gap in whatever chunks its rows
     come; a run without a state begins one step before its first row. Times are data: their
-    gradients are 0. The loops are NumPy's, not compiled.
+    gradients are 0. Inputs and states are float64, whatever the dtype of the weights. The loops are
+    NumPy's, not compiled.
 
     Parameters
     ----------
@@ -93,9 +94,13 @@ class TimedLeakyCell(Cell):
 
     def before(self, row: Array, state: Array) -> Array:
         """Return a state whose time is one step before that of a row."""
-        dated = np.array(state)
+        dated = np.array(state, dtype=np.float64)
         dated[..., -1] = row[..., self.place] - 1
         return dated
+
+    def held_in(self, dtype: Any) -> Any:
+        """Return float64, which times need, whatever the `dtype` of weights."""
+        return np.dtype(np.float64)
 
     def weights(self, n_features: int) -> dict[str, Weight]:
         """Return what the weights are, by name, for inputs of n_features, the times among them."""
@@ -117,9 +122,11 @@ class TimedLeakyCell(Cell):
             state = self.before(X[0], np.zeros((X.shape[1], self.state_size), X.dtype))
         ends = ends_of(X, lengths)
         times = np.concatenate([state[None, :, -1], X[:, :, self.place]])
-        leak = leaks_of(self.leak_rate, _lengths_of_steps(times, ends), X.dtype)[0]
-        start = np.ascontiguousarray(state[:, :-1])
-        units = self.at_even_steps()._run(params, self.channels(X), start, lengths, leak)
+        dtype = params["W"].dtype
+        leak = leaks_of(self.leak_rate, _lengths_of_steps(times, ends), dtype)[0]
+        start = np.ascontiguousarray(state[:, :-1], dtype)
+        channels = self.channels(X).astype(dtype, copy=False)
+        units = self.at_even_steps()._run(params, channels, start, lengths, leak)
         end = np.column_stack([units.end, states_at(times, ends)])
         return Trace(X, units.states, end, ends, units.values, {"units": units})
 

@@ -150,7 +150,8 @@ def make_task(
     last, name = target == "last", layer.recurrent
     weights = _read_params(params, name)
     cell = SimpleCell(len(weights[name])) if cell is None else cell
-    inputs = read_arrays("X", X, weights[name].dtype)
+    dtype = weights[name].dtype
+    inputs = read_arrays("X", X, cell.held_in(dtype))
     targets = read_array_targets(Y, inputs, last=last)
     n_features, n_outputs = inputs[0].shape[1], targets[0].shape[-1]
     n_weights = weights[layer.inputs].shape[-1:] if layer.inputs in weights else ()
@@ -168,7 +169,8 @@ def make_task(
     _check_shapes(weights, network)
     # the rows with targets, side by side
     per_row = read_array_weights(sample_weight, inputs, last=last)
-    batch = make_batch(inputs, targets, weights=per_row, washout=0 if last else washout, last=last)
+    skip = 0 if last else washout
+    batch = make_batch(inputs, targets, weights=per_row, washout=skip, last=last, dtype=dtype)
     if len(batch.targets) < 2:
         raise ValueError(
             f"A least-squares fit needs at least 2 rows with a target; {len(batch.targets)} are "

@@ -127,7 +127,7 @@ class OnlineLearner:
         state : array of shape (state_size,), optional
             Zeros by default. That of a `TimedLeakyCell` ends with the time of the row before.
         """
-        dtype = self.params["coef"].dtype
+        dtype = self.network.cell.held_in(self.params["coef"].dtype)
         size = self.network.cell.state_size
         start = np.zeros(size, dtype) if state is None else np.array(state, dtype=dtype)
         self.state, self.running = start, True

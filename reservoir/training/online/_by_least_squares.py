@@ -72,7 +72,8 @@ class WindowedLeastSquares(Learner):
         """Return squared errors and mean loss on the window's last rows, and the state after."""
         past, network = self.past, self.network
         known, targets = past.known(), past.filled()
-        batch = make_batch([past.inputs[-n_rows:]], [targets[-n_rows:]], weights=[known[-n_rows:]])
+        rows, new = [past.inputs[-n_rows:]], [targets[-n_rows:]]
+        batch = make_batch(rows, new, weights=[known[-n_rows:]], dtype=targets.dtype)
         trace, _, scores = forward(network, params, batch, state[None])
         if not len(scores):
             return np.empty(0), np.nan, trace.end[0]

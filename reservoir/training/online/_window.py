@@ -27,7 +27,7 @@ class Window:
     def __init__(self, network: Network, state: Array) -> None:
         self.network, self.start = network, state
         self.inputs = np.zeros((0, network.n_columns), state.dtype)
-        self.targets = np.zeros((0, network.n_outputs), state.dtype)
+        self.targets = np.zeros((0, network.n_outputs), np.float32)  # until the first come
         self.n_skipped = 0  # rows at its beginning that are not learned from
 
     def forget(self, params: Params, state: Array, n_kept: int) -> None:
@@ -54,7 +54,8 @@ class Window:
         self.n_skipped += n_skipped
         new = self.known()
         new[: before + n_skipped] = False
-        return make_batch([self.inputs], [self.filled()], weights=[new])
+        dtype = self.targets.dtype
+        return make_batch([self.inputs], [self.filled()], weights=[new], dtype=dtype)
 
     def known(self) -> Array:
         """Return which rows can be learned from."""

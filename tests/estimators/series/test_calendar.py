@@ -332,7 +332,7 @@ def test_order_and_double_stamps(index):
         calendar(index[[0, 1, 2, 3, 4, 4, 5]])
     with pytest.raises(ValueError, match=f"{stamp} twice, in rows 0 and 3.*duplicated"):
         calendar(index[[4, 5, 6, 4, 7]])
-    with pytest.raises(ValueError, match=f"not increasing: {stamp}.*sort_index"):
+    with pytest.raises(ValueError, match=rf"increasing: row 3 \({stamp}\) .*sort_index"):
         calendar(index[[0, 1, 5, 4, 6]])
 
 

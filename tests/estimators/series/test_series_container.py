@@ -451,6 +451,30 @@ def test_later_rows_of_panels():
     assert columns.follow("y", VALUES[:5])[0].calendars[1].n_rows == N + 5
 
 
+class Compared(str):
+    """Text that counts how often it was compared."""
+
+    __hash__ = str.__hash__
+    times = 0
+
+    def __eq__(self, other):
+        Compared.times += 1
+        return str.__eq__(self, other)
+
+
+def test_many_series_are_looked_up_and_not_searched_for():
+    n = 200
+    ids = [Compared(f"s{i}") for i in range(n)]
+    rows = np.empty((3 * n, 2), dtype=object)
+    rows[:, 0], rows[:, 1] = np.repeat(np.array(ids, dtype=object), 3), np.arange(3.0 * n)
+    panel, _ = read_panel("y", rows, 0)
+    frame = pd.DataFrame(np.zeros((3, n)), columns=pd.Index(ids, dtype=object))
+    for call in (lambda: panel.follow("y", rows, 0), lambda: read_panel("y", frame)):
+        Compared.times = 0
+        call()
+        assert Compared.times < 20 * n
+
+
 def test_later_tables_must_have_the_same_columns():
     container = SeriesContainer.of(pd.DataFrame(VALUES, columns=["a", "b"]))
     container.check_same("y", VALUES)
