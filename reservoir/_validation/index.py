@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from reservoir._validation.frequencies import (
     frequency_text,
 )
 from reservoir._validation.scalars import caller_level
+from reservoir._validation.wording import code
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
@@ -236,10 +238,21 @@ def is_plain(index: Any, restarts: Array) -> bool:
     return np.array_equal(numbers_of(index), rows - begins)
 
 
-def check_order(name: str, index: Any, starts: Array) -> None:
+def check_order(
+    name: str, index: Any, starts: Array, taking: Callable[[str], str | None] = str
+) -> None:
     """Refuse dates that are missing, or do not increase within each sequence.
 
-    `starts` holds the first row of each sequence, `name` is what the message calls the table.
+    Parameters
+    ----------
+    name : str
+        What the message calls the table.
+    index : pandas.Index
+    starts : array of int
+        The first row of each sequence.
+    taking : function
+        Returns the statement that takes some of the rows, given an expression of `rows` that says
+        which; None where none is known.
     """
     if index.hasnans:
         row = int(np.argmax(index.isna()))
@@ -250,16 +263,18 @@ def check_order(name: str, index: Any, starts: Array) -> None:
     if not backwards.any():
         return
     row = int(np.argmax(backwards))
+    once, in_order = taking("~rows.index.duplicated()"), taking("rows.index.argsort()")
     if index[row] == index[row + 1]:
         raise ValueError(
             f"The index of {name} has {show(index[row])} twice, in rows {row} and {row + 1}: a row "
-            "is one time step. Keep one, X[~X.index.duplicated()], or their mean, "
-            "X.groupby(level=0).mean(); tell several series apart by sequence_column."
+            f"is one time step. Keep one{f', {code(once)}' if once else ''}; tell several series "
+            "apart by sequence_column."
         )
     raise ValueError(
         f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
-        f"before row {row} ({show(index[row])}) in time, and rows are time steps in order. Use "
-        "X = X.sort_index(), and the same for y; shuffle no rows when you split."
+        f"before row {row} ({show(index[row])}) in time, and rows are time steps in order. Sort "
+        f"them{f', {code(in_order)}' if in_order else ' within each sequence'}; shuffle no rows "
+        "when you split."
     )
 
 

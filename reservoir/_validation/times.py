@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ from reservoir._validation.index import (
     unit_of,
     warn_if_irregular,
 )
+from reservoir._validation.wording import code, index_replaced, paired, replaced, variable_of
+from reservoir._validation.written_dates import refuse_written_dates, warn_of_written_dates
 
 
 class Span(NamedTuple):
@@ -129,9 +132,13 @@ def read_times(
     ]
     # order, by the index of X or, if that has no dates, by that of y
     dated = [table for table in tables if table is not None and is_time(table.kind)]
+    partner = ("y", y) if dated else ("X", X)
     dated = dated or [table for table in targets if table is not None and is_time(table.kind)]
     for table in dated:
-        check_order(table.name, table.index, table.starts)
+        taking = partial(paired, table.name, partner=partner)
+        if table.outer is None and len(table.starts) > 1:  # by a column: ids must stay together
+            taking = partial(dict.get, {})
+        check_order(table.name, table.index, table.starts, taking)
     for i, (given, target) in enumerate(zip(tables, targets, strict=False)):
         if given is not None and target is not None:
             _check_pair(given, target)
@@ -139,7 +146,17 @@ def read_times(
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
+        for table in tables or targets:
+            if table is not None and not is_time(table.kind):
+                _check_numbers(table)
     return Times(_span(tables), _span(targets))
+
+
+def _check_numbers(table: _Table) -> None:
+    """Refuse or warn of dates written as whole numbers in the first sequence of a table."""
+    remedy = partial(index_replaced, table.name, in_levels=table.outer is not None)
+    for check in (refuse_written_dates, warn_of_written_dates):
+        check(table.name, table.index[: next(table.bounds)[1]], remedy)
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
@@ -223,11 +240,15 @@ def _check_pair(X: _Table, y: _Table) -> None:
 
 def _refuse(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
     """Raise the error for a y that does not belong to X: in `row`, X has `given` and y `found`."""
+    align = ""
+    if y.index.is_unique and X.index.isin(y.index).all() and X.outer is None:
+        own, theirs = variable_of(y.name), variable_of(X.name)
+        align = f" Take the rows of X, {code(f'{own} = {own}.loc[{theirs}.index]')}."
     raise ValueError(
         f"The index of {y.name} does not go with that of {X.name}: row {row} is {show(given)} in "
         f"X and {show(found)} in y. They must be equal, or y's ahead by a constant offset, as that "
-        "of a target some steps ahead. Align them first, y = y.loc[X.index], or drop a wrong index "
-        "with y.to_numpy()."
+        f"of a target some steps ahead.{align} If its rows are in the order of X, drop the index "
+        f"of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
     )
 
 

@@ -504,7 +504,7 @@ def test_disorder_is_refused_with_the_remedy(kind):
     X, y = table(REGULAR[kind])
     order = np.r_[0:20, 21, 20, 22:N]
     esn = network().fit(X[:N], y[:N])
-    text = rf"row 21 \({re.escape(str(X.index[20])[:7])}.*sort_index"
+    text = rf"row 21 \({re.escape(str(X.index[20])[:7])}.*argsort"
     for call in (
         lambda: network().fit(X.iloc[order], y.iloc[order]),
         lambda: network().fit(X.to_numpy()[order], y.iloc[order]),
@@ -533,7 +533,7 @@ def test_order_counts_within_each_sequence():
     Xm, ym = X.set_axis(index), y.set_axis(index)
     network().fit(Xm, ym)
     order = np.r_[0:300, 301, 300, 302:500]
-    with pytest.raises(ValueError, match=r"row 301 .*sort_index"):
+    with pytest.raises(ValueError, match=r"row 301 .*argsort"):
         network().fit(Xm.iloc[order], ym.iloc[order])
     Xs, ys = [X[:250], X[:250]], [y[:250], y[:250]]
     network().fit(Xs, ys)
@@ -541,7 +541,7 @@ def test_order_counts_within_each_sequence():
         network().fit([Xs[0], Xs[1][::-1]], [ys[0], ys[1][::-1]])
     stacked = pd.concat([f.assign(id=i) for i, f in enumerate(Xs)])
     network(sequence_column="id").fit(stacked, np.concatenate(ys))
-    with pytest.raises(ValueError, match=r"row 301 .*sort_index"):
+    with pytest.raises(ValueError, match=r"row 301 .*within each sequence"):
         network(sequence_column="id").fit(stacked.iloc[order], y.to_numpy())
 
 
@@ -819,7 +819,7 @@ def test_dates_are_no_numbers():
     ):
         for model in (network(), RNNRegressor(8), ReservoirTransformer(20), ESNClassifier(20)):
             with pytest.raises(
-                TypeError, match=r"X has the datetime column 'when'.*set_index\('when"
+                TypeError, match=r"X has the datetime column 'when'.*set_index\(.*'when"
             ):
                 model.fit(frame, np.arange(500) % 2)
     with pytest.raises(TypeError, match="Sequence 1 of X has the datetime column 'x'"):

@@ -17,6 +17,7 @@ from reservoir.loops.loop_design import Trajectories
 _FEWEST_ROWS = 30
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 _NO_NAMES = "X does not have valid feature names"
+_NUMBERS = "The index of X goes from"  # said by the estimator itself
 
 
 @saved
@@ -117,11 +118,13 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             warnings.filterwarnings("ignore", message=_NO_NAMES)
+            if not is_collection(tables):
+                warnings.filterwarnings("ignore", message=_NUMBERS)
             found = read_series(reader, tables, reset=reset, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(_renamed(str(error), name, reader)) from error
     for each in said:
-        text = str(each.message).replace("the index of X", f"the index of {name}")
+        text = re.sub(r"\bX\b", name, str(each.message))
         warnings.warn(text, each.category, stacklevel=caller_level())
     return list(found.arrays)
 
