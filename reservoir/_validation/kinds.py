@@ -65,11 +65,9 @@ def refuse_scalar(name: str, values: Any, shape: str) -> None:
     shape : str
         What it must have.
     """
-    try:
-        n_axes = len(getattr(values, "shape", None) or np.asarray(values).shape)
-    except ValueError:  # rows of different lengths
+    if isinstance(values, (list, tuple)):
         return
-    if n_axes == 0:
+    if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) == 0:
         plain = values is None or isinstance(values, (str, np.generic, Number))
         raise ValueError(
             f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, and rows are "

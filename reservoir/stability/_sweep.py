@@ -17,7 +17,8 @@ from reservoir._validation import as_generator, check_choice, check_count, check
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics import Reservoir
 from reservoir.scaling import spectral_radius
-from reservoir.stability._arguments import UnboundedActivationError, as_reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.stability._arguments import UnboundedActivationError
 from reservoir.stability._drive_ranges import periodic_drive
 from reservoir.stability.measures._attractors import Attractors, sample_attractors
 from reservoir.stability.measures._exponents import lyapunov_exponents

@@ -16,7 +16,7 @@ from reservoir.dynamics.engines import engine_for
 from reservoir.dynamics.open_loop import as_feedback, as_series
 from reservoir.dynamics.reference import project, recurrent_matrix
 from reservoir.dynamics.reservoir import as_vector
-from reservoir.stability._arguments import as_reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB

@@ -15,7 +15,8 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_number
 from reservoir._workers import threads_for
-from reservoir.stability._arguments import as_pair, as_reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.stability._arguments import as_pair
 from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
 from reservoir.stability.proofs._boxes import Box, interval_box
 from reservoir.stability.proofs._certificate import Certificate, no_certificate
