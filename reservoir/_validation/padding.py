@@ -27,19 +27,21 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     each : str, default="X"
         The Python expression over which all series are iterated.
     """
-    there = ~np.isnan(table).all(axis=1)
+    there: Array = ~np.isnan(table).all(axis=1)
     if not there.any() or (there[0] and there[-1]):
         return None
     known = "~np.isnan(rows)" if np.ndim(given) == 1 else "~np.isnan(rows).all(axis=1)"
     if hasattr(given, "iloc"):
         known = "rows.notna()" if given.ndim == 1 else "rows.notna().any(axis=1)"
     rows = "rows.iloc" if hasattr(given, "iloc") else "rows"
-    kept = f": 1 + np.flatnonzero({known})[-1]" if not there[-1] else f"np.flatnonzero({known})[0] :"
+    kept = (
+        f": 1 + np.flatnonzero({known})[-1]" if not there[-1] else f"np.flatnonzero({known})[0] :"
+    )
     cut = code(f"X = [{rows}[{kept}] for rows in {each}]")
     return _TOLD.format(where="start" if there[-1] else "end", cut=cut)
 
 
-def cut_of_table(X: Any, table: Array, column: int | None, ids: Array) -> str | None:
+def cut_of_table(X: Any, table: Array, column: int | None, ids: Array | None) -> str | None:
     """Return what to do about padding in a table of several series; None for other NaN.
 
     Parameters

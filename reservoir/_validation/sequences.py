@@ -271,8 +271,8 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
         )
     if len(shape) > 3:
         raise ValueError(
-            f"Found array with dim {len(shape)}: {name} has shape {shape}. {type(estimator).__name__} "
-            "takes one series, (n_samples, n_features), or several of equal length, (n_sequences, "
+            f"Found array with dim {len(shape)}: {name} has shape {shape}. "
+            f"{type(estimator).__name__} takes one series, (n_samples, n_features), or several of equal length, (n_sequences, "
             "n_samples, n_features): 2-D and 3-D are accepted. Reshape your data: what is "
             "measured at one time step makes one row."
         )
@@ -338,7 +338,7 @@ def read_table(
     sequence_column: Any,
     *,
     allow_nan: bool = False,
-    if_nan: Callable[[Array, int | None, Array], str],
+    if_nan: Callable[[Array, int | None, Array | None], str],
 ) -> Sequences:
     """Return the sequences of one table, told apart by an id column or a MultiIndex, if any.
 

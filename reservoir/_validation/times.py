@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -146,9 +146,9 @@ def read_times(
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
-        for table in tables or targets:
-            if table is not None and not is_time(table.kind):
-                _check_numbers(table)
+        told = (each for each in (*tables, *targets) if each is not None and not each.plain)
+        for given in islice((each for each in told if not is_time(each.kind)), 1):
+            _check_numbers(given)
     return Times(_span(tables), _span(targets))
 
 

@@ -86,5 +86,7 @@ def index_replaced(name: str, made: str, *, in_levels: bool = False) -> str:
     """
     index = f"{variable_of(name)}.index"
     if in_levels:
-        return f"{index} = {index}.set_levels({put('index', f'{index}.levels[-1]', made)}, level=-1)"
+        return (
+            f"{index} = {index}.set_levels({put('index', f'{index}.levels[-1]', made)}, level=-1)"
+        )
     return f"{index} = {put('index', index, made)}"

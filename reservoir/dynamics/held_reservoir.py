@@ -40,7 +40,9 @@ def as_reservoir(model: Any) -> Reservoir:
     try:
         check_is_fitted(model)
     except NotFittedError:
-        raise TypeError(f"{kind} holds no reservoir_ before it is fitted: call fit first.") from None
+        raise TypeError(
+            f"{kind} holds no reservoir_ before it is fitted: call fit first."
+        ) from None
     holders = [place for place, part in _PARTS.items() if _holds_one(part, model)]
     if holders:
         raise TypeError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count
+from reservoir._validation import check_count, code
 
 
 def make_forecast_pairs(
@@ -252,7 +252,7 @@ def _known_frame(item: _Item, frame: Any) -> Any:
         raise ValueError(
             f"{item.name_of_exog} has no row for {stamp}, which is in the index of {item.name}. "
             "Give a row for each, or the index of the series if they are in its order: "
-            "exog.set_axis(series.index)."
+            f"{code('exog = exog.set_axis(series.index)')}."
         )
     if not known.index.is_unique or not frame.index.is_unique:
         raise ValueError(
@@ -267,9 +267,10 @@ def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
     names = [*frame.columns, *known]
     twice = [name for name in known if names.count(name) > 1]
     if twice:
+        renamed = f"exog = exog.rename(columns={{{twice[0]!r}: {f'{twice[0]}_known'!r}}})"
         raise ValueError(
             f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "
-            f"columns {names}. Rename it: exog.rename(columns={{...}})."
+            f"columns {names}. Rename it: {code(renamed)}."
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(

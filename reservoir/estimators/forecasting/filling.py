@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_count, check_numbers
+from reservoir._validation import check_choice, check_count, check_numbers, code
 from reservoir._validation.index import check_order, index_of, warn_if_irregular
 from reservoir.dynamics.fed_back import as_limits
 from reservoir.estimators.forecasting._one_direction import (
@@ -363,9 +363,12 @@ def _refuse_other_index(index: Any, other: Any) -> None:
     """Refuse exogenous rows that are told to be of other times."""
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
+        there = other.is_unique and index.isin(other).all()
+        take = code("exog = exog.loc[y.index]" if there else "exog = exog.set_axis(y.index)")
+        remedy = "Take the rows of y" if there else "If its rows are those of y, give it its index"
         raise ValueError(
             f"exog and y have different indices, first in row {row}: {other[row]} and "
-            f"{index[row]}. Take the rows of y: exog.loc[y.index]."
+            f"{index[row]}. {remedy}: {take}."
         )
 
 

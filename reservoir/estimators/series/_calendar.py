@@ -21,6 +21,7 @@ from reservoir._validation.frequencies import (
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir._validation.written_dates import refuse_written_dates
+from reservoir.estimators.series._series_names import changed, changed_index, without_index
 from reservoir.estimators.series._stamps import (
     differing_kinds,
     in_order_told,
@@ -28,7 +29,6 @@ from reservoir.estimators.series._stamps import (
     refuse_unordered,
     stamps_of,
 )
-from reservoir.estimators.series._series_names import changed, changed_index, without_index
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # from so many rows on a frequency is certain

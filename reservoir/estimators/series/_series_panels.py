@@ -307,7 +307,7 @@ def _some(ids: Sequence[Any]) -> str:
 
 
 def _refuse_other_columns(
-    names: list[str], values: list[Array], containers: list[SeriesContainer]
+    names: Sequence[str], values: list[Array], containers: list[SeriesContainer]
 ) -> None:
     """Refuse series with other columns than the first."""
     for name, rows, container in zip(names, values, containers, strict=True):

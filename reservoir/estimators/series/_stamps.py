@@ -59,7 +59,7 @@ def stamps_of(name: str, table: Any) -> Any:
     if index.dtype.kind == "m":
         seconds = code(changed_index(name, "index.total_seconds()"))
         raise TypeError(
-            f"The index of {name} holds durations ({index.dtype}). Use numbers, {seconds}, or dates."
+            f"The index of {name} holds durations ({index.dtype}). Use numbers, {seconds}."
         )
     if index.dtype.kind in "fc" and index.dtype.kind != "c":
         row = int(np.argmin(np.isfinite(np.asarray(index, dtype=float))))
