@@ -134,8 +134,8 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
     gives = f"topology={topology!r} gives" if isinstance(topology, str) else "topology gives"
     by_norm = ""
     if not isinstance(topology, str) and not callable(topology):
-        scaled = code(f"topology = reservoir.scaling.scale_to_norm(topology, {wanted:g})")
-        by_norm = f", scaled by a norm if you like: {scaled}"
+        scaled = f"reservoir.scaling.scale_to_norm(topology, {wanted:g})"
+        by_norm = f", or scaled by a norm: {code(f'topology, spectral_radius = {scaled}, None')}"
     raise ValueError(
         f"{gives} a W of spectral radius 0, which cannot be scaled to spectral_radius={wanted:g}: "
         f"its powers vanish. Leave W as it is (spectral_radius=None){by_norm}."

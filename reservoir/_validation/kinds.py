@@ -39,7 +39,7 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
             f"{name} holds text in column {column!r}, {text!r} for instance, and networks take "
             f"numbers.{ids} If it names categories, make a column of each, "
             f"{_encoded(name, table, column)}, or let an encoder do so in a pipeline: "
-            f"{code('OneHotEncoder(sparse_output=False)')}, within PerStep where X holds several "
+            f"{_encoder_told()}, within PerStep where X holds several "
             "sequences."
         )
 
@@ -50,7 +50,7 @@ def refuse_sparse(name: str, table: Any) -> None:
         raise TypeError(
             f"Sparse data was passed for {name} ({type(table).__name__}), but dense data is "
             f"required: {code(replaced(name, 'rows.toarray()'))}. In a pipeline an encoder makes "
-            f"dense columns, {code('OneHotEncoder(sparse_output=False)')}."
+            f"dense columns, {_encoder_told()}."
         )
 
 
@@ -91,13 +91,18 @@ def one_hot_labels(name: str, labels: Any, rows: Array) -> str | None:
         return None
     if not (np.isin(rows, (0, 1)).all() and (rows.sum(axis=1) == 1).all()):
         return None
-    made = "rows.argmax(1)" if isinstance(labels, np.ndarray) else "np.argmax(rows, axis=1)"
+    single = "rows.argmax(1)" if isinstance(labels, np.ndarray) else "np.argmax(rows, axis=1)"
     if hasattr(labels, "idxmax"):
-        made = "rows.idxmax(axis=1)"
+        single = "rows.idxmax(axis=1)"
     return (
         f"{name} should be a 1d array, got an array of shape {rows.shape} instead: a column of 0 "
-        f"and 1 for each label. Give the labels themselves, {code(replaced(name, made))}."
+        f"and 1 for each label. Give the labels themselves, {code(replaced(name, single))}."
     )
+
+
+def _encoder_told() -> str:
+    """Return the code of an encoder whose columns networks take."""
+    return code("OneHotEncoder(sparse_output=False)")
 
 
 def _text_columns(table: Any) -> Iterator[tuple[Any, Any]]:

@@ -27,7 +27,7 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     each : str, default="X"
         The Python expression over which all series are iterated.
     """
-    there: Array = ~np.isnan(table).all(axis=1)
+    there = np.asarray(~np.isnan(table).all(axis=1))
     if not there.any() or (there[0] and there[-1]):
         return None
     known = "~np.isnan(rows)" if np.ndim(given) == 1 else "~np.isnan(rows).all(axis=1)"

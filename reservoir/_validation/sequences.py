@@ -272,9 +272,9 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
     if len(shape) > 3:
         raise ValueError(
             f"Found array with dim {len(shape)}: {name} has shape {shape}. "
-            f"{type(estimator).__name__} takes one series, (n_samples, n_features), or several of equal length, (n_sequences, "
-            "n_samples, n_features): 2-D and 3-D are accepted. Reshape your data: what is "
-            "measured at one time step makes one row."
+            f"{type(estimator).__name__} takes one series, (n_samples, n_features), or "
+            "several of equal length, (n_sequences, n_samples, n_features): 2-D and 3-D are "
+            "accepted. Reshape your data: what is measured at one time step makes one row."
         )
 
 

@@ -41,6 +41,10 @@ class Written(NamedTuple):
         """Behind what the numbers jump."""
         return "month" if self.what == "days" else "year"
 
+    def told(self, remedy: Callable[[str], str]) -> str:
+        """Return the code that makes dates of the index, given what replaces an index."""
+        return code(remedy(self.dates))
+
 
 def written_dates(index: Any) -> Written | None:
     """Return what whole numbers say if they are dates that equal steps do not lead on to.
@@ -57,7 +61,7 @@ def written_dates(index: Any) -> Written | None:
     equal = bool((steps == steps[0]).all())
     if _are_days(numbers):
         whole_years = equal and steps[0] % _DAYS == 0
-        found = Written("days", 'pd.to_datetime(index, format="%Y%m%d")', not equal)
+        found = Written("days", 'pd.to_datetime(index.astype(str), format="%Y%m%d")', not equal)
         return None if whole_years else found
     years, parts = np.divmod(numbers, _MONTHS)
     if not _in_range(years) or parts.min() < 1:
@@ -66,7 +70,7 @@ def written_dates(index: Any) -> Written | None:
     if parts.max() <= 12:
         if equal and (steps[0] % _MONTHS == 0 or _numbers_rows(index, parts)):
             return None
-        found = Written("months", 'pd.to_datetime(index, format="%Y%m")', not equal)
+        found = Written("months", 'pd.to_datetime(index.astype(str), format="%Y%m")', not equal)
         return found if equal or len(turns) else None
     # weeks: at the end of each year they go on as many weeks ahead as within it
     ahead = _weeks_of(years[turns]) - parts[turns] + parts[turns + 1]
@@ -91,7 +95,7 @@ def refuse_written_dates(name: str, index: Any, remedy: Callable[[str], str]) ->
         raise ValueError(
             f"The index of {name} holds {found.what} written as whole numbers, {index[0]} to "
             f"{index[-1]}: these jump at the end of a {found.whole}, and numbers go on at equal "
-            f"steps. Make dates of them, {code(remedy(found.dates))}."
+            f"steps. Make dates of them, {found.told(remedy)}."
         )
 
 
@@ -102,7 +106,7 @@ def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -
         warnings.warn(
             f"The index of {name} goes from {index[0]} to {index[-1]}. If these are {found.what} "
             f"written as numbers, forecasts go on wrong at the end of the {found.whole}: make "
-            f"dates of them, {code(remedy(found.dates))}; else number rows from 0.",
+            f"dates of them, {found.told(remedy)}; else number rows from 0.",
             UserWarning,
             stacklevel=caller_level(),
         )

@@ -68,11 +68,12 @@ def read_rows(y: Any, exog: Any) -> Rows:
     if comparable and not own.equals(other):
         row = int(np.argmax(np.asarray(own != other)))
         there = other.is_unique and own.isin(other).all()
-        take = code("exog = exog.loc[y.index]" if there else "exog = exog.set_axis(y.index)")
-        remedy = "Take the rows of y" if there else "If its rows are those of y, give it its index"
+        remedy = f"If its rows are those of y: {code('exog = exog.set_axis(y.index)')}"
+        if there:
+            remedy = f"Take the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
             f"The index of exog is {show(other[row])} in row {row}, and that of y "
-            f"{show(own[row])}. {remedy}: {take}."
+            f"{show(own[row])}. {remedy}."
         )
     return rows
 

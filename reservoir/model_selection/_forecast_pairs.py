@@ -248,11 +248,12 @@ def _known_frame(item: _Item, frame: Any) -> Any:
         return known
     found = frame.index.isin(known.index)
     if not found.all():
+        its = code("exog = exog.set_axis(series.index)")
         stamp = str(frame.index[int(np.argmin(found))]).removesuffix(" 00:00:00")
         raise ValueError(
             f"{item.name_of_exog} has no row for {stamp}, which is in the index of {item.name}. "
-            "Give a row for each, or the index of the series if they are in its order: "
-            f"{code('exog = exog.set_axis(series.index)')}."
+            "Give a row for each, or the index of the series if they are in its order"
+            f"{f': {its}' if item.name == 'the series' else ''}."
         )
     if not known.index.is_unique or not frame.index.is_unique:
         raise ValueError(
@@ -267,10 +268,11 @@ def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
     names = [*frame.columns, *known]
     twice = [name for name in known if names.count(name) > 1]
     if twice:
-        renamed = f"exog = exog.rename(columns={{{twice[0]!r}: {f'{twice[0]}_known'!r}}})"
+        new = f"{twice[0]}_known"
+        renamed = code(f"exog = exog.rename(columns={{{twice[0]!r}: {new!r}}})")
         raise ValueError(
             f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "
-            f"columns {names}. Rename it: {code(renamed)}."
+            f"columns {names}. Rename it{f': {renamed}' if item.name == 'the series' else ''}."
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(

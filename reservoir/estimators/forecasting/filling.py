@@ -364,11 +364,12 @@ def _refuse_other_index(index: Any, other: Any) -> None:
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
         there = other.is_unique and index.isin(other).all()
-        take = code("exog = exog.loc[y.index]" if there else "exog = exog.set_axis(y.index)")
-        remedy = "Take the rows of y" if there else "If its rows are those of y, give it its index"
+        remedy = f"If its rows are those of y: {code('exog = exog.set_axis(y.index)')}"
+        if there:
+            remedy = f"Take the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
             f"exog and y have different indices, first in row {row}: {other[row]} and "
-            f"{index[row]}. {remedy}: {take}."
+            f"{index[row]}. {remedy}."
         )
 
 

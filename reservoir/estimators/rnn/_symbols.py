@@ -37,8 +37,8 @@ def check_alphabet(classifier: Any) -> None:
         pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
         raise ValueError(
             f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), and there are "
-            f"{n_classes} classes. Of an array of symbols make {code(pairs)}, and fit anew; one that "
-            "y does not hold is a class, too: name all of them as classes in partial_fit."
+            f"{n_classes} classes. Of an array of symbols make {code(pairs)}, then fit; one that y "
+            "does not hold is a class, too: name all of them as classes in partial_fit."
         )
     problem = classifier._progress.pairing.problem
     if problem is not None:

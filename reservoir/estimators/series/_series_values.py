@@ -121,19 +121,20 @@ def _complex_told(which: str) -> str:
 
 
 def _refuse_polars_kinds(name: str, table: Any) -> None:
-    for column in [table] if len(table.shape) == 1 else table.get_columns():
+    one = len(table.shape) == 1
+    for column in [table] if one else table.get_columns():
+        drop = "Give numbers" if one else code(changed(name, f"rows.drop({column.name!r})"))
         if column.dtype.is_temporal():
+            indexed = code(changed(name, f"rows.to_pandas().set_index({column.name!r})"))
             raise TypeError(
                 f"{name} has the column {column.name!r} of dates or durations ({column.dtype}), "
-                f"which are no numbers. Drop it, "
-                f"{code(changed(name, f'rows.drop({column.name!r})'))}, or make it an index, "
-                f"{code(changed(name, f'rows.to_pandas().set_index({column.name!r})'))}."
+                f"which are no numbers. Leave it out: {drop}"
+                f"{'' if one else f', or make it an index: {indexed}'}."
             )
         if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
             raise TypeError(
                 f"{name} has the column {column.name!r} of {column.dtype}, which are no numbers. "
-                f"Drop it, {code(changed(name, f'rows.drop({column.name!r})'))}, or cast it to "
-                "pl.Float64."
+                f"Leave it out: {drop}, or cast it to pl.Float64."
             )
 
 
@@ -181,7 +182,7 @@ def _array_told(name: str, given: list[Any], column: int) -> str:
     holder = holder_of(name)
     strange = _no_numbers(given)
     if strange is not None:
-        known = f"np.where(np.isin({holder}, {strange!r}), np.nan, {holder})" if strange else holder
+        known = f"np.where(np.isin({holder}, {strange!r}), 'nan', {holder})" if strange else holder
         return f" Make numbers of it, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
     if variable_of(name) != "exog":
         return ""

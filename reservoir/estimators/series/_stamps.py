@@ -230,10 +230,11 @@ def _regular_told(name: str, index: Any) -> str:
 
 def _as_periods(name: str, index: Any) -> str | None:
     """Return the code that makes periods of dates; None where these are not one after the other."""
-    period, _ = _usual(index)
     wall = "index" if index.tz is None else "index.tz_localize(None)"
-    follow = np.diff(index.tz_localize(None).to_period(period).asi8) == 1
-    return code(changed_index(name, f'{wall}.to_period("{period}")')) if follow.all() else None
+    for _, period, _ in _PERIODS:
+        if (np.diff(index.tz_localize(None).to_period(period).asi8) == 1).all():
+            return code(changed_index(name, f'{wall}.to_period("{period}")'))
+    return None
 
 
 def _usual(index: Any) -> tuple[str, str]:
