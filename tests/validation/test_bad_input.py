@@ -39,7 +39,7 @@ PARAMETERS = [
     ({"topology": "ringg"}, ValueError, "topology='ringg' is not known. Did you mean 'ring'"),
     ({"topology": np.eye(7)}, ValueError, "W of shape (7, 7); n_units=100"),
     ({"activation": "tahn"}, ValueError, "Did you mean 'tanh'?"),
-    ({"activation": np.sin}, TypeError, "Activation("),
+    ({"activation": np.sin}, TypeError, "reservoir.activations.Activation "),
     ({"weights": "gaussian"}, ValueError, "weights='gaussian' is not known"),
     ({"input_weights": "unifrom"}, ValueError, "Did you mean 'uniform'?"),
     ({"input_weights": np.zeros((100, 2))}, ValueError, "(100, 3)"),
