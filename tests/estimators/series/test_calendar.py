@@ -353,6 +353,22 @@ def test_missing_dates_labels_and_levels():
     for labels in (index.astype(str), pd.Index(index.date)):
         with pytest.raises(TypeError, match=r"labels.*pd\.to_datetime\(y\.index\)"):
             calendar(labels)
+    days = pd.date_range("2024-01-08", periods=9)
+    for labels, code in (
+        (days.strftime("%d/%m/%Y"), "pd.to_datetime(y.index, format='%d/%m/%Y')"),
+        (days.strftime("%m/%d/%Y"), "pd.to_datetime(y.index, format='%m/%d/%Y')"),
+        (dates("quarters", 9).to_period("Q").astype(str), "pd.PeriodIndex(y.index, freq='Q')"),
+        # nothing that can be read, or in one way alone
+        (pd.date_range("2024-01-01", periods=9).strftime("%d/%m/%Y"), None),
+        (days.day_name(), None),
+        (pd.Index(list("abcdefghi")), None),
+        (pd.Index([moment.time() for moment in dates("hours", 9)]), None),
+        (pd.Index([(1, row) for row in range(9)], tupleize_cols=False), None),
+    ):
+        with pytest.raises(TypeError, match=r"labels.*`y = y\.reset_index\(drop=True\)`") as caught:
+            calendar(labels)
+        assert ("`y.index = " in str(caught.value)) == (code is not None)
+        assert code is None or f"`y.index = {code}`" in str(caught.value)
     with pytest.raises(TypeError, match="total_seconds"):
         calendar(index - index[0])
     with pytest.raises(ValueError, match=r"is nan in row 2.*reset_index"):
