@@ -49,8 +49,8 @@ class Written(NamedTuple):
 def written_dates(index: Any) -> Written | None:
     """Return what whole numbers say if they are dates that equal steps do not lead on to.
 
-    yyyymmdd and yyyymm are told by their values, and by steps that jump at the end of a month or a
-    year; yyyyww by such steps alone: rows 201801 to 201852 of a long table are no weeks.
+    `yyyymmdd` and `yyyymm` are told by their values, and by steps that jump at the end of a month
+    or a year; `yyyyww` by such steps alone: rows 201801 to 201852 of a long table are no weeks.
     """
     if index.dtype.kind not in "iu" or len(index) < _FEWEST:
         return None
@@ -122,7 +122,7 @@ def _in_range(years: Array) -> bool:
 
 
 def _are_days(numbers: Array) -> bool:
-    """Whether all numbers are yyyymmdd."""
+    """Whether all numbers are `yyyymmdd`."""
     years, rest = np.divmod(numbers, _DAYS)
     months, days = np.divmod(rest, 100)
     if not _in_range(years) or months.min() < 1 or months.max() > 12 or days.min() < 1:
