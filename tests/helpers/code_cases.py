@@ -677,7 +677,7 @@ CASES = [
     ),
     Case(
         VALUES,
-        "f'{holder} = pd.get_dummies({holder}, {columns}dtype=float)'",
+        "replaced(holder, f'pd.get_dummies(rows, {columns}dtype=float)')",
         "y = SALES\n"
         "exog = pd.DataFrame({'a': 0.5, 'day': pd.Categorical(['x', 'y'] * 12)}, MONTHS)",
         "reading().fit(y, exog=exog)",
@@ -685,21 +685,35 @@ CASES = [
     ),
     Case(
         VALUES,
-        "f'{holder} = pd.get_dummies({holder}, {columns}dtype=float)'",
+        "replaced(holder, f'pd.get_dummies(rows, {columns}dtype=float)')",
         "y = SALES; exog = pd.Series(['x', 'y'] * 12, MONTHS)",
         "reading().fit(y, exog=exog)",
         "list(exog) == ['x', 'y']",
     ),
     Case(
         VALUES,
-        "f'{holder} = {holder}.drop(columns=[{label!r}])'",
+        "replaced(holder, f'pd.get_dummies(rows, {columns}dtype=float)')",
+        "y = [SALES] * 2; exog = [pd.DataFrame({'day': ['x', 'y'] * 12}, MONTHS)] * 2",
+        "reading(panel='each').fit(y, exog=exog)",
+        "list(exog[1]) == ['day_x', 'day_y']",
+    ),
+    Case(
+        VALUES,
+        "replaced(holder, f'rows.drop(columns=[{label!r}])')",
+        "y = [TABLE.assign(city='a')] * 2",
+        "ESNForecaster(search=[{'n_units': 5}], n_networks=1).fit(y)",
+        "y[1].equals(TABLE)",
+    ),
+    Case(
+        VALUES,
+        "replaced(holder, f'rows.drop(columns=[{label!r}])')",
         "y = PANEL.assign(city=PANEL['id'])",
         "reading(panel='each', sequence_column='id').fit(y)",
         "y.equals(PANEL)",
     ),
     Case(
         VALUES,
-        "f'{holder} = {frame}.to_numpy(float)'",
+        "replaced(holder, made)",
         "y = SALES; exog = np.array([[0.5, 'x'], [1.5, 'y']] * 12, dtype=object)",
         "reading().fit(y, exog=exog)",
         "exog[1].tolist() == [1.5, 0, 1]",

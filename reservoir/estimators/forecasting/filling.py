@@ -12,6 +12,7 @@ from sklearn.utils.validation import has_fit_parameter
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_numbers, code
 from reservoir._validation.index import check_order, index_of, warn_if_irregular
+from reservoir._validation.kinds import refuse_other_kinds
 from reservoir.dynamics.fed_back import as_limits
 from reservoir.estimators.forecasting._one_direction import (
     OneDirection,
@@ -348,6 +349,7 @@ def _rows(name: str, values: Any) -> Array:
 
 def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     """Return rows in which nothing may be missing; with a number of rows always 2-D."""
+    refuse_other_kinds(name, values, has_ids=True)
     rows = _rows(name, values)
     if np.isnan(rows).any():
         at = int(np.argwhere(np.isnan(rows))[0, 0])

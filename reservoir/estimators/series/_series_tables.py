@@ -12,6 +12,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level, container_of, read_series
+from reservoir.estimators.series._series_values import refuse_no_numbers
 from reservoir.loops.loop_design import Trajectories
 
 _FEWEST_ROWS = 30
@@ -111,6 +112,7 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
     parts = tables if is_collection(tables) else [tables]
     for i, part in enumerate(parts):
         _check_shape(f"Trajectory {i} of {name}" if len(parts) > 1 else name, part)
+        refuse_no_numbers(f"trajectory {i} of {name}" if len(parts) > 1 else name, part)
     if not reset:
         _check_columns(name, reader, parts)
     try:

@@ -10,7 +10,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import code, refuse_dates
 from reservoir._validation.sequences import as_finite
-from reservoir._validation.wording import variable_of
+from reservoir._validation.wording import replaced
 from reservoir.estimators.series._series_names import SeriesName, changed, holder_of
 
 _FEW_TEXTS = 3  # different ones that may stand for what is missing
@@ -36,7 +36,7 @@ def read_values(name: str, table: Any) -> Array:
         If values are dates, durations, text, complex, or behind a mask.
     """
     _check_shape(name, table)
-    _refuse_other_kinds(name, table)
+    refuse_no_numbers(name, table)
     if is_pandas(table):
         rows = table.to_numpy(dtype=np.float64, na_value=np.nan)
     elif is_polars(table):
@@ -90,7 +90,7 @@ def _check_shape(name: str, table: Any) -> None:
         raise ValueError(f"{name} has no {what}; its shape is {shape}. Give at least one.")
 
 
-def _refuse_other_kinds(name: str, table: Any) -> None:
+def refuse_no_numbers(name: str, table: Any) -> None:
     """Refuse values that are no real numbers."""
     if np.ma.isMaskedArray(table) and np.ma.is_masked(table):
         raise TypeError(
@@ -112,7 +112,7 @@ def _refuse_other_kinds(name: str, table: Any) -> None:
             _from_objects(name, column.to_numpy(object, na_value=None), label, frame=True)
     if not is_pandas(table) and np.iscomplexobj(table):
         raise TypeError(_complex_told(name))
-    if not is_pandas(table) and np.asarray(table).dtype.kind in "SU":
+    if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
         _from_objects(name, np.asarray(table, dtype=object))
 
 
@@ -169,11 +169,11 @@ def _frame_told(name: str, given: list[Any], label: Any) -> str:
     if strange is not None:
         known = f"{column}.where(~{column}.isin({strange!r}))" if strange else column
         return f" Make numbers of it, {code(f'{column} = {known}.astype(float)')}."
-    if variable_of(name) == "exog":
+    if holder.partition("[")[0] == "exog":
         columns = "" if label is None else f"columns=[{label!r}], "
-        made = code(f"{holder} = pd.get_dummies({holder}, {columns}dtype=float)")
+        made = code(replaced(holder, f"pd.get_dummies(rows, {columns}dtype=float)"))
         return f" Make a column of each category, {made}."
-    drop = f" Leave it out, {code(f'{holder} = {holder}.drop(columns=[{label!r}])')}."
+    drop = f" Leave it out, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
     return "" if label is None else drop
 
 
@@ -184,10 +184,10 @@ def _array_told(name: str, given: list[Any], column: int) -> str:
     if strange is not None:
         known = f"np.where(np.isin({holder}, {strange!r}), 'nan', {holder})" if strange else holder
         return f" Make numbers of it, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
-    if variable_of(name) != "exog":
+    if holder.partition("[")[0] != "exog":
         return ""
-    frame = f"pd.get_dummies(pd.DataFrame({holder}), columns=[{column}], dtype=float)"
-    return f" Make a column of each category, {code(f'{holder} = {frame}.to_numpy(float)')}."
+    made = f"pd.get_dummies(pd.DataFrame(rows), columns=[{column}], dtype=float).to_numpy(float)"
+    return f" Make a column of each category, {code(replaced(holder, made))}."
 
 
 def _no_numbers(given: list[Any]) -> list[Any] | None:
