@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_choice, check_count, check_number
+from reservoir._validation import check_choice, check_count, check_number, code
 
 # largest number of random keys that `_by_keys` holds at a time: 2**24 doubles are 128 MiB
 _BLOCK_ENTRIES = 2**24
@@ -60,7 +60,7 @@ def draw(
     if not callable(getattr(law, "rvs", None)):
         raise TypeError(
             f"{name} must be one of {', '.join(map(repr, sorted(LAWS)))} or a frozen scipy.stats "
-            f"distribution such as scipy.stats.uniform(-1, 2); got {law!r} of type "
+            f"distribution such as {code('scipy.stats.uniform(-1, 2)')}; got {law!r} of type "
             f"{type(law).__name__}."
         )
     # a distribution of the user's: its draws are checked

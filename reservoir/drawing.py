@@ -18,7 +18,14 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array, Matrix
-from reservoir._validation import advising, check_choice, check_count, check_number, check_scaling
+from reservoir._validation import (
+    advising,
+    check_choice,
+    check_count,
+    check_number,
+    check_scaling,
+    code,
+)
 from reservoir.dynamics import Reservoir
 from reservoir.input_weights import bias as make_bias
 from reservoir.input_weights import feedback_weights
@@ -125,10 +132,13 @@ def _to_unit_radius(W: Matrix, topology: Any, wanted: float) -> Matrix:
         if spectral_radius_of(W) > 0:
             raise
     gives = f"topology={topology!r} gives" if isinstance(topology, str) else "topology gives"
+    by_norm = ""
+    if not isinstance(topology, str) and not callable(topology):
+        scaled = f"reservoir.scaling.scale_to_norm(topology, {wanted:g})"
+        by_norm = f", or scaled by a norm: {code(f'topology, spectral_radius = {scaled}, None')}"
     raise ValueError(
         f"{gives} a W of spectral radius 0, which cannot be scaled to spectral_radius={wanted:g}: "
-        "its powers vanish. Leave W as it is (spectral_radius=None), or scale it by a norm and "
-        "pass the array: topology=reservoir.scaling.scale_to_norm(W, value), spectral_radius=None."
+        f"its powers vanish. Leave W as it is (spectral_radius=None){by_norm}."
     )
 
 
@@ -225,6 +235,8 @@ def _given_weights(name: str, W: Any, n_units: int) -> Matrix:
             f"{name} gives W of shape {W.shape}; n_units={n_units} needs ({n_units}, {n_units}). "
             "Set n_units to the size of W."
         )
+    if sp.issparse(W):
+        W = sp.csr_array(W)  # not all formats have their entries as an array
     n_bad = int(np.count_nonzero(~np.isfinite(W.data if sp.issparse(W) else W)))
     if n_bad:
         raise ValueError(f"{name} gives a W with {n_bad} NaN or infinite values. Replace them.")

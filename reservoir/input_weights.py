@@ -370,7 +370,7 @@ def _drawn(
     else:
         raise TypeError(
             f"{name} must be one of {', '.join(map(repr, sorted(INPUT_WEIGHTS)))}, a frozen "
-            "scipy.stats distribution, a callable(n_units, n_features, random_state=...) or an "
+            "scipy.stats distribution, a callable of n_units, n_features and random_state, or an "
             f"array of shape {shape}; got {law!r} of type {type(law).__name__}."
         )
     return _as_given(function(n_units, n_features, random_state=generator), shape, name)

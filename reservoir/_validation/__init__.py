@@ -50,6 +50,7 @@ from reservoir._validation.time_stamps import Clock, refuse_full_leak, step_of, 
 from reservoir._validation.times import Times
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
+from reservoir._validation.wording import code
 
 __all__ = [
     "Clock",
@@ -70,6 +71,7 @@ __all__ = [
     "check_penalties",
     "check_scaling",
     "check_switch",
+    "code",
     "column_number",
     "container_of",
     "continued",

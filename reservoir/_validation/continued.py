@@ -17,6 +17,7 @@ from reservoir._validation.index import (
     is_plain,
     kind_of,
 )
+from reservoir._validation.wording import code
 
 _FEW = 40  # from so many rows on a frequency is certain
 
@@ -127,8 +128,11 @@ def _last_date(ending: Ending) -> Any:
 
 def _refuse(ending: Ending) -> NoReturn:
     """Say that an index cannot be continued, and what to do."""
+    regular = "Make the rows regular before fit (asfreq, or resample, and interpolate)"
+    if ending.kind == "number":
+        regular = "Number the rows from 0 before fit (reset_index)"
+    plain = code('model.set_output(predict="default")')
     raise ValueError(
         f"The index cannot be continued: it ends at {ending.shown}, and its stamps have no "
-        "frequency that has a name. Make the rows regular before fit (asfreq, or resample, and "
-        'interpolate), or forecast without an index: set_output(predict="default").'
+        f"frequency that has a name. {regular}, or forecast without an index: {plain}."
     )

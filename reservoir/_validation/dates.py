@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._validation.wording import code, replaced
+
 _KINDS = {"M": "datetime", "m": "duration"}
 _INFERRED = {
     "datetime": "datetime",
@@ -22,11 +24,6 @@ _INFERRED = {
     "timedelta64": "duration",
 }
 _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
-_REMEDIES = {
-    "datetime": "A date is no number: make it the index, {table}.set_index({column}), or give "
-    "numbers made of it, such as the hour of the day, or for time_column the hours since a date.",
-    "duration": "Give durations in a unit of your choice, {table}[{column}].dt.total_seconds().",
-}
 
 
 def refuse_dates(name: str, table: Any) -> None:
@@ -45,8 +42,36 @@ def refuse_dates(name: str, table: Any) -> None:
     for column, values in () if one else _columns(table):
         what = _what(values)
         if what is not None:
-            remedy = _REMEDIES[what].format(table=name.split()[-1], column=repr(column))
-            raise TypeError(f"{name} has the {what} column {column!r} ({values.dtype}). {remedy}")
+            told = _date_told if what == "datetime" else _duration_told
+            raise TypeError(
+                f"{name} has the {what} column {column!r} ({values.dtype}). "
+                f"{told(name, column, values)}"
+            )
+
+
+def _date_told(name: str, column: Any, values: Any) -> str:
+    """Return the advice for a column of dates."""
+    moved = f"rows.set_index({column!r})"
+    if getattr(values.dtype, "kind", "") == "O" and not str(values.dtype).startswith("period["):
+        # Python's dates and categories would be labels
+        moved = f"rows.set_index(pd.to_datetime(rows[{column!r}])).drop(columns=[{column!r}])"
+    if hasattr(values, "to_physical"):  # polars
+        moved = f"rows.drop({column!r})"
+    return (
+        f"A date is no number: take it off, {code(replaced(name, moved))}, or give numbers made of "
+        "it, such as the hour of the day, or for time_column the hours since a date."
+    )
+
+
+def _duration_told(name: str, column: Any, values: Any) -> str:
+    """Return the advice for a column of durations."""
+    seconds = f"rows.assign(**{{{column!r}: rows[{column!r}].dt.total_seconds()}})"
+    if hasattr(values, "to_physical"):  # polars
+        seconds = f"rows.with_columns(rows[{column!r}].dt.total_seconds())"
+    elif values.dtype.kind == "O":
+        read = f"pd.to_timedelta(rows[{column!r}]).dt.total_seconds()"
+        seconds = f"rows.assign(**{{{column!r}: {read}}})"
+    return f"Give durations in a unit of your choice, {code(replaced(name, seconds))} for instance."
 
 
 def _columns(table: Any) -> Iterator[tuple[Any, Any]]:

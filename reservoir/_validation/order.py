@@ -16,6 +16,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.scalars import caller_level
+from reservoir._validation.wording import code
 
 _FALLING = 10  # whole numbers that fall in a tenth of the steps, or more, are no counter
 
@@ -87,11 +88,11 @@ class Handling:
         """Return code that calls a method of all tables."""
         names = (self.table, *self.others)
         if self.kind != "list":
-            return f"`{', '.join(names)} = {', '.join(f'{each}.{method}' for each in names)}`"
+            return f"{', '.join(names)} = {', '.join(f'{each}.{method}' for each in names)}"
         if not self.others:
-            return f"`{self.table} = [item.{method} for item in {self.table}]`"
+            return f"{self.table} = [item.{method} for item in {self.table}]"
         joined = ", ".join(names)
-        return f"`{joined} = ([item.{method} for item in part] for part in ({joined}))`"
+        return f"{joined} = ([item.{method} for item in part] for part in ({joined}))"
 
     def _taken(self, rows: str) -> str:
         """Return code that keeps some rows of all tables; {} in `rows` stands for a table."""
@@ -105,7 +106,7 @@ class Handling:
             rows = rows.format(self.table)
         parts = [taken.format(self.table)]
         parts += [(taken if self.methods else other).format(each) for each in self.others]
-        return f"`rows = {rows}; {names} = {', '.join(parts)}`"
+        return f"rows = {rows}; {names} = {', '.join(parts)}"
 
     def sorted(self) -> str:
         """Return code that puts the rows of each sequence in the order of their stamps."""
@@ -129,14 +130,14 @@ class Handling:
         """
         if self.kind in ("levels", "ids") or self.others:
             return ""
-        return f", or their mean, {self._all('groupby(level=0).mean()')}"
+        return f", or their mean, {code(self._all('groupby(level=0).mean()'))}"
 
     def of_clocks(self) -> str:
         """Return code that tells apart the hours that clocks repeat."""
         if self.kind in ("levels", "ids"):
             return ""
-        code = self._all('tz_localize("Europe/Berlin", ambiguous="infer")')
-        return f" Where clocks were set back, {code}, say, tells the two hours apart."
+        told = code(self._all('tz_localize("Europe/Berlin", ambiguous="infer")'))
+        return f" Where clocks were set back, {told}, say, tells the two hours apart."
 
     def without_missing(self) -> str:
         """Return code that drops the rows without a stamp."""
@@ -149,10 +150,10 @@ class Handling:
             alike = not self.others or self.alike
             return numbered if alike else Handling(self.table, kind=self.kind).numbered()
         counts = f"{self.table}.groupby({self._of_sequences()}).cumcount().to_numpy()"
-        code = f"{self.table} = {self.table}.droplevel(-1).set_index({counts}, append=True)"
+        made = f"{self.table} = {self.table}.droplevel(-1).set_index({counts}, append=True)"
         if self.others and self.alike:
-            code += "".join(f"; {y} = {y}.set_axis({self.table}.index)" for y in self.others)
-        return f"`{code}`"
+            made += "".join(f"; {y} = {y}.set_axis({self.table}.index)" for y in self.others)
+        return made
 
 
 def column_code(table: str, column: Any) -> str:
@@ -186,7 +187,7 @@ def check_order(
         row = int(np.argmax(index.isna()))
         raise ValueError(
             f"The index of {name} has no date in row {row} (NaT). Fill it, or drop that row: "
-            f"{handling().without_missing()}."
+            f"{code(handling().without_missing())}."
         )
     backwards = np.append(np.diff(numbers_of(index)) <= 0, False)
     backwards[starts[1:] - 1] = False
@@ -199,7 +200,7 @@ def check_order(
     raise ValueError(
         f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
         f"behind row {row} ({show(index[row])}), and rows are steps of time in order. Sort them, "
-        f"{handling().sorted()}; shuffle no rows when you split."
+        f"{code(handling().sorted())}; shuffle no rows when you split."
     )
 
 
@@ -212,7 +213,7 @@ def _refuse_doubles(name: str, index: Any, begin: int, handling: Handling) -> No
     raise ValueError(
         f"The index of {name} has {show(index[rows[0]])} twice, in rows {begin + rows[0]} and "
         f"{begin + rows[1]}, and a row is one step of time. Keep one, "
-        f"{handling.without_doubles()}{handling.means()}; several series in one table are told "
+        f"{code(handling.without_doubles())}{handling.means()}; several series in one table are told "
         f"apart by sequence_column=.{handling.of_clocks() if hourly else ''}"
     )
 
@@ -233,8 +234,8 @@ def _warn_if_permuted(
             f"The index of {name} is a permutation of whole numbers: row {row + 1} "
             f"({show(index[row + 1])}) comes behind row {row} ({show(index[row])}), and rows are "
             "steps of time in order. Where these numbers count time, sort the rows, "
-            f"{handled.sorted()}, and shuffle none when you split. Where they are labels of rows "
-            f"in the right order, number the rows: {handled.numbered()}.",
+            f"{code(handled.sorted())}, and shuffle none when you split. Where they are labels of rows "
+            f"in the right order, number the rows: {code(handled.numbered())}.",
             UserWarning,
             stacklevel=caller_level(),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
-from reservoir._validation.dates import refuse_dates
+from reservoir._validation.kinds import refuse_other_kinds, refuse_scalar
+from reservoir._validation.padding import cut_of_series, cut_of_table
 from reservoir._validation.times import UNTOLD, Times, read_times
+from reservoir._validation.wording import code, replaced
 
 _FLOATS = (np.float64, np.float32)
 
@@ -36,6 +39,8 @@ class Sequences:
         The indexes of X and y, for pandas tables that have one.
     gaps : tuple of arrays, each of shape (n_samples_i - 1,), or None
         The time between rows, where a column of X says when they were measured.
+    ids_in : str
+        The Python expression that gives `ids` of the user's X.
     """
 
     arrays: Sequence[Array]
@@ -44,6 +49,7 @@ class Sequences:
     times: Times = UNTOLD
     numbers: tuple[int, ...] | None = None
     gaps: tuple[Array, ...] | None = None
+    ids_in: str = ""
 
     def __len__(self) -> int:
         return len(self.arrays)
@@ -152,7 +158,8 @@ def _read_arrays(
     """Return the sequences of X without their times; parameters as in `read_series`."""
     container = container_of(X)
     if container == "table":
-        return read_table(estimator, X, reset, dtype, sequence_column)
+        if_nan = partial(_if_missing, estimator, cut_of_table, X)
+        return read_table(estimator, X, reset, dtype, sequence_column, if_nan=if_nan)
     if sequence_column is not None:
         raise ValueError(
             f"sequence_column={sequence_column!r} reads sequences from one table, but X is a "
@@ -189,12 +196,21 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
     """Return sequence number i of a collection as a finite array; messages name the sequence."""
     table = None if reset else plain_table(estimator, item)
     if table is None:
-        refuse_dates(f"Sequence {i} of X", item)
+        name = f"Sequence {i} of X"
+        refuse_other_kinds(name, item, has_ids=True)
+        check_dimensions(estimator, item, name)
         try:
             table = _validate(estimator, item, reset)
         except ValueError as error:
             raise ValueError(f"In sequence {i} of X: {error}") from error
-    return as_finite(f"sequence {i} of X", table, dtype, _names(estimator))
+    for_nan = partial(_if_missing, estimator, cut_of_series, item, table)
+    return as_finite(f"sequence {i} of X", table, dtype, _names(estimator), if_nan=for_nan)
+
+
+def _if_missing(estimator: Any, cut: Callable[..., str | None], *given: Any) -> str:
+    """Return the advice for NaN in X, which may be padding where sequences have one target each."""
+    told = cut(*given) if getattr(estimator, "target", None) == "last" else None
+    return told or _FILL_X
 
 
 def refuse_one_row(estimator: Any, sequences: Sequences) -> None:
@@ -223,8 +239,9 @@ def container_of(X: Any) -> str:
         if isinstance(X[0], np.ndarray) and X[0].ndim == 1 and len(X[0]) != 1:
             raise ValueError(
                 f"X is a list of 1-D arrays (the first of shape {X[0].shape}). As sequences each "
-                "must be 2-D, (n_samples, n_features): use item.reshape(-1, 1). As the rows of one "
-                "table: use np.stack(X)."
+                "must be 2-D, (n_samples, n_features): "
+                f"{code('X = [rows.reshape(-1, 1) for rows in X]')}. As the rows of one table: "
+                f"{code('X = np.stack(X)')}."
             )
         return "list" if _is_table(X[0]) else "table"
     return "table"
@@ -239,7 +256,6 @@ def _is_table(item: Any) -> bool:
 
 def _validate(estimator: Any, X: Any, reset: bool) -> Array:
     """Return a table as a float array after scikit-learn's checks, which NaN and infinity pass."""
-    check_dimensions(estimator, X)
     # a network that was trained without any input has rows without columns
     deaf = not reset and getattr(estimator, "n_features_in_", None) == 0
     return validate_data(
@@ -253,33 +269,33 @@ def _validate(estimator: Any, X: Any, reset: bool) -> Array:
     )
 
 
-def check_dimensions(estimator: Any, X: Any) -> None:
-    """Refuse X of one dimension, or of four and more.
+def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
+    """Refuse X of no or one dimension, or of four and more.
 
-    What cannot become an array at all is left to scikit-learn's checks.
+    What cannot become an array at all is left to scikit-learn's checks. `name` is what messages
+    call X.
     """
+    refuse_scalar(name, X, "(n_samples, n_features)")
     try:
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     except ValueError:  # rows of different lengths
         return
     # one dimension: the remedy in the terms of what X is
     if len(shape) == 1:
-        remedy = "series[:, None] (or series.reshape(-1, 1))"
-        if hasattr(X, "to_frame"):
-            remedy = "series.to_frame()"
-        elif not hasattr(X, "reshape"):
-            remedy = "np.reshape(series, (-1, 1))"
+        column = "rows.reshape(-1, 1)" if hasattr(X, "reshape") else "np.reshape(rows, (-1, 1))"
+        column = "rows.to_frame()" if hasattr(X, "to_frame") else column
         raise ValueError(
-            f"Expected 2D array, got 1D array instead: X has shape {shape}, and must be "
+            f"Expected 2D array, got 1D array instead: {name} has shape {shape}, and must be "
             "(n_samples, n_features), one row per time step. Reshape your data: a series of one "
-            f"feature is {remedy}; one row of several features is np.reshape(row, (1, -1))."
+            f"feature by {code(replaced(name, column))}, one row of several features by "
+            f"{code(replaced(name, 'np.reshape(rows, (1, -1))'))}."
         )
     if len(shape) > 3:
         raise ValueError(
-            f"Found array with dim {len(shape)}: X has shape {shape}. {type(estimator).__name__} "
-            "takes one series, (n_samples, n_features), or several of equal length, (n_sequences, "
-            "n_samples, n_features): 2-D and 3-D are accepted. Reshape your data: what is "
-            "measured at one time step makes one row."
+            f"Found array with dim {len(shape)}: {name} has shape {shape}. "
+            f"{type(estimator).__name__} takes one series, (n_samples, n_features), or "
+            "several of equal length, (n_sequences, n_samples, n_features): 2-D and 3-D are "
+            "accepted. Reshape your data: what is measured at one time step makes one row."
         )
 
 
@@ -343,11 +359,13 @@ def read_table(
     sequence_column: Any,
     *,
     allow_nan: bool = False,
+    if_nan: Callable[[Array, int | None, Array | None], str],
 ) -> Sequences:
     """Return the sequences of one table, told apart by an id column or a MultiIndex, if any.
 
     Parameters as in `read_series`. The ids need not be numbers. With `allow_nan` the table may hold
-    NaN.
+    NaN; else `if_nan` returns what to do about it, given the table, the number of its id column and
+    the ids.
     """
     # two sources of ids would have to agree
     levels = getattr(getattr(X, "index", None), "nlevels", 1)
@@ -356,20 +374,22 @@ def read_table(
             f"sequence_column={sequence_column!r}, but X has a MultiIndex, which tells the "
             "sequences too. Give sequence_column=None, or reset the index."
         )
+    names = list(X.columns) if hasattr(X, "columns") else None
     if sequence_column is None:
         ids = X.index.droplevel(-1).to_numpy() if levels > 1 else None
-        refuse_dates("X", X)
-        table = _validate(estimator, X, reset)
-        table = as_finite("X", table, dtype, _names(estimator), allow_nan=allow_nan)
+        check_dimensions(estimator, X)
+        refuse_other_kinds("X", X, has_ids=levels > 1)
+        column = None
     else:
         # ids may be texts: they are taken out before the table is checked as numbers; scikit-learn
         # counts the id column among the features, so it is deleted afterwards
         check_dimensions(estimator, X)
-        names = list(X.columns) if hasattr(X, "columns") else None
         X, ids, column = _take_ids(X, sequence_column, names)
-        refuse_dates("X", X)
-        table = _validate(estimator, X, reset)
-        table = as_finite("X", table, dtype, _names(estimator), allow_nan=allow_nan)
+        refuse_other_kinds("X", X, has_ids=True)
+    table = _validate(estimator, X, reset)
+    seen, for_nan = _names(estimator), partial(if_nan, table, column, ids)
+    table = as_finite("X", table, dtype, seen, if_nan=for_nan, allow_nan=allow_nan)
+    if column is not None:
         if table.shape[1] == 1:
             raise ValueError(
                 "X has no column besides the id column: at least 1 feature is required."
@@ -379,7 +399,18 @@ def read_table(
     if ids is None:
         return Sequences((table,), "table")
     starts, firsts = _runs(ids)
-    return Sequences(tuple(np.split(table, starts[1:])), "table", tuple(firsts))
+    parts = tuple(np.split(table, starts[1:]))
+    return Sequences(parts, "table", tuple(firsts), ids_in=_ids_in(names, sequence_column))
+
+
+def _ids_in(names: Any, sequence_column: Any) -> str:
+    """Return the Python expression that gives the ids of a table, in their order."""
+    if sequence_column is None:
+        return "X.index.droplevel(-1).unique()"
+    if names is None:
+        return f"pd.unique(X[:, {sequence_column}])"
+    name = sequence_column if isinstance(sequence_column, str) else names[sequence_column]
+    return f"X[{name!r}].unique()"
 
 
 def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int]:

@@ -12,7 +12,9 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
+from reservoir._validation.kinds import one_hot_labels, refuse_scalar, refuse_sparse
 from reservoir._validation.sequences import Sequences, as_finite
+from reservoir._validation.wording import code
 
 _IF_ROWS = (
     " Each row of a 2-D X is read as one series; a table of several has an id column "
@@ -40,6 +42,8 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     """
     if values is None:
         raise ValueError(f"{name} is None, but X holds {len(sequences)} sequences.")
+    refuse_sparse(name, values)
+    refuse_scalar(name, values, _shape_of_rows(sequences))
     # X is one table: so are they, with as many rows
     if sequences.container == "table":
         rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
@@ -67,6 +71,13 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
                 f"Sequence {i} of X has n_samples={n_samples}, of {name} shape {item.shape}."
             )
     return items
+
+
+def _shape_of_rows(sequences: Sequences) -> str:
+    """Return the shape that y has where there is a target for each row."""
+    if sequences.container == "table":
+        return f"(n_samples={sum(sequences.lengths)},)"
+    return f"(n_samples_i,) for each of n_sequences={len(sequences)}"
 
 
 def _require_y(estimator: Any, y: Any) -> None:
@@ -153,7 +164,18 @@ def read_some_labels(
 def _labels_of(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     _require_y(estimator, y)
     _refuse_lost_index(y, sequences)
-    return [column_or_1d(item, warn=True) for item in _items("y", y, sequences)]
+    one = sequences.container == "table"
+    given = [y] * len(sequences) if one else y
+    names = ["y" if one else f"sequence {i} of y" for i in range(len(sequences))]
+    return list(map(_label_column, names, given, _items("y", y, sequences)))
+
+
+def _label_column(name: str, given: Any, rows: Array) -> Array:
+    """Return labels as an array of shape (n_rows,); refuse one-hot ones with what to do."""
+    told = one_hot_labels(name, given, rows)
+    if told is not None:
+        raise ValueError(told)
+    return column_or_1d(rows, warn=True)
 
 
 def known_labels(y: Any) -> tuple[Array, Array]:
@@ -162,7 +184,8 @@ def known_labels(y: Any) -> tuple[Array, Array]:
     What is missing is NaN, None or pandas' NA; it is replaced by a label that is there, and numbers
     and booleans that came as objects because of it are numbers and booleans again.
     """
-    rows = column_or_1d(check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False))
+    rows = check_array(y, dtype=None, ensure_2d=False, ensure_all_finite=False)
+    rows = _label_column("y", y, rows)
     if rows.dtype.kind == "f":
         known = ~np.isnan(rows)
     elif rows.dtype.kind == "O":
@@ -223,9 +246,10 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
 def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
     """Refuse a y with a MultiIndex, which tells sequences apart, if X came without one."""
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
+        tables = code('pipe.set_output(transform="pandas")')
         raise ValueError(
             "y has a MultiIndex, which tells the sequences, but X has none: a step before has "
-            "dropped it. Use set_output(transform='pandas') on the pipeline, or sequence_column."
+            f"dropped it. Let all steps return tables, {tables}, or use sequence_column."
         )
 
 
@@ -266,6 +290,8 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     In a table that tells its sequences apart there may be one for each row, constant within each
     sequence.
     """
+    refuse_sparse(name, values)
+    refuse_scalar(name, values, f"(n_sequences={len(sequences)},)")
     rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
     if rows.ndim <= 2 and is_per_row(rows, sequences):
         return _constant_rows(name, rows, sequences)
@@ -307,8 +333,9 @@ def _refuse_other_order(name: str, values: Any, sequences: Sequences) -> None:
     if list(index) != ids and set(index) == set(ids):
         raise ValueError(
             f"The index of {name} holds the ids of X in another order: X begins with {ids[0]!r}, "
-            f"{name} with {index[0]!r}. Give them in the order of X, {name}.loc[ids], or without "
-            f"their index, {name}.to_numpy(), if they are in that order."
+            f"{name} with {index[0]!r}. Give them in the order of X, "
+            f"{code(f'{name} = {name}.loc[{sequences.ids_in}]')}, or without their index, "
+            f"{code(f'{name} = {name}.to_numpy()')}, if they are in that order."
         )
 
 
@@ -330,7 +357,7 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
 def read_last_labels(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     """Return one array of shape (1,) per sequence: its label, for ``target="last"``."""
     _require_y(estimator, y)
-    labels = column_or_1d(_last_items("y", y, sequences), warn=True)
+    labels = _label_column("y", y, _last_items("y", y, sequences))
     _check_labels(estimator, labels, last=True)
     return [labels[i : i + 1] for i in range(len(labels))]
 

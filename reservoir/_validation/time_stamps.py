@@ -11,6 +11,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
 from reservoir._validation.sequences import Sequences, as_finite
+from reservoir._validation.wording import code
 
 
 @saved
@@ -48,8 +49,8 @@ class Clock:
             raise ValueError(
                 f"Times must rise: these rows begin at {self.time_at(first):.12g}, and go on from "
                 f"a state at {self.time_at(last):.12g}. Where they begin another sequence say so: "
-                'new_sequence=True in partial_fit, reset() in a stream, initial_state="steady" or '
-                '"zeros".'
+                f"new_sequence=True in partial_fit, {code('session.reset()')} in a session, "
+                'initial_state="steady" or "zeros" in predict.'
             )
 
     def refuse_loop(self) -> NoReturn:

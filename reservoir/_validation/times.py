@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,8 @@ from reservoir._validation.index import (
     warn_if_irregular,
 )
 from reservoir._validation.order import Handling, check_order
+from reservoir._validation.wording import code, index_replaced, replaced, variable_of
+from reservoir._validation.written_dates import refuse_written_dates, warn_of_written_dates
 
 
 class Span(NamedTuple):
@@ -152,6 +154,9 @@ def read_times(
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
+        told = (each for each in (*tables, *targets) if each is not None and not each.plain)
+        for given in islice((each for each in told if not is_time(each.kind)), 1):
+            _check_numbers(given)
     return Times(_span(tables), _span(targets))
 
 
@@ -190,6 +195,13 @@ def _check_orders(tables: list[_Table], handling: Callable[[], Handling]) -> Non
     for table in tables:
         if check_order(table.name, table.index, table.starts, handling):
             return
+
+
+def _check_numbers(table: _Table) -> None:
+    """Refuse or warn of dates written as whole numbers in the first sequence of a table."""
+    remedy = partial(index_replaced, table.name, in_levels=table.outer is not None)
+    for check in (refuse_written_dates, warn_of_written_dates):
+        check(table.name, table.index[: next(table.bounds)[1]], remedy)
 
 
 def _tables(name: str, values: Any, is_table: bool, starts: Array) -> list[_Table | None]:
@@ -273,11 +285,15 @@ def _check_pair(X: _Table, y: _Table) -> None:
 
 def _refuse(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
     """Raise the error for a y that does not belong to X: in `row`, X has `given` and y `found`."""
+    align = ""
+    if y.index.is_unique and X.index.isin(y.index).all() and X.outer is None:
+        own, theirs = variable_of(y.name), variable_of(X.name)
+        align = f" Take the rows of X, {code(f'{own} = {own}.loc[{theirs}.index]')}."
     raise ValueError(
         f"The index of {y.name} does not go with that of {X.name}: row {row} is {show(given)} in "
         f"X and {show(found)} in y. They must be equal, or y's ahead by a constant offset, as that "
-        "of a target some steps ahead. Align them first, y = y.loc[X.index], or drop a wrong index "
-        "with y.to_numpy()."
+        f"of a target some steps ahead.{align} If its rows are in the order of X, drop the index "
+        f"of y, {code(replaced(y.name, 'rows.to_numpy()'))}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
-from reservoir._validation.dates import refuse_dates
+from reservoir._validation.kinds import refuse_other_kinds
+from reservoir._validation.padding import cut_of_series, cut_of_table
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
 from reservoir._validation.time_stamps import take_time_stamps
 from reservoir._validation.times import check_times
+from reservoir._validation.wording import code, replaced
 
 _FLOATS = (np.float64, np.float32)
 _ROWS = "rows"  # the container of a 2-D X: each row is a series of one channel
@@ -88,7 +91,15 @@ def _read(
                 "collection of sequences already. Give sequence_column=None, or one table "
                 "(model_selection.stack_sequences makes it)."
             )
-        return read_table(estimator, X, reset, np.float64, sequence_column, allow_nan=allow_nan)
+        return read_table(
+            estimator,
+            X,
+            reset,
+            np.float64,
+            sequence_column,
+            allow_nan=allow_nan,
+            if_nan=partial(_if_row_is_missing, estimator, X),
+        )
     container = _kind(X)
     arrays: Any  # one 3-D array where all have the same length: views would take more memory
     if container == _ROWS:
@@ -105,11 +116,11 @@ def _refuse_other_collections(X: Any) -> None:
     remedy = None
     pandas = hasattr(X, "iloc")
     if isinstance(X, Mapping) and not hasattr(X, "shape"):
-        remedy = "list(X.values())"
+        remedy = code("X = list(X.values())")
     elif isinstance(X, Iterator) or (pandas and X.ndim == 1 and X.size and np.ndim(X.iloc[0])):
-        remedy = "list(X)"
+        remedy = code("X = list(X)")
     elif pandas and X.ndim == 2 and X.size and np.ndim(X.iloc[0, 0]):
-        remedy = "[np.column_stack(list(cells)) for cells in X.to_numpy()]"
+        remedy = code("X = [np.column_stack(list(cells)) for cells in X.to_numpy()]")
     if remedy is not None:
         raise TypeError(
             f"X is a {type(X).__name__} of sequences; a list of arrays of shape (n_steps, "
@@ -122,7 +133,7 @@ def _refuse_masks(name: str, values: Any) -> None:
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise TypeError(
             f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
-            'X.filled(np.nan), and missing_values="hold" or "interpolate".'
+            f"{code(replaced(name, 'np.ma.filled(rows.astype(float), np.nan)'))}."
         )
 
 
@@ -146,7 +157,7 @@ def _kind(X: Any) -> str:
 def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the rows of a 2-D X as series of one channel."""
     check_dimensions(estimator, X)
-    refuse_dates("X", X)
+    refuse_other_kinds("X", X)
     options = {"dtype": list(_FLOATS), "ensure_all_finite": False, "order": "C"}
     if fitted is None or fitted[0] == _ROWS:
         table = validate_data(estimator, X, reset=fitted is None, **options)
@@ -156,15 +167,19 @@ def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] 
         raise ValueError(
             f"X has {table.ndim} dimensions, shape {table.shape}: that is one series of 1 channel "
             f"per row, and {type(estimator).__name__} was fitted on series of {fitted[1]} "
-            "channels. Give (n_sequences, n_steps, n_channels); a single series is X[None]."
+            "channels. Give (n_sequences, n_steps, n_channels); a single series is "
+            f"{code('X = [X]')}."
         )
-    as_finite("X", table, table.dtype, allow_nan=allow_nan, if_nan=_advice)
+    first = table[np.isnan(table).any(axis=1)][:1]
+    each = "X.to_numpy()" if hasattr(X, "iloc") else "X"
+    for_nan = partial(_if_step_is_missing, estimator, *first, first.T, each)
+    as_finite("X", table, table.dtype, allow_nan=allow_nan, if_nan=for_nan)
     return table[:, :, None]
 
 
 def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the sequences of a 3-D array, (n_sequences, n_steps, n_channels)."""
-    refuse_dates("X", X)
+    refuse_other_kinds("X", X)
     array = check_array(
         X,
         dtype=list(_FLOATS),
@@ -185,7 +200,7 @@ def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int]
         as_finite("X", array.reshape(-1, n_channels), array.dtype, allow_nan=allow_nan)
     except ValueError:
         for i, item in enumerate(array):
-            _check_finite(estimator, i, item, allow_nan)
+            _check_finite(estimator, i, item, item, allow_nan)
     return array
 
 
@@ -209,7 +224,7 @@ def _read_items(
                 f"Sequence {i} of X has {table.shape[1]} channels (columns), sequence 0 has "
                 f"{arrays[0].shape[1]}: they must agree. Rows are time steps."
             )
-        _check_finite(estimator, i, table, allow_nan)
+        _check_finite(estimator, i, item, table, allow_nan)
         arrays.append(table)
     return arrays
 
@@ -219,7 +234,7 @@ def _as_table(i: int, item: Any) -> Array:
     _refuse_masks(f"Sequence {i} of X", item)
     plain = isinstance(item, np.ndarray) and item.dtype in _FLOATS
     if not plain:
-        refuse_dates(f"Sequence {i} of X", item)
+        refuse_other_kinds(f"Sequence {i} of X", item, has_ids=True)
         try:
             item = check_array(
                 item,
@@ -251,15 +266,30 @@ def _note_channels(estimator: Any, first: Any, fitted: tuple[str, int] | None) -
         )
 
 
-def _check_finite(estimator: Any, i: int, table: Array, allow_nan: bool) -> None:
+def _check_finite(estimator: Any, i: int, item: Any, table: Array, allow_nan: bool) -> None:
+    """Refuse infinity and NaN in sequence number i, which came as `item`."""
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and len(names) != table.shape[1]:
         names = None
     name = f"sequence {i} of X"
-    as_finite(name, table, table.dtype, names, allow_nan=allow_nan, if_nan=_advice)
+    for_nan = partial(_if_step_is_missing, estimator, item, table)
+    as_finite(name, table, table.dtype, names, allow_nan=allow_nan, if_nan=for_nan)
 
 
-def _advice() -> str:
+def _if_step_is_missing(estimator: Any, *series: Any) -> str:
+    """Return the advice for NaN in a series; what is known of it as in `cut_of_series`."""
+    return cut_of_series(*series) or _fill_told(estimator)
+
+
+def _if_row_is_missing(estimator: Any, *table: Any) -> str:
+    """Return the advice for NaN in a table of series; what is known of it as in `cut_of_table`."""
+    return cut_of_table(*table) or _fill_told(estimator)
+
+
+def _fill_told(estimator: Any) -> str:
+    """Return the advice for NaN that is no padding."""
+    if not hasattr(estimator, "missing_values"):
+        return "Fill it before, by interpolation for instance. Dropping the step would shift time."
     return (
         'Use missing_values="hold" or "interpolate", or fill it before. Dropping the step would '
         "shift time."

@@ -253,8 +253,8 @@ def get_activation(activation: str | Activation) -> Activation:
         return activation
     if callable(activation):
         raise TypeError(
-            f"activation={activation!r} is a bare function. Wrap it as "
-            "reservoir.activations.Activation(name, function, derivative, lipschitz, inverse, "
-            "bounded), or give one of the names " + ", ".join(repr(k) for k in ACTIVATIONS) + "."
+            f"activation={activation!r} is a bare function. Wrap it in a "
+            "reservoir.activations.Activation with its name, derivative, Lipschitz constant and "
+            f"inverse, or give one of the names {', '.join(map(repr, ACTIVATIONS))}."
         )
     return ACTIVATIONS[check_choice("activation", activation, ACTIVATIONS)]

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number, check_numbers, room_for
+from reservoir._validation import check_number, check_numbers, code, room_for
 from reservoir._validation.arrays import joined, together
+from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation.wording import replaced
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
@@ -276,6 +278,7 @@ def as_many_series(
     name_of: Callable[[int], str], series: Sequence[Any], n_columns: int, dtype: Any
 ) -> tuple[list[Array], float]:
     """Return several series as arrays, after the same checks, and the largest modulus in them."""
+    refuse_scalar("series", series, f"(n_series, n_samples, {n_columns}), or a list of them,")
     inputs = [_as_rows(name_of(i), X, n_columns, dtype) for i, X in enumerate(series)]
     sizes = [largest_of(joined(some)) for some in together(inputs)]
     if not np.isfinite(sizes).all():
@@ -286,10 +289,16 @@ def as_many_series(
 
 def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     refuse_complex(name, X)
+    refuse_scalar(name, X, f"(n_samples, {n_columns})")
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
-        raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.")
+        told = ""
+        if X.ndim == 1 and 1 in (n_columns, len(X) - n_columns + 1):
+            rows = "(-1, 1)" if n_columns == 1 else "(1, -1)"
+            what = "A series of one input" if n_columns == 1 else "One row"
+            told = f" {what} is {code(replaced(name, f'np.reshape(rows, {rows})'))}."
+        raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{told}")
     return X
 
 

@@ -187,5 +187,6 @@ class TimedReservoir(FeatureSource):
         *,
         received: Array | None = None,
     ) -> None:
+        """Add the states of steps, from row `skip` on, to a record."""
         inputs, units, _, dt = self._read(rows, start)
         self.driven.watch_run(activity, skip, inputs, states, units, received=received, dt=dt)

@@ -23,6 +23,7 @@ from reservoir._validation import (
     resolve_washout,
     with_targets,
 )
+from reservoir._validation.kinds import refuse_scalar
 from reservoir.estimators._batches import Placed, batches_of
 from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
@@ -292,6 +293,7 @@ class SequenceEstimator(
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
         self._check_fitted()
+        refuse_scalar("y", y, "(n_samples,)")
         predict, score = self.predict, self._targets.score  # type: ignore[attr-defined]
         if self._targets.per_sequence:
             sequences = self._read(X, reset=False)

@@ -88,7 +88,7 @@ def _pandas() -> Any:
         import pandas
     except ImportError as error:
         raise ImportError(
-            'set_output(predict="pandas") needs pandas: pip install pandas. Without it use '
+            'predict="pandas" of set_output needs pandas: pip install pandas. Without it use '
             'predict="default".'
         ) from error
     return pandas

@@ -12,7 +12,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers
+from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers, code
 from reservoir.estimators._pairing import Pairing
 from reservoir.estimators._reach import reach_of
 
@@ -320,8 +320,8 @@ def warn_of_session_gap(ended: Ended, sequences: Sequences) -> None:
     if gap is not None:
         warnings.warn(
             f"A session goes on from the state behind its last row, but X begins at {gap.begin} "
-            f"and that row was at {gap.end}. Call reset() where rows do not follow, or give the "
-            "rows between.",
+            f"and that row was at {gap.end}. Where rows do not follow, say so before by "
+            f"{code('session.reset()')}, or give the rows between.",
             UserWarning,
             stacklevel=caller_level(),
         )

@@ -97,7 +97,7 @@ def warn_of_leaving(
         + (
             "; what was fed back went through clip, and that was not enough."
             if clipped
-            else "; forecast(..., clip=True) holds what is fed back near those targets."
+            else "; clip=True in forecast holds what is fed back near those targets."
         )
     )
     warnings.warn(" ".join(text), RuntimeWarning, stacklevel=caller_level())

@@ -17,6 +17,7 @@ from reservoir._validation import (
     caller_level,
     check_choice,
     check_number,
+    code,
     read_weights,
 )
 from reservoir.estimators._progress import warn_of_session_gap
@@ -231,13 +232,13 @@ class Stream:
         sequences = self._model._read(X, y, reset=False)
         if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
-                f"A stream follows one sequence; the chunk holds {len(sequences)}. Call reset() "
-                "between sequences, or predict them with the estimator."
+                f"A stream follows one sequence; the chunk holds {len(sequences)}. Give one at a "
+                "time, with reset between them, or predict them with the estimator."
             )
         if self._id is not None and sequences.ids != self._id:
             raise ValueError(
                 "A stream follows one sequence; the rows before were of another than the chunk, "
-                f"which is of {sequences.name(0)}. Call reset() between sequences."
+                f"which is of {sequences.name(0)}. Begin it by {code('session.reset()')}."
             )
         return sequences
 

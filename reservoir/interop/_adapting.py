@@ -130,7 +130,7 @@ def _kind_of(estimator: Any, library: str) -> str:
             return "Forecaster"
     raise TypeError(
         "estimator must be a classifier, a regressor or a transformer of whole sequences, such as "
-        f"ESNSequenceClassifier(); got {estimator!r}."
+        f"an ESNSequenceClassifier; got {estimator!r}."
     )
 
 

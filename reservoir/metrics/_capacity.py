@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import advising, as_generator, check_count, check_number
 from reservoir.dynamics import Reservoir, run
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.metrics._errors import as_table, refuse_constant
 from reservoir.readouts import GramAccumulator
 
 
 def memory_capacity(
-    reservoir: Reservoir,
+    reservoir: Any,
     *,
     max_lag: int = 100,
     n_train: int = 4000,
@@ -30,7 +33,7 @@ def memory_capacity(
 
     Parameters
     ----------
-    reservoir : Reservoir
+    reservoir : Reservoir or fitted estimator
         With one input and without feedback.
     max_lag : int, default=100
         Longest lag of the sum. About twice the number of units covers all the memory.
@@ -100,7 +103,7 @@ def memory_capacity(
             "remembered that were never played. Raise it."
         )
     # drive the reservoir, and set its states beside the lagged inputs
-    _check_driven(reservoir, n_features=1)
+    reservoir = _read_driven(reservoir, n_features=1)
     u = _memory_input(X, washout + n_train + n_test, random_state)
     H = run(reservoir, u[:, None])[washout:].astype(float, copy=False)
     windows = np.lib.stride_tricks.sliding_window_view(u, max_lag + 1)
@@ -117,7 +120,7 @@ def memory_capacity(
 
 
 def kernel_rank(
-    reservoir: Reservoir,
+    reservoir: Any,
     *,
     n_streams: int | None = None,
     length: int = 100,
@@ -131,7 +134,7 @@ def kernel_rank(
 
     Parameters
     ----------
-    reservoir : Reservoir
+    reservoir : Reservoir or fitted estimator
         Without feedback.
     n_streams : int, default=None
         Number of streams; None is the number of units, the largest rank there can be.
@@ -173,12 +176,13 @@ def kernel_rank(
     >>> kernel_rank(line, random_state=0)
     5
     """
+    reservoir = _read_driven(reservoir)
     streams = _streams(reservoir, n_streams, length, random_state)
     return _rank_of_final_states(reservoir, streams, rtol)
 
 
 def generalization_rank(
-    reservoir: Reservoir,
+    reservoir: Any,
     *,
     n_streams: int | None = None,
     length: int = 100,
@@ -194,7 +198,7 @@ def generalization_rank(
 
     Parameters
     ----------
-    reservoir : Reservoir
+    reservoir : Reservoir or fitted estimator
         Without feedback.
     n_streams : int, default=None
         Number of streams; None is the number of units.
@@ -237,6 +241,7 @@ def generalization_rank(
     3
     """
     n_common = check_count("n_common", n_common, minimum=0)
+    reservoir = _read_driven(reservoir)
     streams = _streams(reservoir, n_streams, length, random_state)
     if n_common >= streams.shape[1]:
         raise ValueError(
@@ -248,13 +253,9 @@ def generalization_rank(
     return _rank_of_final_states(reservoir, streams, rtol)
 
 
-def _check_driven(reservoir: Reservoir, n_features: int | None = None) -> None:
-    """Refuse anything but a `Reservoir` without feedback and with the right number of inputs."""
-    if not isinstance(reservoir, Reservoir):
-        raise TypeError(
-            f"reservoir must be a dynamics.Reservoir; got {type(reservoir).__name__}. A fitted "
-            "estimator holds one in reservoir_."
-        )
+def _read_driven(model: Any, n_features: int | None = None) -> Reservoir:
+    """Return the reservoir of a model, without feedback and with the right number of inputs."""
+    reservoir = as_reservoir(model)
     if reservoir.W_fb is not None:
         raise ValueError("The reservoir has feedback weights W_fb; this measures input alone.")
     if n_features is not None and reservoir.W_in.shape[1] != n_features:
@@ -262,6 +263,7 @@ def _check_driven(reservoir: Reservoir, n_features: int | None = None) -> None:
             f"The reservoir has n_features={reservoir.W_in.shape[1]}; {n_features} is required. "
             "Build one with a single column in W_in."
         )
+    return reservoir
 
 
 def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -> Array:
@@ -300,7 +302,6 @@ def _streams(
     reservoir: Reservoir, n_streams: int | None, length: int, random_state: RandomState
 ) -> Array:
     """Return random input streams, of shape (n_streams, length, n_features), from U(-0.5, 0.5)."""
-    _check_driven(reservoir)
     n_units, n_features = reservoir.W_in.shape
     n_streams = n_units if n_streams is None else check_count("n_streams", n_streams)
     length = check_count("length", length)

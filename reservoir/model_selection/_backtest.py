@@ -257,7 +257,7 @@ def _check_update(runner: Runner, refit: bool, n_origins: int) -> None:
         return
     if not hasattr(runner.model, "update"):
         raise ValueError(
-            f"refit=False goes on by update(y_new), and {type(runner.model).__name__} has none. "
+            f"refit=False goes on by a method update, and {type(runner.model).__name__} has none. "
             "Use refit=True."
         )
 

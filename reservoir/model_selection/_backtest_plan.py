@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reservoir._validation import check_count, index_of
+from reservoir._validation import check_count, code, index_of
 from reservoir._validation.index import kind_of, show
 from reservoir.metrics import mase
 from reservoir.model_selection._backtest_models import Rows
@@ -67,9 +67,13 @@ def read_rows(y: Any, exog: Any) -> Rows:
     comparable = own is not None and other is not None and kind_of(own) == kind_of(other)
     if comparable and not own.equals(other):
         row = int(np.argmax(np.asarray(own != other)))
+        there = other.is_unique and own.isin(other).all()
+        remedy = f"If its rows are those of y: {code('exog = exog.set_axis(y.index)')}"
+        if there:
+            remedy = f"Take the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
             f"The index of exog is {show(other[row])} in row {row}, and that of y "
-            f"{show(own[row])}. Align them: exog = exog.loc[y.index]."
+            f"{show(own[row])}. {remedy}."
         )
     return rows
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation import code
+from reservoir._validation.kinds import refuse_scalar
 
 
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
@@ -51,6 +53,7 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     >>> y, groups
     (array([1, 2, 3, 4, 5]), array([0, 0, 1, 1, 1]))
     """
+    refuse_scalar("Xs", Xs, "(n_sequences, n_samples, n_features), or a list of tables,")
     frames = [X if hasattr(X, "iloc") else np.asarray(X) for X in Xs]
     lengths = _check_items("Xs", frames, None)
     groups = np.repeat(np.arange(len(frames)), lengths)
@@ -101,9 +104,10 @@ def from_channels_first(X: Any) -> Any:
         items = [np.asarray(item) for item in X]
         for i, item in enumerate(items):
             if item.ndim != 2:
+                one = code("X = [np.atleast_2d(rows) for rows in X]")
                 raise ValueError(
-                    f"X[{i}] has shape {item.shape}; (n_channels, n_steps) is required. A series "
-                    "of one channel is item[None]."
+                    f"X[{i}] has shape {item.shape}; (n_channels, n_steps) is required."
+                    f"{f' Series of one channel: {one}.' if item.ndim == 1 else ''}"
                 )
         return [item.T for item in items]
     array = np.asarray(X)
@@ -130,8 +134,8 @@ def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list
         if item.ndim not in allowed or len(item) == 0:
             shape = "(n_samples, n_features)" if lengths is None else "(n_samples,) or 2-D"
             raise ValueError(
-                f"{name}[{i}] has shape {item.shape}; {shape} with n_samples >= 1 is required. "
-                f"{_REMEDY[lengths is None]}"
+                f"{name}[{i}] has shape {item.shape}; {shape} with n_samples >= 1 is "
+                f"required.{_shape_told(item, is_target=lengths is not None)}"
             )
         if item.shape[1:] != items[0].shape[1:]:
             raise ValueError(
@@ -148,7 +152,11 @@ def _check_items(name: str, items: list[Any], lengths: list[int] | None) -> list
     return [len(item) for item in items]
 
 
-_REMEDY = {
-    True: "Reshape a series of one variable by reshape(-1, 1).",
-    False: "Repeat a label of a whole sequence for each of its rows.",
-}
+def _shape_told(item: Any, *, is_target: bool) -> str:
+    """Return the advice for an item of the wrong shape."""
+    if is_target:
+        return " Repeat a label of a whole sequence for each of its rows."
+    if item.ndim == 1 and len(item):
+        column = code("Xs = [np.reshape(rows, (-1, 1)) for rows in Xs]")
+        return f" Series of one variable: {column}."
+    return ""

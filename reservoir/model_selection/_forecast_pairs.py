@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import check_count, index_of
+from reservoir._validation import check_count, code, index_of
 from reservoir._validation.order import Handling, check_order
 
 
@@ -259,11 +259,12 @@ def _known_frame(item: _Item, frame: Any) -> Any:
         return known
     found = frame.index.isin(known.index)
     if not found.all():
+        its = code("exog = exog.set_axis(series.index)")
         stamp = str(frame.index[int(np.argmin(found))]).removesuffix(" 00:00:00")
         raise ValueError(
             f"{item.name_of_exog} has no row for {stamp}, which is in the index of {item.name}. "
-            "Give a row for each, or the index of the series if they are in its order: "
-            "exog.set_axis(series.index)."
+            "Give a row for each, or the index of the series if they are in its order"
+            f"{f': {its}' if item.name == 'the series' else ''}."
         )
     if not known.index.is_unique or not frame.index.is_unique:
         raise ValueError(
@@ -279,9 +280,11 @@ def _check_names(item: _Item, frame: Any, known: list[Any]) -> None:
     counts = Counter(names)
     twice = [name for name in known if counts[name] > 1]
     if twice:
+        new = f"{twice[0]}_known"
+        renamed = code(f"exog = exog.rename(columns={{{twice[0]!r}: {new!r}}})")
         raise ValueError(
             f"The column {twice[0]!r} of {item.name_of_exog} would stand in X twice, with the "
-            f"columns {names}. Rename it: exog.rename(columns={{...}})."
+            f"columns {names}. Rename it{f': {renamed}' if item.name == 'the series' else ''}."
         )
     if len({isinstance(name, str) for name in names}) > 1:
         raise ValueError(

@@ -44,13 +44,13 @@ def read_scoring(scoring: Any) -> Scoring:
     if not callable(scoring):
         raise TypeError(
             f"scoring={scoring!r} must be None, the name of a regression metric of scikit-learn, "
-            "or a function scoring(y_true, y_pred)."
+            "or a function of y_true and y_pred."
         )
     try:
         inspect.signature(scoring).bind(None, None)
     except TypeError:
         raise TypeError(
-            f"scoring={scoring!r} must take two arrays, scoring(y_true, y_pred), and return a "
+            f"scoring={scoring!r} must take two arrays, y_true and y_pred, and return a "
             "number, greater for better. Of a scorer made by make_scorer give the metric, or the "
             "name."
         ) from None

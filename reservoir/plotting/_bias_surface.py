@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_number
+from reservoir._validation import check_number, code
 from reservoir.plotting._axes import legend_outside, new_axes
 from reservoir.plotting._plot_arguments import finite
 from reservoir.stability import critical_bias
@@ -67,10 +67,8 @@ def bias_surface(weights: ArrayLike, bias: float, *, ax: Any = None) -> Axes:
         raise ValueError(f"weights has {len(row)} entries; a row of a network of two units has 2.")
     b = check_number("bias", bias)
     if ax is not None and getattr(ax, "name", None) != "3d":
-        raise TypeError(
-            f"ax={ax!r} must be a three-dimensional Axes; make it with "
-            'fig.add_subplot(projection="3d").'
-        )
+        made = 'ax = plt.figure().add_subplot(projection="3d")'
+        raise TypeError(f"ax={ax!r} must be a three-dimensional Axes: {code(made)}.")
     # The surface over both units' range, and the planes.
     norm = float(np.hypot(*row))
     ax = new_axes(ax, projection="3d")

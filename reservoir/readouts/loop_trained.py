@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from reservoir._saving import saved
+from reservoir._validation import code
 from reservoir.readouts.ridge import RidgeReadout
 
 
@@ -26,7 +27,7 @@ class LoopTrainedReadout(RidgeReadout):
         raise ValueError(
             "This network was trained by force_train, on its own outputs; partial_fit and "
             "session.learn feed back the targets, and know none of its rows. Go on with "
-            "force_train(model, y), or use fit."
+            f"{code('reservoir.force_train(model, y)')}, or use fit."
         )
 
     def row_learner(self, model: Any) -> NoReturn:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Matrix
-from reservoir._validation import check_number, check_scaling
+from reservoir._validation import check_number, check_scaling, code
 from reservoir.scaling._checks import as_matrix, entries, row_of_entries, to_unit_size
 from reservoir.scaling._radius import spectral_radius
 from reservoir.scaling._symmetric import largest_singular_value
@@ -56,8 +56,8 @@ def scale_to_spectral_radius(W: Any, radius: float) -> Matrix:
     if now == 0.0:
         raise ValueError(
             f"W has spectral radius 0 and cannot be scaled to radius={radius}: its powers vanish, "
-            "as a delay line's do. Leave it as it is (spectral_radius=None) or use "
-            "scale_to_norm(W, value)."
+            "as a delay line's do. Leave it as it is (spectral_radius=None) or scale a norm, "
+            f"{code(f'W = reservoir.scaling.scale_to_norm(W, {radius:g})')}."
         )
     return _times(matrix, radius / now)
 

@@ -10,28 +10,11 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import dense
 from reservoir.activations import Activation, Enclosure, get_activation
-from reservoir.dynamics import Reservoir
 from reservoir.dynamics.reservoir import as_leak
 
 
 class UnboundedActivationError(ValueError):
     """Nothing can be certified: it is not known how the activation is bounded on intervals."""
-
-
-def as_reservoir(model: Any) -> Reservoir:
-    """Return the reservoir: the model itself, or the `reservoir_` of a fitted estimator."""
-    reservoir = getattr(model, "reservoir_", model)
-    if not isinstance(reservoir, Reservoir):
-        if hasattr(model, "fit"):
-            raise TypeError(
-                f"{type(model).__name__} holds no reservoir_: call fit first. Of a Pipeline pass "
-                "the step that holds it, such as pipe[-1]."
-            )
-        raise TypeError(
-            "reservoir must be a reservoir.dynamics.Reservoir, or a fitted estimator that holds "
-            f"one as reservoir_; got {type(model).__name__}."
-        )
-    return reservoir
 
 
 def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> Enclosure:
@@ -45,8 +28,8 @@ def enclosure_of(activation: str | Activation, *, unbounded: bool = False) -> En
         if found.bounded or unbounded:
             raise UnboundedActivationError(
                 f"activation={found.name!r} has no enclosure: a certificate needs bounds of f and "
-                "f' over intervals. Give Activation(..., enclosure=Enclosure(low, high, values, "
-                "slopes)) from reservoir.activations."
+                "f' over intervals. Give an Activation with one, an Enclosure of "
+                "reservoir.activations."
             )
         raise UnboundedActivationError(
             f"activation={found.name!r} is unbounded: its states lie in no box, and what was asked "

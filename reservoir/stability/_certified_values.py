@@ -11,14 +11,9 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import as_generator, check_choice, check_number
 from reservoir.activations import Activation, get_activation
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
-from reservoir.stability._arguments import (
-    as_reservoir,
-    enclosure_of,
-    read_leak,
-    read_matrix,
-    read_range,
-)
+from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix, read_range
 from reservoir.stability._bias_search import RATE, BiasSearch, bisected, max_norm_bound
 from reservoir.stability._rounding import LARGEST, OVERFLOWS, is_small, row_sums
 from reservoir.stability.proofs._certificate import Certificate

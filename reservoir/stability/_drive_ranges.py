@@ -11,8 +11,9 @@ from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import dense
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.dynamics.open_loop import as_feedback, as_series
-from reservoir.stability._arguments import as_double, as_pair, as_reservoir, read_ends
+from reservoir.stability._arguments import as_double, as_pair, read_ends
 from reservoir.stability._rounding import TINY, image_of_box
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs
+from reservoir._validation import as_generator, check_choice, check_count, check_n_jobs, code
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics import Reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
-from reservoir.stability._arguments import UnboundedActivationError, as_reservoir
+from reservoir.stability._arguments import UnboundedActivationError
 from reservoir.stability._drive_ranges import periodic_drive
 from reservoir.stability.measures._attractors import Attractors, sample_attractors
 from reservoir.stability.measures._exponents import lyapunov_exponents
@@ -188,9 +189,10 @@ def _is_family(reservoir: Any) -> bool:
 def _read_grid(reservoir: Any, parameters: Any) -> dict[str, Array]:
     """Return the checked values of each parameter."""
     if not isinstance(parameters, Mapping) or not parameters:
+        example = 'parameters = {"spectral_radius": [0.8, 1.2]}'
         raise ValueError(
             f"parameters={parameters!r} must be a non-empty dict of name -> values, such as "
-            '{"spectral_radius": [0.8, 1.2]}.'
+            f"{code(example)}."
         )
     grid = {}
     for name, values in parameters.items():

@@ -175,7 +175,7 @@ def _check_weights(network: Network, params: Params) -> None:
         if array.dtype not in (np.float64, np.float32) or array.dtype != params["coef"].dtype:
             raise ValueError(
                 f"{name} is {array.dtype}, coef is {params['coef'].dtype}: all weights must be "
-                "float64, or all float32. Convert them first (module.double())."
+                "float64, or all float32. Convert them first (double of the module)."
             )
         if not np.isfinite(array).all():
             raise ValueError(f"{name} holds NaN or infinity. Train again at a lower learning rate.")
@@ -270,7 +270,7 @@ def _weights(recurrent: Any, readout: Any, cell: Cell) -> Params:
     def read(weight: Any) -> Array:
         dtype = str(weight.dtype).removeprefix("torch.")
         if dtype not in ("float64", "float32"):
-            raise ValueError(f"the module is {dtype}: use module.float() or module.double() first.")
+            raise ValueError(f"the module is {dtype}: convert it to float or double first.")
         return np.array(weight.detach().cpu().numpy())
 
     arrays = {name: read(getattr(recurrent, name)) for name in ("weight_ih_l0", "weight_hh_l0")}

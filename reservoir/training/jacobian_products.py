@@ -13,7 +13,7 @@ import numpy as np
 from scipy import integrate, stats
 
 from reservoir._typing import Array, ArrayLike, RandomState
-from reservoir._validation import as_generator, check_count, check_number
+from reservoir._validation import as_generator, check_count, check_number, code
 
 __all__ = [
     "IndependenceTest",
@@ -171,9 +171,10 @@ def unrelated_growth(singular_values: ArrayLike) -> Array:
     """
     values = np.asarray(singular_values, dtype=float)
     if values.ndim == 0 or values.size == 0 or not np.isfinite(values).all() or (values < 0).any():
+        made = code("singular_values = np.linalg.svd(J, compute_uv=False)")
         raise ValueError(
             f"singular_values of shape {values.shape} must be (..., n), not empty, finite, and not "
-            "negative. They come from numpy.linalg.svd(J, compute_uv=False)."
+            f"negative. They come from {made}."
         )
     n, largest = values.shape[-1], values.max(axis=-1, keepdims=True)
     relative = values / np.where(largest > 0, largest, 1)

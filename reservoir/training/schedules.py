@@ -19,7 +19,7 @@ from functools import partial
 from math import cos, pi
 from typing import TypeAlias
 
-from reservoir._validation import check_choice, check_number
+from reservoir._validation import check_choice, check_number, code
 
 __all__ = [
     "SCHEDULES",
@@ -258,7 +258,8 @@ def linear_warmup(schedule: Schedule, n_steps: float) -> Schedule:
     """
     if not callable(schedule):
         raise TypeError(
-            f"schedule must be a callable of t; got {schedule!r}. Use constant({schedule!r})."
+            f"schedule must be a callable of t; got {schedule!r}. A constant one is "
+            f"{code(f'schedule = reservoir.training.schedules.constant({schedule!r})')}."
         )
     return partial(_warmed, schedule=schedule, n_steps=check_number("n_steps", n_steps, low=0.0))
 

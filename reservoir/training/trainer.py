@@ -157,7 +157,7 @@ def _length_of(
     if curriculum is not None and not isinstance(curriculum, Curriculum):
         raise TypeError(
             f"curriculum={curriculum!r} must be an object of reservoir.training.curricula, such as "
-            "EasyFirst(...) or GrowingLength(...)."
+            "EasyFirst or GrowingLength."
         )
     cuts = isinstance(curriculum, GrowingLength)
     if (truncation is not None or cuts) and not network.cell.causal:

@@ -142,5 +142,5 @@ def test_unknown_name_names_the_close_matches():
 
 
 def test_a_bare_function_is_refused_with_the_remedy():
-    with pytest.raises(TypeError, match=r"bare function\. Wrap it as .*Activation\(name"):
+    with pytest.raises(TypeError, match=r"bare function\. Wrap it in a .*Activation with"):
         get_activation(math.tanh)

@@ -283,7 +283,9 @@ def test_a_stream_follows_one_sequence():
     session = model.stream().learn(table[:50], y[:50])
     with pytest.raises(ValueError, match="A stream follows one sequence; the chunk holds 2"):
         session.learn(table[50:150], y[50:150])
-    with pytest.raises(ValueError, match=r"the chunk, which is of sequence 1\.0 of X. Call reset"):
+    with pytest.raises(
+        ValueError, match=r"the chunk, which is of sequence 1\.0 of X. Begin it by .session.reset"
+    ):
         session.predict(table[150:160])
     session.reset()
     assert session.predict(table[150:160]).shape == (10,)
@@ -744,7 +746,7 @@ def test_tables_that_do_not_follow_are_told():
     session.predict(U[321:322])
     with pytest.warns(UserWarning, match=r"X begins at 2026-01-15 10:00:00 and that row was at"):
         session.predict(U[346:350])
-    with pytest.warns(UserWarning, match=r"Call reset\(\)"):
+    with pytest.warns(UserWarning, match=r"session\.reset\(\)"):
         session.learn(U[320:330], z[320:330])
     # numbers that begin at 0 in every chunk tell nothing
     session = esn().fit(X[:FITTED], y[:FITTED]).stream()

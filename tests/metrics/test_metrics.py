@@ -244,7 +244,7 @@ def test_memory_capacity_refuses():
         memory_capacity(reservoir, X=np.ones(9000))
     with pytest.raises(ValueError, match="has n_features=2; 1 is required"):
         memory_capacity(delay_line(4, 2))
-    with pytest.raises(TypeError, match=r"must be a dynamics\.Reservoir; got ndarray"):
+    with pytest.raises(TypeError, match=r"must be a reservoir\.dynamics\.Reservoir.*got ndarray"):
         memory_capacity(np.eye(3))
     loop = Reservoir(np.eye(3), np.ones((3, 1)), np.zeros(3), W_fb=np.ones((3, 1)))
     for measure in memory_capacity, kernel_rank, generalization_rank:

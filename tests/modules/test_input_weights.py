@@ -95,7 +95,7 @@ def test_callables_are_scaled():
         ({"law": np.ones((2, 3))}, ValueError, r"shape \(3, 2\); got \(2, 3\)"),
         ({"law": [[np.nan, 0], [0, 0], [0, 0]]}, ValueError, "1 NaN or infinite"),
         ({"law": "gauss"}, ValueError, "input_weights='gauss' is not known"),
-        ({"law": 3}, TypeError, r"input_weights must be one of.*callable\(n_units"),
+        ({"law": 3}, TypeError, r"input_weights must be one of.*callable of n_units"),
         ({"law": lambda n, m, random_state: np.ones(n)}, ValueError, r"shape \(3, 2\); got \(3,\)"),
         ({"scaling": [1.0]}, ValueError, r"shape \(2,\), one factor per feature"),
         ({"scaling": -1.0}, ValueError, "scaling=-1"),

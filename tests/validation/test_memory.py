@@ -121,7 +121,7 @@ REFUSED = {
         HALF,
         "smaller reservoir",
     ),
-    "regressor": (esn, TWO, r"3 at a time.*n_units=120.*readout=sklearn.linear_model.Ridge\("),
+    "regressor": (esn, TWO, r"3 at a time.*n_units=120.*sklearn.linear_model.Ridge as readout"),
     "chunks": (
         lambda: ESNRegressor(N, random_state=0).partial_fit(X, Y),
         TWO,
@@ -130,7 +130,11 @@ REFUSED = {
     "path": (lambda: esn(alpha=[1.0, 2.0]), TWO, r"5 at a time.*n_units=120"),
     "qr readout": (lambda: esn(solver="qr"), TWO, r"4 at a time.*n_units=120"),
     "twice the units": (lambda: esn(augment="square"), 10 * HALF, r"241 x 241.*n_units=120"),
-    "classifier": (lambda: esn(ESNClassifier, LABELS), TWO, r"n_units=120.*RidgeClassifier\("),
+    "classifier": (
+        lambda: esn(ESNClassifier, LABELS),
+        TWO,
+        r"n_units=120.*RidgeClassifier as readout",
+    ),
     "stored": (lambda: esn(readout=Ridge()), HALF, r"40 rows x 120 .*readout=None.*n_units=120"),
     "orthogonal units": (
         lambda: esn(n_units=60, topology="orthogonal", readout=Ridge()),
@@ -151,7 +155,7 @@ REFUSED = {
     "polynomials": (
         lambda: NVARRegressor(n_lags=14, degree=2).fit(X, Y),
         TWO,
-        r"119 x 119.*n_lags=14 or degree=2.*Ridge\(",
+        r"119 x 119.*n_lags=14 or degree=2.*Ridge as readout",
     ),
     "network": (
         lambda: RNNRegressor(N, max_iter=1).fit(X, Y),

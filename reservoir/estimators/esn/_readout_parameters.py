@@ -104,9 +104,9 @@ class ReadoutParameters:
             return f"Lower {self._sizes()}, or give fewer rows; partial_fit takes some at a time."
         few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"
         return (
-            f"Lower {self._sizes()}; or, where rows are few, give "
-            f"readout=sklearn.linear_model.{few}(alpha), which stores n_samples x n_features "
-            "numbers and solves for one number per row."
+            f"Lower {self._sizes()}; or, where rows are few, give a "
+            f"sklearn.linear_model.{few} as readout, which stores n_samples x n_features numbers "
+            "and solves for one number per row."
         )
 
     def _sizes(self) -> str:

@@ -17,6 +17,7 @@ from reservoir._validation import (
     caller_level,
     check_count,
     check_switch,
+    code,
     read_series,
     refuse_one_row,
 )
@@ -240,8 +241,8 @@ def _refuse_esn(esn: Any) -> None:
         )
     if not esn.feedback:
         raise ValueError(
-            "feedback=False: force_train trains the loop through feedback weights. Use "
-            "ESNRegressor(feedback=True)."
+            "feedback=False: force_train trains the loop through feedback weights. Use them, "
+            f"{code('model.set_params(feedback=True)')}."
         )
     if esn.readout is not None:
         raise ValueError(
@@ -302,7 +303,7 @@ def _read(model: ESNRegressor, exog: Any, y: Any, *, new: bool) -> Sequences:
         if len(rows) != 1 or rows.container != "table":
             raise ValueError(
                 f"force_train learns from one sequence; exog holds {len(rows)}. Give the rows of "
-                "one as a table, and go on with the next by force_train(model, ...)."
+                "one as a table, and go on with the next by another call."
             )
         return rows
     if np.ndim(y) not in (1, 2):

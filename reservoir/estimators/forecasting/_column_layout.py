@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, container_of, refuse_dates
+from reservoir._validation import Sequences, code, container_of, refuse_dates
 from reservoir.estimators.forecasting._chain import Affine, Chain, compose
 from reservoir.estimators.forecasting._column_names import in_order_of_fit, names_in_fit
 
@@ -46,7 +46,7 @@ class Layout:
                 "forecast feeds outputs back as inputs and needs y[t] == X[t+1] in training; "
                 f"{problem}. Make such pairs with model_selection.make_forecast_pairs, horizon 1. "
                 "If the network is a step of a pipeline or of TransformedTargetRegressor, use the "
-                "function instead: reservoir.forecast(pipe, n_steps)."
+                f"function instead: {code('reservoir.forecast(pipe, n_steps)')}."
             )
 
     def _sampled_problem(self) -> str | None:
@@ -93,16 +93,16 @@ class Layout:
             order.insert(self.id_column, self.id_column)
         names = getattr(self.chain.outermost, "feature_names_in_", None)
         if names is None:
-            which, line = ", ".join(map(str, found)), f"X = X[:, {order}]"
+            which, line = ", ".join(map(str, found)), code(f"X = X[:, {order}]")
         else:
             which = ", ".join(repr(str(names[column])) for column in found)
-            line = f"X = X[{[str(names[column]) for column in order]}]"
+            line = code(f"X = X[{[str(names[column]) for column in order]}]")
         several = self.n_outputs > 1
         return (
             "forecast feeds outputs back as inputs: the outputs must be the first columns of X, "
             "in the order of y, exogenous ones last. Here y[t] is X[t+1] in "
             f"column{'s' if several else ''} {which}. Reorder before fit, with exog and context "
-            f"in the same order: {line}"
+            f"in the same order: {line}."
         )
 
     def fed_back(self) -> Affine | None:

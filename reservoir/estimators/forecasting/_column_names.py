@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from reservoir._validation import code
+
 
 def names_in_fit(estimator: Any) -> list[str] | None:
     """Return the names of the columns that an estimator was fitted on, if they had any."""
@@ -29,6 +31,6 @@ def in_order_of_fit(name: str, table: Any, names: list[str] | None) -> Any:
         told += ["has a column twice"] if not told else []
         raise ValueError(
             f"{name} {' and '.join(told)}: its columns must be {names}, in any order. Choose them "
-            f"by name, or give an array, {name}.to_numpy(), to go by position."
+            f"by name, or give an array to go by position, {code(f'{name} = {name}.to_numpy()')}."
         )
     return table[names]

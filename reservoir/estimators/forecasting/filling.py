@@ -11,8 +11,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_count, check_numbers
+from reservoir._validation import check_choice, check_count, check_numbers, code
 from reservoir._validation.index import index_of, warn_if_irregular
+from reservoir._validation.kinds import refuse_other_kinds
 from reservoir._validation.order import Handling, check_order
 from reservoir.dynamics.fed_back import as_limits
 from reservoir.estimators.forecasting._one_direction import (
@@ -352,6 +353,7 @@ def _rows(name: str, values: Any) -> Array:
 
 def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     """Return rows in which nothing may be missing; with a number of rows always 2-D."""
+    refuse_other_kinds(name, values, has_ids=True)
     rows = _rows(name, values)
     if np.isnan(rows).any():
         at = int(np.argwhere(np.isnan(rows))[0, 0])
@@ -367,9 +369,13 @@ def _refuse_other_index(index: Any, other: Any) -> None:
     """Refuse exogenous rows that are told to be of other times."""
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))
+        there = other.is_unique and index.isin(other).all()
+        remedy = f"If its rows are those of y: {code('exog = exog.set_axis(y.index)')}"
+        if there:
+            remedy = f"Take the rows of y: {code('exog = exog.loc[y.index]')}"
         raise ValueError(
             f"exog and y have different indices, first in row {row}: {other[row]} and "
-            f"{index[row]}. Take the rows of y: exog.loc[y.index]."
+            f"{index[row]}. {remedy}."
         )
 
 

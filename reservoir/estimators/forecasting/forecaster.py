@@ -7,7 +7,7 @@ from functools import singledispatch
 from typing import Any, Protocol
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences
+from reservoir._validation import Sequences, code
 from reservoir.estimators._progress import Progress
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
@@ -105,12 +105,13 @@ def forecaster_of(model: Any) -> Forecaster:
     """Return what forecasts ask of a fitted estimator; refuse what is no such estimator."""
     if hasattr(model, "forecast"):
         raise TypeError(
-            f"{type(model).__name__} forecasts by its own method: call model.forecast(n_steps)."
+            f"{type(model).__name__} forecasts by its own method: "
+            f"{code('model.forecast(n_steps)')}."
         )
     if hasattr(model, "sample"):
         raise TypeError(
             f"{type(model).__name__} says labels, and forecast feeds numbers back as inputs. Where "
-            "the inputs are symbols, its method sample(n) draws those that follow."
+            f"the inputs are symbols, {code('model.sample(n_steps)')} draws those that follow."
         )
     raise TypeError(
         "forecast needs a fitted ESNRegressor, NVARRegressor or RNNRegressor, or a Pipeline, "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_count
+from reservoir._validation import Sequences, check_count, code
 from reservoir.training.codes import valid_codes
 
 
@@ -25,16 +25,19 @@ def check_codes(sequences: Sequences, n_symbols: int) -> Sequences:
         if rows.shape[1] != 1:
             raise ValueError(
                 f"n_symbols={n_symbols} reads X as one column, the numbers of symbols; {where} has "
-                f"{rows.shape[1]} columns. Give symbols[:, None], or n_symbols=None for columns of "
+                f"{rows.shape[1]} columns. Give one column, or n_symbols=None for columns of "
                 "numbers."
             )
         valid = valid_codes(rows, n_symbols)
         if not valid.all():
             row = int(np.argmin(valid[:, 0]))
+            numbered = "X = np.unique(X, return_inverse=True)[1].reshape(-1, 1)"
+            if sequences.container != "table":
+                numbered = "X = [np.searchsorted(np.unique(np.concatenate(X)), rows) for rows in X]"
             raise ValueError(
                 f"n_symbols={n_symbols}: {where} must hold whole numbers from 0 to "
-                f"{n_symbols - 1}; row {row} holds {rows[row, 0]:g}. np.unique(symbols, "
-                "return_inverse=True) numbers them."
+                f"{n_symbols - 1}; row {row} holds {rows[row, 0]:g}. Number them among all that "
+                f"there are: {code(numbered)}."
             )
     return sequences
 

@@ -21,7 +21,7 @@ _LONGEST = 0.5  # what a step may move the sum of a bounded unit by
 _LOOKED_AT = 1000  # rows in all, at most
 _FEWEST = 10  # rows: fewer say nothing
 _BY_RATE = ("adam", "nadam", "rmsprop", "adagrad")  # move each weight by about the rate
-_REMEDY = "Scale X (StandardScaler in a pipeline; PerStep(StandardScaler()) for sequences)"
+_REMEDY = "Scale X (StandardScaler in a pipeline, within PerStep for sequences)"
 
 
 def rate_of(estimator: Any) -> float:

@@ -13,7 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import Clock, check_choice, check_number, check_numbers
+from reservoir._validation import Clock, check_choice, check_number, check_numbers, code
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators.rnn._coded_inputs import check_combined
@@ -158,8 +158,8 @@ def _timed(cell: Cell, clock: Clock | None) -> Cell:
     simple = cell.as_simple()
     if simple is None:
         raise ValueError(
-            f"time_column scales the leak of a SimpleCell, and CELLS['leaky'] makes {cell!r}. Use "
-            "time_column=None, or the built-in cell."
+            f"time_column scales the leak of a SimpleCell, and 'leaky' of CELLS makes {cell!r}. "
+            "Use time_column=None, or the built-in cell."
         )
     return TimedLeakyCell(simple.n_units, simple.activation, simple.leak_rate, clock.place)
 
@@ -179,7 +179,7 @@ def _checked(cell: Any, name: Any) -> Cell:
     """Refuse what is no cell, or would be taken for one that it is not."""
     if not isinstance(cell, Cell):
         raise TypeError(
-            f"CELLS[{name!r}] makes {cell!r}, which is no cell: derive it from "
+            f"{name!r} of CELLS makes {cell!r}, which is no cell: derive it from "
             "reservoir.training.cells.Cell."
         )
     _check_declarations(type(cell))
@@ -224,10 +224,11 @@ def _definer(kind: type[Cell], name: str) -> type:
 def registered_name(activation: Activation) -> str:
     """Return the name that a trained network finds an activation by."""
     if ACTIVATIONS.get(activation.name) is not activation:
+        registered = f"reservoir.activations.ACTIVATIONS[{activation.name!r}] = activation"
         raise ValueError(
             f"activation={activation.name!r} is another function in reservoir.activations."
             "ACTIVATIONS, or none, and trained networks look it up there by its name. Register it "
-            f"first, under a name that is free: ACTIVATIONS[{activation.name!r}] = activation."
+            f"first, under a name that is free: {code(registered)}."
         )
     return activation.name
 
@@ -333,7 +334,7 @@ def _weights_of(model: Any, network: Network) -> Params:
         ours, theirs = getattr(network, name), getattr(given, name)
         same = _same_cell(ours, theirs) if name == "cell" else ours == theirs
         if not same:
-            to_rnn = "; esn.to_rnn() does it for a fitted one" if hasattr(model, "to_rnn") else ""
+            to_rnn = "; its method to_rnn makes such a network" if hasattr(model, "to_rnn") else ""
             raise ValueError(
                 f"init={type(model).__name__} has {name}={theirs!r}, this network {ours!r}. Give "
                 f"both the same {_SAID_BY.get(name, 'data')}{to_rnn}."

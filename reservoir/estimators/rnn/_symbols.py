@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.sparse import csgraph
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences
+from reservoir._validation import Sequences, code
 
 _FEEDS_BACK = (
     "sample feeds each symbol that it draws back as the next input, so X must hold the symbols "
@@ -34,11 +34,11 @@ def check_alphabet(classifier: Any) -> None:
         classifier._clock.refuse_loop()
     n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
     if n_inputs != n_classes:
+        pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
         raise ValueError(
             f"{_FEEDS_BACK}Here the network reads {n_inputs} column(s), and there are "
-            f"{n_classes} classes. With X = (symbols[:-1, None] == np.unique(symbols)) fit on "
-            "symbols[1:]; a symbol that y does not hold is a class, too: name all of them in "
-            "partial_fit(classes=)."
+            f"{n_classes} classes. Of an array of symbols make {code(pairs)}, then fit; one that y "
+            "does not hold is a class, too: name all of them as classes in partial_fit."
         )
     problem = classifier._progress.pairing.problem
     if problem is not None:
@@ -81,7 +81,8 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
     """Return the rows of a context: of symbols, or as X in fit."""
     if isinstance(context, str):
         raise TypeError(
-            f"context={context!r} is one text: give its symbols one by one, list(context)."
+            f"context={context!r} is one text: give its symbols one by one, "
+            f"{code('context = list(context)')}."
         )
     if np.ndim(context) != 1:
         sequences = classifier._read(context, reset=False)

@@ -288,7 +288,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         """Not offered: probabilities are no next input. `sample` draws the symbols that follow."""
         raise AttributeError(
             "RNNClassifier has no forecast: it says labels, and forecasts feed numbers back as "
-            "inputs. Where the inputs are symbols, sample(n) draws those that follow."
+            "inputs. Where the inputs are symbols, its method sample draws those that follow."
         )
 
     def decision_function(self, X: Any, *, initial_state: Any = None) -> Any:

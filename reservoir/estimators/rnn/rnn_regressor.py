@@ -214,16 +214,15 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             raise ValueError(
                 f"forecast feeds outputs back as inputs, and with n_symbols={self.n_symbols} these "
                 "are symbols, which outputs are not. RNNClassifier, trained on the symbols as "
-                "labels, draws them: sample(n)."
+                "labels, draws them by its method sample."
             )
         if self.network_.output == "softmax":
             raise ValueError(
                 'forecast feeds outputs back as inputs, and those of output="softmax" are '
                 "probabilities, where the inputs were symbols: the loop would blur them, step by "
-                "step. RNNClassifier, trained on the symbols as labels, draws them: sample(n). "
-                "With this network draw them yourself, row by row: p, state = predict(row, "
-                "initial_state=state, return_state=True), then row = one-hot of a draw from p, or "
-                "of its largest."
+                "step. RNNClassifier, trained on the symbols as labels, draws them by its method "
+                "sample. With this network draw them yourself, row by row, and hand over the state "
+                "(initial_state and return_state of predict)."
             )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from reservoir._saving import saved
+from reservoir._validation import code
 from reservoir._validation.continued import counted
 from reservoir._validation.frequencies import (
     count_steps,
@@ -19,7 +21,14 @@ from reservoir._validation.frequencies import (
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir._validation.order import Handling, check_order
-from reservoir.estimators.series._stamps import differing_kinds, refuse_unknown_step, stamps_of
+from reservoir._validation.written_dates import refuse_written_dates
+from reservoir.estimators.series._series_names import changed, changed_index, without_index
+from reservoir.estimators.series._stamps import (
+    differing_kinds,
+    in_order_told,
+    refuse_unknown_step,
+    stamps_of,
+)
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # from so many rows on a frequency is certain
@@ -94,6 +103,7 @@ class Calendar:
         if index is None:
             return cls(_ROWS, len(table), last=len(table) - 1)
         _refuse_unordered(name, index, handling)
+        refuse_written_dates(name, index, partial(changed_index, name))
         return cls._of_index(name, index, like)
 
     @classmethod
@@ -210,7 +220,6 @@ class Calendar:
         joined = self._joined(index)
         if joined is not None:
             return joined
-        short, ended = name.split()[-1], show(self._last)
         if stray:
             raise ValueError(
                 f"The index of {name} has {show(index[stray])} in row {stray}, where "
@@ -220,10 +229,13 @@ class Calendar:
         remedy = "Give the rows in between as well, with NaN where nothing is known of them."
         if index[0] <= self._last:
             known = int((index <= self._last).sum())
-            remedy = f"Leave out what is known already, {short} = {short}.iloc[{known}:]."
+            remedy = f"Its first {known} rows are known already."
+            if known < n_rows and without_index(name):  # the series has a table of its own
+                later = code(changed(name, f"rows.iloc[{known}:]"))
+                remedy = f"Leave out what is known already, {later}."
         raise ValueError(
-            f"{name} begins at {show(index[0])}. The rows before it ended at {ended}, so that "
-            f"{show(due[0])} is due. {remedy}"
+            f"{name} begins at {show(index[0])}. The rows before it ended at {show(self._last)}, "
+            f"so that {show(due[0])} is due. {remedy}"
         )
 
     def check_matches(self, name: str, table: Any, what: str, *, following: bool = False) -> None:
@@ -248,7 +260,7 @@ class Calendar:
         index = stamps_of(name, table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
             return
-        kind, short = kind_of(index) or "", name.split()[-1]
+        kind = kind_of(index) or ""
         if self.plain and is_time(kind):
             return
         if kind != self.kind:
@@ -257,10 +269,12 @@ class Calendar:
         due = beyond if following else self.index.append(beyond)[: len(index)]
         row = _first_difference(index, due)
         if row is not None:
+            align = ""
+            if what == "y" and index.is_unique and self.index.isin(index).all():
+                align = f" Take the rows of y, {code(changed(name, 'rows.loc[y.index]'))}."
             raise ValueError(
                 f"The index of {name} does not go with {what}: row {row} is {show(index[row])}, "
-                f"and {show(due[row])} is due. Align them, by {short}.reindex or .loc, or give "
-                f"{short}.to_numpy() if its rows are in the right order."
+                f"and {show(due[row])} is due.{align}{in_order_told(name)}"
             )
 
     @property
@@ -348,13 +362,13 @@ def _zone(name: str, index: Any) -> str:
     """Return the time zone of an index as text."""
     import pandas as pd
 
-    text = str(index.tz)
+    text, utc = str(index.tz), 'index.tz_convert("UTC")'
     try:
         pd.DatetimeTZDtype(tz=text)
     except Exception as error:  # zones come from several libraries, each with errors of its own
         raise ValueError(
             f"The time zone {text} of the index of {name} has no name. Use one that has, "
-            f'{name.split()[-1]}.tz_convert("UTC").'
+            f"{code(changed_index(name, utc))}."
         ) from error
     return text
 

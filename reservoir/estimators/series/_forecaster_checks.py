@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import caller_level
+from reservoir._validation.written_dates import warn_of_written_dates
 from reservoir.estimators.series._dynamical_fit import DynamicalFit
+from reservoir.estimators.series._series_names import SeriesName, changed_index
 from reservoir.estimators.series._series_panels import Panel
 from reservoir.estimators.series._series_tables import is_collection
 from reservoir.estimators.series._statistical_fit import StatisticalFit
@@ -115,6 +118,15 @@ def warn_of_bounds(n_free: Sequence[int], n_steps: int, panel: Panel) -> None:
         RuntimeWarning,
         stacklevel=caller_level(),
     )
+
+
+def warn_of_numbers(panel: Panel) -> None:
+    """Warn where whole numbers in the index of a series may be dates."""
+    for each, calendar in zip(panel.ids, panel.calendars, strict=True):
+        if calendar.kind == "number" and not calendar.plain:
+            name = SeriesName.of("y", panel.kind, each, panel.id_name, alone=len(panel) == 1)
+            warn_of_written_dates(name, calendar.index, partial(changed_index, name))
+            return
 
 
 def warn_of_constants(fits: list[StatisticalFit], panel: Panel) -> None:

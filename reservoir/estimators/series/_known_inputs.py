@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import code
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel
 from reservoir.estimators.series._series_tables import is_collection
@@ -66,7 +67,7 @@ class KnownInputs:
                 f"{len(lengths)} trajectories. Give one for each."
             )
         self._check_columns(exog)
-        tables = [read_values("exog", table) for table in exog]
+        tables = [read_values(f"table {i} of exog", table) for i, table in enumerate(exog)]
         check_lengths(tables, lengths, partner)
         return fill_known(tables, how)
 
@@ -93,8 +94,8 @@ def check_table(table: Any) -> None:
     if n_dimensions(table) not in (1, 2):
         raise TypeError(
             f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give "
-            "an array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict: "
-            "pd.DataFrame(exog, index=y.index)), or a list of these, one for each series."
+            "an array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict "
+            f"{code('exog = pd.DataFrame(exog)')}), or a list of these, one for each series."
         )
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import code
 from reservoir.estimators.series._calendar import Calendar, plain_name
+from reservoir.estimators.series._series_names import changed
 from reservoir.estimators.series._series_tables import dtype_of
 from reservoir.estimators.series._series_values import is_pandas, is_polars, n_dimensions
 
@@ -76,10 +78,11 @@ class SeriesContainer:
         named = bool(self.names) and bool(other.names) and not (self.flat or other.flat)
         if named and other.names != self.names:
             column = next(i for i, each in enumerate(self.names) if other.names[i] != each)
+            order = f", {code(changed(name, f'rows[{list(self.names)!r}]'))}"
             raise ValueError(
                 f"Column {column} of {name} is {other.names[column]!r}, and in fit it was "
-                f"{self.names[column]!r}. Give the same columns, in the same order: "
-                f"{name.split()[-1]}[{list(self.names)!r}]."
+                f"{self.names[column]!r}. Give the same columns, in the same order"
+                f"{order if set(other.names) == set(self.names) else ''}."
             )
 
     def wrap(self, rows: Array, calendar: Calendar) -> Any:

@@ -12,10 +12,12 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir._validation import code
 from reservoir._validation.index import is_plain
 from reservoir._validation.order import Handling, column_code
 from reservoir.estimators.series._calendar import Calendar, plain_name
 from reservoir.estimators.series._series_container import SeriesContainer
+from reservoir.estimators.series._series_names import SeriesName
 from reservoir.estimators.series._series_tables import is_collection
 from reservoir.estimators.series._series_values import (
     is_pandas,
@@ -159,7 +161,7 @@ class Panel:
             if each not in found:
                 values.append(np.zeros((0, container.n_outputs)))
                 continue
-            which = f"{_which(kind, each)}{name}" if len(self) > 1 else name
+            which = SeriesName.of(name, kind, each, self.id_name, alone=len(self) == 1)
             container.check_same(which, found[each])
             values.append(read_values(which, found[each]))
             handling = _handling(name, kind, y, sequence_column)
@@ -188,38 +190,45 @@ class Panel:
         ValueError
             If a series has none, or at other times.
         """
-        parts = self._parts_of_exog(name, exog, sequence_column)
+        names, parts = self._parts_of_exog(name, exog, sequence_column)
         tables: list[Array] = []
         for i, (calendar, part) in enumerate(zip(self.calendars, parts, strict=True)):
-            which = f"{_which(self.kind, self.ids[i])}y" if len(self) > 1 else "y"
+            which = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
             after = "the rows after " if following else ""
-            calendar.check_matches(name, part, f"{after}{which}", following=following)
+            own = names[i]
+            calendar.check_matches(own, part, f"{after}{which}", following=following)
             shared = i > 0 and part is parts[i - 1]
-            tables.append(tables[-1] if shared else read_values(name, part))
+            tables.append(tables[-1] if shared else read_values(own, part))
         return tables
 
-    def _parts_of_exog(self, name: str, exog: Any, sequence_column: Any) -> list[Any]:
+    def _parts_of_exog(
+        self, name: str, exog: Any, sequence_column: Any
+    ) -> tuple[list[str], list[Any]]:
+        """Return known inputs for each series, and what messages call them."""
         several = is_collection(exog) or getattr(getattr(exog, "index", None), "nlevels", 1) > 1
         if sequence_column is not None and not several:
             several = self.kind == "long"
         if not several:
-            return [exog] * len(self)
-        kind, ids, parts = _split(name, exog, sequence_column if self.kind == "long" else None)[:3]
+            return [name] * len(self), [exog] * len(self)
+        column = sequence_column if self.kind == "long" else None
+        kind, ids, parts, more = _split(name, exog, column)
+        names = [SeriesName.of(name, kind, each, more.get("id_name")) for each in ids]
         if kind in ("list", "objects", "stack"):
             if len(parts) != len(self):
                 raise ValueError(
                     f"{name} holds {len(parts)} tables, and there are {len(self)} series. Give "
                     "one for each, or one for all."
                 )
-            return parts
-        found = dict(zip(ids, parts, strict=True))
+            return list(names), parts
+        found = dict(zip(ids, zip(names, parts, strict=True), strict=True))
         for each in self.ids:
             if each not in found:
                 raise ValueError(
                     f"{name} has no rows of series {each!r}; it has {_some(ids)}. Give them, or "
                     "one table without ids for all."
                 )
-        return [found[each] for each in self.ids]
+        own, tables = zip(*(found[each] for each in self.ids), strict=True)
+        return list(own), list(tables)
 
     def _assembled(self, made: list[Any]) -> Any:
         """Return what was made of each series in one container."""
@@ -277,7 +286,8 @@ def read_panel(name: str, y: Any, sequence_column: Any = None) -> tuple[Panel, l
         be adjacent, unless the table has an index of dates.
     """
     kind, ids, parts, extra = _split(name, y, sequence_column)
-    names = [f"{_which(kind, each)}{name}" if len(ids) > 1 else name for each in ids]
+    id_name = extra.get("id_name")
+    names = [SeriesName.of(name, kind, each, id_name, alone=len(ids) == 1) for each in ids]
     values = [read_values(*item) for item in zip(names, parts, strict=True)]
     containers = [SeriesContainer.of(part, spelled=kind == "long") for part in parts]
     _refuse_other_columns(names, values, containers)
@@ -310,16 +320,12 @@ def _by_id(kind: str) -> bool:
     return kind in ("levels", "long")
 
 
-def _which(kind: str, each: Any) -> str:
-    return f"column {each!r} of " if kind == "columns" else f"series {each!r} of "
-
-
 def _some(ids: Sequence[Any]) -> str:
     return ", ".join(map(repr, ids[:5])) + (", ..." if len(ids) > 5 else "")
 
 
 def _refuse_other_columns(
-    names: list[str], values: list[Array], containers: list[SeriesContainer]
+    names: Sequence[str], values: list[Array], containers: list[SeriesContainer]
 ) -> None:
     """Refuse series with other columns than the first."""
     for name, rows, container in zip(names, values, containers, strict=True):
@@ -342,8 +348,9 @@ def _split(
     """Return the kind of a panel, its ids, a table for each, and further attributes of `Panel`."""
     if isinstance(y, Mapping):
         raise TypeError(
-            f"{name} is a {type(y).__name__} of series. Give list({name}.values()), or a table "
-            f"with their names as ids, pd.concat({name})."
+            f"{name} is a {type(y).__name__} of series. Give a list, "
+            f"{code(f'{name} = list({name}.values())')}, or a table with their names as ids, "
+            f"{code(f'{name} = pd.concat({name})')}."
         )
     levels = getattr(getattr(y, "index", None), "nlevels", 1) if is_pandas(y) else 1
     if sequence_column is not None:

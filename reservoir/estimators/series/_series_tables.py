@@ -12,11 +12,13 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level, container_of, read_series
+from reservoir.estimators.series._series_values import refuse_no_numbers
 from reservoir.loops.loop_design import Trajectories
 
 _FEWEST_ROWS = 30
 _ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
 _NO_NAMES = "X does not have valid feature names"
+_NUMBERS = "The index of X goes from"  # said by the estimator itself
 
 
 @saved
@@ -110,6 +112,7 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
     parts = tables if is_collection(tables) else [tables]
     for i, part in enumerate(parts):
         _check_shape(f"Trajectory {i} of {name}" if len(parts) > 1 else name, part)
+        refuse_no_numbers(f"trajectory {i} of {name}" if len(parts) > 1 else name, part)
     if not reset:
         _check_columns(name, reader, parts)
     try:
@@ -117,6 +120,8 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             warnings.filterwarnings("ignore", message=_NO_NAMES)
+            if not is_collection(tables):
+                warnings.filterwarnings("ignore", message=_NUMBERS)
             found = read_series(reader, tables, reset=reset, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise type(error)(_renamed(str(error), name, reader)) from error

@@ -9,15 +9,28 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from reservoir._validation import index_of
+from reservoir._validation import code, index_of
 from reservoir._validation.frequencies import commonest, count_steps, first_misfit
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
+from reservoir.estimators.series._label_dates import dates_in_labels
+from reservoir.estimators.series._series_names import (
+    changed,
+    changed_index,
+    numbered,
+    without_index,
+)
 
 _MOST_MISSING = 100_000  # rows; a longer gap is an irregular step
-_SECONDS = {"YS": 31e6, "QS": 7.7e6, "MS": 2.4e6, "W": 6e5, "D": 86400, "h": 3600, "min": 60}
-_TEXT = (
-    "Make dates of it, {short}.index = pd.to_datetime({short}.index), or number the rows, "
-    "{short} = {short}.reset_index(drop=True)."
+# seconds, the period, and how `resample` dates it by its start
+_PERIODS = (
+    (31e6, "Y", '"YS"'),
+    (7.7e6, "Q", '"QS"'),
+    (2.4e6, "M", '"MS"'),
+    (6e5, "W", '"W-MON", closed="left", label="left"'),
+    (86400, "D", '"D"'),
+    (3600, "h", '"h"'),
+    (60, "min", '"min"'),
+    (0, "s", '"s"'),
 )
 
 
@@ -28,37 +41,58 @@ def stamps_of(name: str, table: Any) -> Any:
     """
     if not hasattr(table, "iloc"):
         return None
-    short = name.split()[-1]
     index = table.index
     if index.nlevels > 1:
+        several = (
+            "Several series told apart by the first level are a panel: "
+            'panel="each" or panel="shared".'
+        )
+        one = index.droplevel(-1).nunique() == 1
+        drop = code(changed(name, f"rows.droplevel({list(range(index.nlevels - 1))})"))
         raise ValueError(
-            f"{name} has an index of {index.nlevels} levels, and a single series has one. For "
-            'several series told apart by the first level say panel="each" or panel="shared"; '
-            f"else drop a level, {short}.droplevel(0)."
+            f"{name} has an index of {index.nlevels} levels, and a single series has one. "
+            f"{f'Drop those that tell nothing, {drop}.' if one else several}"
         )
     found = index_of(table)
     if found is not None or not len(index):
         return found
     if index.dtype.kind == "m":
-        remedy = f"Use numbers, {short}.index = {short}.index.total_seconds(), or dates."
-        raise TypeError(f"The index of {name} holds durations ({index.dtype}). {remedy}")
+        seconds = code(changed_index(name, "index.total_seconds()"))
+        raise TypeError(
+            f"The index of {name} holds durations ({index.dtype}). Use numbers, {seconds}."
+        )
     if index.dtype.kind in "fc" and index.dtype.kind != "c":
         row = int(np.argmin(np.isfinite(np.asarray(index, dtype=float))))
-        remedy = f"Number the rows, {short} = {short}.reset_index(drop=True), or drop that row."
-        raise ValueError(f"The index of {name} is {index[row]} in row {row}. {remedy}")
+        raise ValueError(
+            f"The index of {name} is {index[row]} in row {row}. {_number_told(name)}, or drop that "
+            "row."
+        )
+    dates = dates_in_labels(index)
+    told = "" if dates is None else f"Make dates of them, {code(changed_index(name, dates))}. "
     raise TypeError(
         f"The index of {name} holds labels ({index.dtype}, the first is {index[0]!r}), which "
-        f"cannot be continued. {_TEXT.format(short=short)}"
+        f"cannot be continued. {told}{_number_told(name)}."
     )
+
+
+def _number_told(name: str) -> str:
+    """Return the advice to number rows instead."""
+    return f"If each row is one step, number them, {code(numbered(name))}"
 
 
 def differing_kinds(name: str, kind: str, what: str, other: str) -> str:
     """Return the message for stamps that cannot be compared."""
     return (
-        f"The index of {name} holds {_told(kind)}, that of {what} {_told(other)}. Make them alike "
-        "(to_period, to_timestamp, tz_localize, tz_convert, pd.to_datetime), or give "
-        f"{name.split()[-1]}.to_numpy() if its rows are in the right order."
+        f"The index of {name} holds {_told(kind)}, that of {what} {_told(other)}. Make them alike, "
+        "as pandas' to_period, to_timestamp, tz_localize and tz_convert do."
+        f"{in_order_told(name)}"
     )
+
+
+def in_order_told(name: str) -> str:
+    """Return the advice for rows that are in the right order, whatever their index says."""
+    made = without_index(name)
+    return f" If its rows are in the right order, leave it out: {code(made)}." if made else ""
 
 
 def _told(kind: str) -> str:
@@ -72,50 +106,45 @@ def _told(kind: str) -> str:
 
 def refuse_unknown_step(name: str, index: Any) -> NoReturn:
     """Refuse stamps in increasing order from which no frequency can be inferred."""
-    kind, short = kind_of(index) or "", name.split()[-1]
+    kind = kind_of(index) or ""
     dated = kind.startswith("datetime")
     if len(index) < (3 if dated else 2):
-        how = (
-            f'set it, {short} = {short}.asfreq("MS") for instance' if dated else "set a RangeIndex"
-        )
         raise ValueError(
             f"The index of {name} has {len(index)} row{'s' * (len(index) > 1)} and no frequency, "
-            f"and none can be inferred from fewer than {3 if dated else 2}. Give more rows, {how}, "
-            f"or leave the index out, {short}.to_numpy()."
+            f"and none can be inferred from fewer than {3 if dated else 2}. Give more rows"
+            f"{_two_told(name, index) if dated else ', or a RangeIndex'}.{in_order_told(name)}"
         )
     raise ValueError(_dates_told(name, index) if dated else _numbers_told(name, index))
 
 
 def _numbers_told(name: str, index: Any) -> str:
     """Return the message for periods or numbers at unequal steps."""
-    short = name.split()[-1]
     steps = np.diff(numbers_of(index))
     usual = commonest(steps)
     row = 1 + int(np.argmax(np.abs(steps - usual) > 1e-6 * usual))
-    number = f"number the rows, {short} = {short}.reset_index(drop=True)"
+    number = _number_told(name)
     if is_time(kind_of(index) or ""):
         what = f"rows are missing between {index[row - 1]} (row {row - 1}) and {index[row]}"
-        fill = f'pd.period_range({short}.index[0], {short}.index[-1], freq="{index.freqstr}")'
+        fill = f'pd.period_range(rows.index[0], rows.index[-1], freq="{index.freqstr}")'
     else:
         what = (
             f"the step from {index[row - 1]} to {index[row]} (row {row}) is {steps[row - 1]:g}, "
             f"and the usual one {usual:g}"
         )
         if index.dtype.kind == "f":
-            return f"The index of {name} is irregular: {what}. Interpolate, or {number}."
-        fill = f"range({short}.index[0], {short}.index[-1] + 1, {usual})"
+            return f"The index of {name} is irregular: {what}. Interpolate it. {number}."
+        fill = f"range(rows.index[0], rows.index[-1] + 1, {usual})"
     return (
-        f"The index of {name} has a gap: {what}. Put NaN in place of what is missing, {short} = "
-        f"{short}.reindex({fill}), or {number}."
+        f"The index of {name} has a gap: {what}. Put NaN in place of what is missing, "
+        f"{code(changed(name, f'rows.reindex({fill})'))}. {number}."
     )
 
 
 def _dates_told(name: str, index: Any) -> str:
     """Return the message for dates without a frequency: the first gap, or irregular step."""
-    short = name.split()[-1]
     row, text = first_misfit(index)
     before, behind = show(index[row - 1]), show(index[row])
-    number = f"Or number the rows, {short} = {short}.reset_index(drop=True), if each is one step."
+    number = _number_told(name)
     missing = 0
     if text is not None:
         missing = count_steps(index[row - 1 : row], index[row : row + 1], text) - 1
@@ -123,20 +152,19 @@ def _dates_told(name: str, index: Any) -> str:
         are = "rows are" if missing > 1 else "row is"
         return (
             f"The index of {name} has a gap: between {before} (row {row - 1}) and {behind} "
-            f"{missing} {are} missing by the frequency {_code(text)} of the other rows. Put NaN "
-            f"in their place, {short} = {short}.asfreq({_code(text)}). {number}"
+            f"{missing} {are} missing by the frequency {_offset(text)} of the other rows. Put NaN "
+            f"in their place, {code(changed(name, f'rows.asfreq({_offset(text)})'))}. {number}."
         )
     steps = np.diff(numbers_of(index))
-    usual = _usual_alias(index)
     return (
         f"The index of {name} is irregular: no frequency has the step from {before} (row "
         f"{row - 1}) to {behind}, {index[row] - index[row - 1]}, and those before it"
         f"{'' if row > 1 else ' or behind it'}; {len(np.unique(steps))} different steps in all. "
-        f'Make it regular, {short} = {short}.resample("{usual}").mean(). {number}'
+        f"{_regular_told(name, index)} {number}."
     )
 
 
-def _code(text: str) -> str:
+def _offset(text: str) -> str:
     """Return the Python expression of a frequency."""
     if text.startswith("months="):
         return f"pd.DateOffset({text})"
@@ -146,9 +174,32 @@ def _code(text: str) -> str:
     return f'"{text}"'
 
 
-def _usual_alias(index: Any) -> str:
-    """Return the name of the frequency next below the usual step."""
-    step = np.median(np.diff(numbers_of(index))) / {"s": 1, "ms": 1e3, "us": 1e6}.get(
-        index.unit, 1e9
-    )
-    return next((name for name, seconds in _SECONDS.items() if step >= seconds), "s")
+def _two_told(name: str, index: Any) -> str:
+    """Return the code that says which frequency two dates have, if these are of two periods."""
+    made = _as_periods(name, index) if len(index) == 2 else None
+    return f", or say which it is, for instance by {made}" if made else ""
+
+
+def _regular_told(name: str, index: Any) -> str:
+    """Return the advice for dates at no regular steps: periods if each has one, else means."""
+    made = _as_periods(name, index)
+    if made is not None:
+        return f"There is one in each period: make periods of them, {made}."
+    made = code(changed(name, f"rows.resample({_usual(index)[1]}).mean()"))
+    return f"Make it regular by means of all rows in a period, dated by its start, {made}."
+
+
+def _as_periods(name: str, index: Any) -> str | None:
+    """Return the code that makes periods of dates; None where these are not one after the other."""
+    wall = "index" if index.tz is None else "index.tz_localize(None)"
+    for _, period, _ in _PERIODS:
+        if (np.diff(index.tz_localize(None).to_period(period).asi8) == 1).all():
+            return code(changed_index(name, f'{wall}.to_period("{period}")'))
+    return None
+
+
+def _usual(index: Any) -> tuple[str, str]:
+    """Return the longest period up to the usual step, and how rows are put together by it."""
+    unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
+    step = np.median(np.diff(numbers_of(index))) / unit
+    return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)

@@ -38,6 +38,7 @@ from reservoir.estimators.series._forecaster_checks import (
     refuse_update,
     warn_of_bounds,
     warn_of_constants,
+    warn_of_numbers,
 )
 from reservoir.estimators.series._forecaster_parameters import ForecasterParameters
 from reservoir.estimators.series._known_inputs import KnownInputs, read_coverages
@@ -177,7 +178,8 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         Warns
         -----
         UserWarning
-            If all values are equal, or no network does better in closed loop than the mean.
+            If all values are equal, no network does better in closed loop than the mean, or
+            numbers in the index may be dates.
         """
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column, y)
@@ -195,14 +197,14 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
             self._fit_trajectories(y, exog, settings)
             return
         if self.panel is None:
-            values, calendar = read_values("y", y), Calendar.of("y", y)
+            rows, calendar = [read_values("y", y)], Calendar.of("y", y)
             container = SeriesContainer.of(y)
             self._panel = Panel("one", (0,), (container,), (calendar,), container)
-            rows = [values]
         else:
             self._panel, rows = read_panel("y", y, self.sequence_column)
         self._note_columns()
         refuse_few(rows, self._panel)
+        warn_of_numbers(self._panel)
         self._known = KnownInputs.of(exog)
         known = self._read_known(exog, [len(each) for each in rows], following=False)
         seasons = seasons_for(self.season, self._panel.calendars)
@@ -251,12 +253,11 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         levels = read_tables("y", self, y, reset=True)
         refuse_short(levels)
         refuse_constants("y", levels)
-        last = y[-1] if is_collection(y) else y
-        container, calendar = SeriesContainer.of(last), Calendar.of("y", last)
+        last, name = (y[-1], f"trajectory {len(y) - 1} of y") if is_collection(y) else (y, "y")
+        container, calendar = SeriesContainer.of(last), Calendar.of(name, last)
         container = replace(container, dtype=np.dtype(dtype_of(y)).name)
         self._panel = Panel("one", (0,), (container,), (calendar,), container)
-        lengths = [len(level) for level in levels]
-        self._known = KnownInputs.of(exog)
+        lengths, self._known = [len(level) for level in levels], KnownInputs.of(exog)
         if is_collection(y):
             known = self._known.read_trajectories(exog, lengths, self.missing_values)
         else:

@@ -13,10 +13,10 @@ from reservoir._validation import as_generator, check_count
 from reservoir.activations import get_activation
 from reservoir.dynamics import Reservoir, run, run_many
 from reservoir.dynamics.engines import engine_for
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.dynamics.open_loop import as_feedback, as_series
 from reservoir.dynamics.reference import project, recurrent_matrix
 from reservoir.dynamics.reservoir import as_vector
-from reservoir.stability._arguments import as_reservoir
 from reservoir.stability.measures._tangents import Tangent
 
 _BLOCK_SIZE = 2**22  # numbers in a block of trajectories: 32 MiB

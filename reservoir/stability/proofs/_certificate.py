@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
+from reservoir._validation import code
 from reservoir._workers import threads_for
 from reservoir.dynamics import Reservoir
 from reservoir.stability._arguments import as_real
@@ -141,7 +142,7 @@ class Certificate:
         if self.shared:
             raise ValueError(
                 "This certificate covers drives that inputs within input_range make, and no other "
-                "drives: use covers_inputs(X)."
+                f"drives: ask for inputs, {code('certificate.covers_inputs(X)')}."
             )
         return self.holds and bool(((p >= self.drive_min) & (p <= self.drive_max)).all())
 
@@ -165,8 +166,8 @@ class Certificate:
         u = as_real("X", X)
         if self.input_range is None:
             raise ValueError(
-                "This certificate knows the range of the drive only: make it by "
-                "certify(..., input_range=(low, high)), or ask covers(drive)."
+                "This certificate knows the range of the drive only. Certify with input_range, or "
+                f"ask for drives, {code('certificate.covers(drive)')}."
             )
         if u.ndim != 2 or u.shape[1] != self.input_range.shape[1]:
             raise ValueError(

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array, ArrayLike
-from reservoir._validation import check_choice, check_number
+from reservoir._validation import check_choice, check_number, code
 from reservoir._workers import threads_for
-from reservoir.stability._arguments import as_pair, as_reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.stability._arguments import as_pair
 from reservoir.stability._drive_ranges import drive_range, drive_terms, shared_inputs
 from reservoir.stability.proofs._boxes import Box, interval_box
 from reservoir.stability.proofs._certificate import Certificate, no_certificate
@@ -263,9 +264,11 @@ def _widened(
     low, high = drive_range(reservoir, of_inputs[0], of_inputs[1], **feedback)
     slack = 1e-9 * (np.abs(low) + np.abs(high))
     if (low < network.drive_min - slack).any() or (high > network.drive_max + slack).any():
+        bounds = "drive_min, drive_max = reservoir.stability.drive_range(model, *input_range)"
+        take = f" Take theirs, {code(bounds)}." if of_outputs is None else ""
         raise ValueError(
             "input_range reaches beyond drive_min and drive_max: the drives of such inputs are not "
-            "within the bounds. Take drive_min, drive_max = drive_range(reservoir, low, high)."
+            f"within the bounds.{take}"
         )
     return replace(
         network,

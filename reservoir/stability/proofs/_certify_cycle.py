@@ -11,7 +11,7 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir._workers import threads_for
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._arguments import as_reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.stability._drive_ranges import drive_terms, periodic_drive
 from reservoir.stability.proofs._boxes import Box, tube
 from reservoir.stability.proofs._certificate import Certificate, no_certificate

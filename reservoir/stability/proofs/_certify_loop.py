@@ -11,7 +11,8 @@ from reservoir._validation import check_choice, dense, room_for
 from reservoir.activations.enclosures import EPS
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.fed_back import as_limits
-from reservoir.stability._arguments import as_double, as_pair, as_real, as_reservoir
+from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.stability._arguments import as_double, as_pair, as_real
 from reservoir.stability._rounding import LARGEST, TINY, image_of_box, is_small
 from reservoir.stability.proofs._certificate import Certificate
 from reservoir.stability.proofs._diagonal_scaling import scaled_rows

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import ArrayLike
+from reservoir._validation import code
 from reservoir.scaling import spectral_radius
 from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix
 from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
@@ -160,9 +161,10 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     sufficient numerical_radius    0.9675 < 1  margin   0.0325  theorem C7 with slopes from 0 to 1
     """
     if hasattr(W, "reservoir_") or hasattr(W, "W_in"):
+        held = "model.reservoir_" if hasattr(W, "reservoir_") else "model"
         raise TypeError(
-            f"W must be a matrix; got {type(W).__name__}. Pass its W, for instance "
-            "echo_state_conditions(model.reservoir_.W, model.reservoir_.leak_rate)."
+            f"W must be a matrix; got {type(W).__name__}. Pass its W and leak rates: "
+            f"{code(f'echo_state_conditions({held}.W, {held}.leak_rate)')}."
         )
     # The numbers.
     W = read_matrix(W)

@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir.activations import Enclosure
 from reservoir.activations.enclosures import EPS
-from reservoir.stability._arguments import as_double, as_reservoir, enclosure_of, read_range
+from reservoir.dynamics.held_reservoir import as_reservoir
+from reservoir.stability._arguments import as_double, enclosure_of, read_range
 from reservoir.stability._rounding import LARGEST, TINY, is_small, row_sums
 
 MAX_DENSE_UNITS = 3000  # up to here proofs may form dense n_units x n_units matrices: 72 MB each

@@ -42,8 +42,8 @@ class CompositeCell(Cell):
         for cell in self.cells:
             if not isinstance(cell, Cell):
                 raise TypeError(
-                    f"{cell!r} is no cell: give objects such as LSTMCell(10). Names stand in "
-                    "recipes, such as stacked('lstm', 'rnn'), which are for estimators."
+                    f"{cell!r} is no cell: give objects, of LSTMCell for instance. Names stand in "
+                    "recipes, such as those of stacked, which are for estimators."
                 )
             if cell.at_even_steps() is not cell:
                 raise ValueError(

@@ -285,7 +285,7 @@ def test_tables_stay_tables(course):
     series = fill_gaps(table["load"], ESN)
     assert series.name == "load"
     assert not series.isna().any()
-    with pytest.raises(ValueError, match=r"different indices, first in row 0.*exog.loc"):
+    with pytest.raises(ValueError, match=r"different indices, first in row 0.*exog\.set_axis"):
         fill_gaps(table, ESN, exog=known.shift(1, freq="h"))
     with pytest.raises(ValueError, match="not increasing"):
         fill_gaps(table[::-1], ESN)

@@ -186,7 +186,7 @@ def test_probabilities_are_not_fed_back():
             lambda rnn=rnn: forecast(rnn, 5),
             lambda pipe=pipe: forecast(pipe, 1, context=symbols[:9]),
         ):
-            with pytest.raises(ValueError, match=r'output="softmax" are.*draw from p'):
+            with pytest.raises(ValueError, match=r'output="softmax" are.*draw them yourself'):
                 run()
         row, state = symbols[-1:], rnn.state_  # as the message says
         for k in range(40):

@@ -370,7 +370,7 @@ BAD_DATA = {
     "NaN": ([np.ones((3, 2)), np.array([[1.0, np.nan]])], "sequence 1 of X contains NaN.*hold"),
     "NaN, array": (np.where(EQUAL > 5, np.nan, EQUAL), "of X contains NaN.*missing_values"),
     "infinity": ([np.array([[1.0], [np.inf]])], "sequence 0 of X contains infinity"),
-    "texts": ([np.array([["a"], ["b"]])], "In sequence 0 of X"),
+    "texts": ([np.array([["a"], ["b"]])], "Sequence 0 of X holds text in column 0, 'a'"),
     "complex": (np.ones((3, 4, 1)) * 1j, "[Cc]omplex"),
 }
 
@@ -409,7 +409,7 @@ def test_other_channels_are_refused():
     features = small().fit(WALKS)
     with pytest.raises(ValueError, match="X has 3 features, but ReservoirFeatures is expecting 2"):
         features.transform(EQUAL)
-    with pytest.raises(ValueError, match=r"fitted on series of 2 channels.*X\[None\]"):
+    with pytest.raises(ValueError, match=r"fitted on series of 2 channels.*`X = \[X\]`"):
         features.transform(np.ones((30, 2)))
     rows = small().fit(EQUAL[:, :, 0])
     with pytest.raises(ValueError, match=r"X has 3 channels.*of 1"):

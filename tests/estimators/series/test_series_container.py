@@ -153,7 +153,7 @@ def test_what_is_missing_is_nan(table):
         (pd.Series(MONTHS), TypeError, "datetimes"),
         (pd.DataFrame({"a": 1, "when": MONTHS}), TypeError, r"'when'.*set_index\('when'\)"),
         (np.array(["2020-01"], dtype="M8[M]"), TypeError, "datetimes"),
-        (pd.Series(["1", "x"]), TypeError, r"text \('1' in row 0\).*pd.to_numeric\(y"),
+        (pd.Series(["1", "x"]), TypeError, r"y holds text \('1' in row 0\)"),
         (pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}), TypeError, "column 'b' of y holds text"),
         (["1", "2"], TypeError, "text"),
         (np.array([1j, 2]), TypeError, "complex"),
@@ -436,7 +436,7 @@ def test_later_rows_of_panels():
         for i, part in enumerate(later.values()):
             np.testing.assert_array_equal(values[i][:, 0], part)
             assert longer.calendars[i].following(3).equals(following(part, 3))
-        with pytest.raises(ValueError, match=r"begins at 2020-01-31.*iloc\[24:\]"):
+        with pytest.raises(ValueError, match=r"begins at 2020-01-31.* 24 rows are known"):
             panel.follow("y", before, column)
     # without new rows, and a new one
     panel, _ = read_panel("y", both)

@@ -466,7 +466,7 @@ def test_panels_have_known_inputs():
         ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if these are several'),
         ({"sequence_column": "shop"}, LONG, 'tells the series of a panel apart.*panel="each"'),
         ({}, TALL, 'y has an index of 2 levels.*panel="each"'),
-        ({"panel": "each"}, {"a": PAST}, r"y is a dict of series. Give list\(y.values\(\)\)"),
+        ({"panel": "each"}, {"a": PAST}, r"y is a dict of series.*`y = list\(y.values\(\)\)"),
         ({"panel": "all"}, FRAME, "panel='all'"),
         ({"panel": "each"}, FRAME.iloc[:3], "series 'a' of y has 3 rows without"),
         ({"season": 0.5}, PAST, "season=0.5 must be"),

@@ -1,0 +1,69 @@
+"""Padding: NaN in all channels at the ends of whole series, and how it is cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation.wording import code
+
+_TOLD = (
+    "All channels are missing there up to the {where} of the series: that is padding. Cut it off, "
+    "series may differ in length: {cut}."
+)
+
+
+def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
+    """Return what to do about padding in one series of several; None where NaN is something else.
+
+    Parameters
+    ----------
+    given : any
+        The series as it came.
+    table : array of shape (n_steps, n_channels)
+        The same with NaN.
+    each : str, default="X"
+        The Python expression over which all series are iterated.
+    """
+    there = np.asarray(~np.isnan(table).all(axis=1))
+    if not there.any() or (there[0] and there[-1]):
+        return None
+    known = "~np.isnan(rows)" if np.ndim(given) == 1 else "~np.isnan(rows).all(axis=1)"
+    if hasattr(given, "iloc"):
+        known = "rows.notna()" if given.ndim == 1 else "rows.notna().any(axis=1)"
+    rows = "rows.iloc" if hasattr(given, "iloc") else "rows"
+    kept = (
+        f": 1 + np.flatnonzero({known})[-1]" if not there[-1] else f"np.flatnonzero({known})[0] :"
+    )
+    cut = code(f"X = [{rows}[{kept}] for rows in {each}]")
+    return _TOLD.format(where="start" if there[-1] else "end", cut=cut)
+
+
+def cut_of_table(X: Any, table: Array, column: int | None, ids: Array | None) -> str | None:
+    """Return what to do about padding in a table of several series; None for other NaN.
+
+    Parameters
+    ----------
+    X : table
+        As it came.
+    table : array of shape (n_rows, n_columns)
+        The same with NaN, ids replaced by zeros.
+    column : int or None
+        The number of the column of ids; None where a MultiIndex tells them.
+    ids : array of shape (n_rows,), or None where there is one series
+    """
+    channels = table if column is None else np.delete(table, column, axis=1)
+    there = np.flatnonzero(~np.isnan(channels).all(axis=1))
+    if ids is None or len(there) in (0, len(table)):
+        return None
+    if ((np.diff(there) > 1) & (ids[there[1:]] == ids[there[:-1]])).any():
+        return None  # within a series
+    if column is None:
+        cut = code('X = X.dropna(how="all")')
+    elif hasattr(X, "dropna"):
+        cut = code(f'X = X.dropna(how="all", subset=X.columns.drop({X.columns[column]!r}))')
+    else:
+        cut = code(f"X = X[~np.isnan(np.delete(X, {column}, axis=1)).all(axis=1)]")
+    return _TOLD.format(where="end", cut=cut)

@@ -1,0 +1,92 @@
+"""Code in messages: Python that users paste, in terms of the variables that they have."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_ONE_OF_SEVERAL = re.compile(r"(?:.* )?(?:sequence|trajectory|table) (\d+) of (\w+)", re.IGNORECASE)
+
+
+def code(text: str) -> str:
+    """Return Python that a user can paste, as messages show it.
+
+    `tests/contracts/test_code_in_messages.py` runs the code of each place that calls this.
+    """
+    return f"`{text}`"
+
+
+def variable_of(name: str) -> str:
+    """Return the variable that messages call `name`: "X[3]" for "sequence 3 of X", else "X"."""
+    found = _ONE_OF_SEVERAL.fullmatch(name)
+    return f"{found[2]}[{found[1]}]" if found else name.split()[-1]
+
+
+def put(word: str, by: str, text: str) -> str:
+    """Return Python with one name replaced by another expression."""
+    return re.sub(rf"\b{word}\b", by, text)
+
+
+def replaced(name: str, made: str) -> str:
+    """Return the statement that replaces a table, or each of a list, by what is made of `rows`.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the table; one of several stands for all.
+    made : str
+        An expression in which `rows` is the table.
+    """
+    given = variable_of(name)
+    if "[" in given:
+        given = given.partition("[")[0]
+        return f"{given} = [{made} for rows in {given}]"
+    return f"{given} = {put('rows', given, made)}"
+
+
+def paired(name: str, which: str, partner: tuple[str, Any] | None) -> str | None:
+    """Return the statement that takes some rows of a table, and the same of what belongs to it.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the table, of pandas.
+    which : str
+        An expression of `rows`, the table: places, or a mask.
+    partner : (name, value), or None
+        The other; a value of None is none.
+
+    Returns
+    -------
+    str or None
+        None for one of several tables with partners.
+    """
+    given = variable_of(name)
+    if partner is None or partner[1] is None:
+        return replaced(name, f"rows.iloc[{which}]")
+    if "[" in given:
+        return None
+    picked = put("rows", given, which)
+    other, value = partner
+    taken = f"{other}.iloc" if hasattr(value, "iloc") else f"np.asarray({other})"
+    return f"{given}, {other} = {given}.iloc[{picked}], {taken}[{picked}]"
+
+
+def index_replaced(name: str, made: str, *, in_levels: bool = False) -> str:
+    """Return the statement that replaces the index of a table.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the table.
+    made : str
+        An expression in which `index` is the index.
+    in_levels : bool, default=False
+        Whether that is the last level of a MultiIndex.
+    """
+    index = f"{variable_of(name)}.index"
+    if in_levels:
+        return (
+            f"{index} = {index}.set_levels({put('index', f'{index}.levels[-1]', made)}, level=-1)"
+        )
+    return f"{index} = {put('index', index, made)}"

@@ -1,0 +1,139 @@
+"""Dates written as whole numbers, such as 201812 or 20181231, in the index of a table.
+
+As numbers they go on at equal steps: 201812 by 201813, 20180228 by 20180229.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation.scalars import caller_level
+from reservoir._validation.wording import code
+
+_FEWEST = 3  # numbers that are looked at
+_YEARS = (1800, 2199)
+_MONTHS, _DAYS = 100, 10_000  # by what a number grows in a year
+
+
+class Written(NamedTuple):
+    """What an index of whole numbers seems to say.
+
+    Attributes
+    ----------
+    what : {"days", "months", "weeks"}
+    dates : str
+        The Python expression that makes dates of it, the index called `index`.
+    jumps : bool
+        Whether its steps tell so; else it may number rows as well.
+    """
+
+    what: str
+    dates: str
+    jumps: bool
+
+    @property
+    def whole(self) -> str:
+        """Behind what the numbers jump."""
+        return "month" if self.what == "days" else "year"
+
+    def told(self, remedy: Callable[[str], str]) -> str:
+        """Return the code that makes dates of the index, given what replaces an index."""
+        return code(remedy(self.dates))
+
+
+def written_dates(index: Any) -> Written | None:
+    """Return what whole numbers say if they are dates that equal steps do not lead on to.
+
+    `yyyymmdd` and `yyyymm` are told by their values, and by steps that jump at the end of a month
+    or a year; `yyyyww` by such steps alone: rows 201801 to 201852 of a long table are no weeks.
+    """
+    if index.dtype.kind not in "iu" or len(index) < _FEWEST:
+        return None
+    numbers = np.asarray(index, dtype=np.int64)
+    steps = np.diff(numbers)
+    if (steps <= 0).any():
+        return None
+    equal = bool((steps == steps[0]).all())
+    if _are_days(numbers):
+        whole_years = equal and steps[0] % _DAYS == 0
+        found = Written("days", 'pd.to_datetime(index.astype(str), format="%Y%m%d")', not equal)
+        return None if whole_years else found
+    years, parts = np.divmod(numbers, _MONTHS)
+    if not _in_range(years) or parts.min() < 1:
+        return None
+    turns = np.flatnonzero(np.diff(years))
+    if parts.max() <= 12:
+        if equal and (steps[0] % _MONTHS == 0 or _numbers_rows(index, parts)):
+            return None
+        found = Written("months", 'pd.to_datetime(index.astype(str), format="%Y%m")', not equal)
+        return found if equal or len(turns) else None
+    # weeks: at the end of each year they go on as many weeks ahead as within it
+    ahead = _weeks_of(years[turns]) - parts[turns] + parts[turns + 1]
+    if equal or not len(turns) or (ahead != steps.min()).any():
+        return None
+    return Written("weeks", 'pd.to_datetime(index.astype(str) + "1", format="%G%V%u")', True)
+
+
+def refuse_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
+    """Refuse dates written as whole numbers that jump at the end of a month or a year.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the table.
+    index : pandas.Index
+    remedy : function
+        Returns the statement that replaces the index, given an expression of `index`.
+    """
+    found = written_dates(index)
+    if found is not None and found.jumps:
+        raise ValueError(
+            f"The index of {name} holds {found.what} written as whole numbers, {index[0]} to "
+            f"{index[-1]}: these jump at the end of a {found.whole}, and numbers go on at equal "
+            f"steps. Make dates of them, {found.told(remedy)}."
+        )
+
+
+def warn_of_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
+    """Warn of whole numbers that may be dates, and do not tell; parameters as above."""
+    found = written_dates(index)
+    if found is not None and not found.jumps:
+        warnings.warn(
+            f"The index of {name} goes from {index[0]} to {index[-1]}. If these are {found.what} "
+            f"written as numbers, forecasts go on wrong at the end of the {found.whole}: make "
+            f"dates of them, {found.told(remedy)}; else number rows from 0.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+
+def _numbers_rows(index: Any, months: Array) -> bool:
+    """Whether months are rather a piece of a numbering of rows: a range that is no whole year."""
+    return hasattr(index, "step") and not (months[0] == 1 and months[-1] == 12)
+
+
+def _in_range(years: Array) -> bool:
+    return bool(years.min() >= _YEARS[0] and years.max() <= _YEARS[1])
+
+
+def _are_days(numbers: Array) -> bool:
+    """Whether all numbers are `yyyymmdd`."""
+    years, rest = np.divmod(numbers, _DAYS)
+    months, days = np.divmod(rest, 100)
+    if not _in_range(years) or months.min() < 1 or months.max() > 12 or days.min() < 1:
+        return False
+    since = (12 * (years - 1970) + months - 1).view("M8[M]")
+    dates = since.astype("M8[D]") + (days - 1).view("m8[D]")
+    return bool((dates.astype("M8[M]") == since).all())
+
+
+def _weeks_of(years: Array) -> Array:
+    """Return the number of weeks in years, by ISO 8601: 53 in those with 53 Thursdays."""
+    first, last = ((years - 1970 + k).view("M8[Y]").astype("M8[D]").astype(int) for k in (0, 1))
+    since_thursday = first % 7  # 1970 began on one
+    return 52 + ((since_thursday == 0) | ((since_thursday == 6) & (last - first == 366)))

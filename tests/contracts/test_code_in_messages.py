@@ -1,0 +1,122 @@
+"""Code in messages works: run with what caused the message, it lets the same call succeed.
+
+Every place that writes code into a message has a case in `tests/helpers/code_cases.py`.
+"""
+
+import ast
+import re
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import reservoir
+from reservoir._validation import wording
+
+pytest.importorskip("pandas")
+
+from helpers.code_cases import CASES, NAMES
+
+pytestmark = pytest.mark.one_engine
+
+PACKAGE = Path(reservoir.__file__).parent
+
+
+def places():
+    """Return the lines of each place that calls `code`, by its file and what it is given."""
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "code":
+                key = path.relative_to(PACKAGE).as_posix(), ast.unparse(node.args[0])
+                assert key not in found, f"{key} stands twice in a file: make a function of it"
+                found[key] = range(node.lineno, node.end_lineno + 1)
+    return found
+
+
+PLACES = places()
+_CALL = re.compile(r"\w\((?!s?\))[^()]*\)|\w\(\)")  # a name and its brackets; not "row(s)"
+
+
+def bare_texts(path):
+    """Yield the literal text of errors and warnings in a module, but for what `code` is given."""
+    waiting = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func) == "warnings.warn")
+    ]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+        shown = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "code"
+        if not shown and not isinstance(node, ast.FormattedValue):
+            waiting += ast.iter_child_nodes(node)
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Return a list to which every place adds its file, its line and the code that it writes."""
+    found, original = [], wording.code
+
+    def recorded(text):
+        frame = sys._getframe(1)
+        found.append((frame.f_code.co_filename, frame.f_lineno, text))
+        return original(text)
+
+    for name, module in list(sys.modules.items()):
+        if name.startswith("reservoir") and getattr(module, "code", None) is original:
+            monkeypatch.setattr(module, "code", recorded)
+    return found
+
+
+def said(call, names):
+    """Return what a call says in errors and warnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            names["result"] = eval(call, names)
+        except Exception as error:
+            return str(error)
+    return "\n".join(str(each.message) for each in told)
+
+
+def test_calls_in_messages_are_written_by_code():
+    texts = [(path.name, text) for path in PACKAGE.rglob("*.py") for text in bare_texts(path)]
+    assert len(texts) > 1000
+    assert [each for each in texts if _CALL.search(each[1])] == []
+
+
+def test_each_place_that_shows_code_has_a_case():
+    assert sorted({case.place for case in CASES}) == sorted(PLACES)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[pytest.mark.slow] if case.slow else []) for case in CASES],
+    ids=[f"{case.path}: {case.data}"[:100] for case in CASES],
+)
+def test_code_in_a_message_lets_the_call_succeed(case, written):
+    names = dict(NAMES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(case.data, names)
+    message = said(case.call, names)
+    file, lines = str(PACKAGE / case.path), PLACES[case.place]
+    codes = [text for name, line, text in written if name == file and line in lines]
+    shown = [text for text in codes if f"`{text}`" in message]
+    assert shown, f"the place was not reached: {message}"
+    if case.into:
+        names[case.into] = eval(shown[0], names)
+    elif case.instead and " = " not in shown[0]:
+        said(shown[0], names)
+    else:
+        exec(shown[0], names)
+    if not case.instead:
+        names.pop("result", None)
+        again = said(case.call, names)
+        assert "result" in names, again
+        assert f"`{shown[0]}`" not in again
+    assert eval(case.check, names)
