@@ -451,7 +451,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         if self._source.n_fed_back:
             return self._play_all(sequences, starts)
         readout = readout or self._solved().outputs(self)
-        engine = self._source.engine_for(max(self._n_trained, n_rows or 0))
+        engine = self._engine
+        if engine == "auto" and n_rows is not None:
+            engine = self._source.engine_for(n_rows)
         return open_loop_outputs(self._source, sequences.arrays, starts, readout, engine=engine)
 
     def _play_all(
