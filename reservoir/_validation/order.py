@@ -213,8 +213,8 @@ def _refuse_doubles(name: str, index: Any, begin: int, handling: Handling) -> No
     raise ValueError(
         f"The index of {name} has {show(index[rows[0]])} twice, in rows {begin + rows[0]} and "
         f"{begin + rows[1]}, and a row is one step of time. Keep one, "
-        f"{code(handling.without_doubles())}{handling.means()}; several series in one table are told "
-        f"apart by sequence_column=.{handling.of_clocks() if hourly else ''}"
+        f"{code(handling.without_doubles())}{handling.means()}; several series in one table are "
+        f"told apart by sequence_column=.{handling.of_clocks() if hourly else ''}"
     )
 
 
@@ -234,8 +234,8 @@ def _warn_if_permuted(
             f"The index of {name} is a permutation of whole numbers: row {row + 1} "
             f"({show(index[row + 1])}) comes behind row {row} ({show(index[row])}), and rows are "
             "steps of time in order. Where these numbers count time, sort the rows, "
-            f"{code(handled.sorted())}, and shuffle none when you split. Where they are labels of rows "
-            f"in the right order, number the rows: {code(handled.numbered())}.",
+            f"{code(handled.sorted())}, and shuffle none when you split. Where they are labels of "
+            f"rows in the right order, number the rows: {code(handled.numbered())}.",
             UserWarning,
             stacklevel=caller_level(),
         )

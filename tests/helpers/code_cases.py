@@ -113,7 +113,7 @@ NAMES = {**globals()}
 exec(IMPORTS, NAMES)
 
 READ = "_validation"
-INDEX, KINDS_OF, PADDING = f"{READ}/index.py", f"{READ}/kinds.py", f"{READ}/padding.py"
+ORDER, KINDS_OF, PADDING = f"{READ}/order.py", f"{READ}/kinds.py", f"{READ}/padding.py"
 WHOLE, STAMPS = f"{READ}/whole_series.py", "estimators/series/_stamps.py"
 VALUES, FORECASTING = "estimators/series/_series_values.py", "estimators/forecasting"
 
@@ -148,29 +148,69 @@ CASES = [
         "X['gap'].iloc[2] == 2 * 86400",
     ),
     Case(
-        INDEX,
-        "once",
+        "estimators/esn/_learning.py",
+        "'alpha = np.logspace(-8, 2, 11)'",
+        "alpha, X, y = 1e-6, ROWS[:9], ROWS[:9, 0]",
+        "esn(alpha=alpha, washout=0).fit(X, y)",
+        "result.alpha_ in alpha",
+    ),
+    Case(
+        "estimators/esn/_session.py",
+        "'alpha = np.logspace(-8, 2, 11)'",
+        "alpha, noise = 1e-6, np.random.default_rng(0).normal(size=(60, 3))\n"
+        "def learn(alpha):\n"
+        "    session = esn(alpha=alpha, forgetting=0.9).fit(noise[:20, :2], noise[:20, 2]).stream()\n"
+        "    for row in noise[20:, None]:\n"
+        "        session.learn(row[:, :2], row[:, 2])\n"
+        "    return session",
+        "learn(alpha)",
+        "result.n_learned_ == 40",
+    ),
+    Case(
+        ORDER,
+        "self._all('groupby(level=0).mean()')",
+        "y = SALES.iloc[[0, *range(24)]]",
+        "reading().fit(y)",
+        "y.index.equals(MONTHS) and np.allclose(y, SALES)",
+    ),
+    Case(
+        ORDER,
+        "handled.sorted()",
+        "X = TABLE.set_axis(range(40)).iloc[::-1]; y = TARGET.to_numpy()[::-1]",
+        "esn().fit(X, y)",
+        "(X.to_numpy() == ROWS).all() and (y == ROWS[:, 0]).all()",
+    ),
+    Case(
+        ORDER,
+        "handled.numbered()",
+        "X = TABLE.set_axis(rng.permutation(40)); y = TARGET.to_numpy()",
+        "esn().fit(X, y)",
+        "(X.to_numpy() == ROWS).all()",
+    ),
+    Case(
+        ORDER,
+        "handling.without_doubles()",
         "X = TABLE.iloc[[0, 0, *range(1, 40)]]; y = np.append(9.0, TARGET)",
         "esn().fit(X, y)",
         "X.index.equals(DAYS) and y[0] == 9 and len(y) == 40",
     ),
     Case(
-        INDEX,
-        "in_order",
+        ORDER,
+        "handling().sorted()",
         "X = TABLE[::-1]; y = TARGET.to_numpy()[::-1]",
         "esn().fit(X, y)",
         "X.equals(TABLE) and (y == TARGET).all()",
     ),
     Case(
-        INDEX,
-        "in_order",
+        ORDER,
+        "handling().sorted()",
         "X = TABLE[::-1]; y = TARGET[::-1]",
         "esn().fit(X, y)",
         "X.equals(TABLE) and y.equals(TARGET)",
     ),
     Case(
-        INDEX,
-        "in_order",
+        ORDER,
+        "handling().sorted()",
         "X = [TABLE, TABLE[::-1]]",
         "esn(ReservoirTransformer).fit(X)",
         "X[1].equals(TABLE) and X[0].equals(TABLE)",
@@ -527,36 +567,36 @@ CASES = [
         "list(y.index.unique(0)) == ['b', 'a'] and y.loc['a'].tolist() == SALES.tolist()",
     ),
     Case(
-        STAMPS,
-        "changed(name, 'rows[rows.index.notna()]')",
+        ORDER,
+        "handling().without_missing()",
         "y = SALES.set_axis(MONTHS.where(np.arange(24) != 23))",
         "reading().fit(y)",
         "y.equals(SALES[:23])",
     ),
     Case(
-        STAMPS,
-        "changed(name, 'rows[~rows.index.duplicated()]')",
+        ORDER,
+        "handling.without_doubles()",
         "y = PANEL.iloc[[0, *range(48)]]",
         "reading(panel='each', sequence_column='id').fit(y)",
         "y.equals(PANEL)",
     ),
     Case(
-        STAMPS,
-        "changed(name, 'rows.sort_index()')",
+        ORDER,
+        "handling().sorted()",
         "y = PANEL.iloc[[1, 0, *range(2, 48)]]",
         "reading(panel='each', sequence_column='id').fit(y)",
         "y.equals(PANEL)",
     ),
     Case(
-        STAMPS,
-        "changed(name, 'rows.sort_index()')",
+        ORDER,
+        "handling().sorted()",
         "y = [SALES, SALES[::-1]]",
         "reading(panel='each').fit(y)",
         "y[1].equals(SALES)",
     ),
     Case(
-        STAMPS,
-        "zone",
+        ORDER,
+        'self._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
         "hours = pd.date_range('2024-10-26 12:00', periods=24, freq='60min', tz='Europe/Berlin')\n"
         "y = SALES.set_axis(hours.tz_localize(None))",
         "reading().fit(y)",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import SumError
+from reservoir._validation import SumError, code
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
@@ -353,8 +353,8 @@ def few_rows(
     return (
         f"The readout has {held.columns} columns, rows that count for {share * held.rows:.0f}, and "
         f"the single penalty alpha={held.alpha:g}: with about as many rows as columns it fits "
-        "noise, and errors on new rows are at their largest. Let the data choose the penalty, as "
-        "in alpha=np.logspace(-8, 2, 11), or take many more rows than columns."
+        "noise, and errors on new rows are at their largest. Let the data choose from several, "
+        f"{code('alpha = np.logspace(-8, 2, 11)')}, or take many more rows than columns."
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences
+from reservoir._validation import Sequences, code
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
@@ -150,8 +150,8 @@ class FeatureLearner(SessionLearner):
         return (
             f"The session predicts worse than the mean would (score_={score:.2g}), and remembers "
             f"some {remembered:.0f} rows for the readout's {held.columns} columns, under the "
-            f"single penalty alpha={held.alpha:g}. Fit the estimator with penalties to choose "
-            "from, as in alpha=np.logspace(-8, 2, 11), take fewer units, or forget more slowly."
+            f"single penalty alpha={held.alpha:g}. Fit the estimator with several to choose from, "
+            f"{code('alpha = np.logspace(-8, 2, 11)')}, take fewer units, or forget more slowly."
         )
 
     def forget(self, factor: float) -> None:
