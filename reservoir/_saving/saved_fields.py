@@ -258,7 +258,7 @@ FIELDS = {
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
-        _waiting.end: None | equal(_n_run); _doubted?: bool
+        _waiting.end: None | equal(_n_run)
         _waiting.chunks: deque[Chunk(
             rows=real(_, _estimator.n_features_in_ if _estimator._sequence_column == None
                 else _estimator.n_features_in_ - 1),

@@ -52,18 +52,6 @@ class SessionLearner(ABC):
             The state behind the rows.
         """
 
-    def doubt(self, n_scored: int, score: float | None) -> str | None:
-        """Return a warning where there is cause to doubt what is learned, None where not.
-
-        Parameters
-        ----------
-        n_scored : int
-            Rows that were predicted before they were learned from.
-        score : float or None
-            Of these predictions.
-        """
-        return None
-
     @abstractmethod
     def settle(self, model: Any) -> None:
         """Give the session's estimator the attributes that all rows so far lead to."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +13,6 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
-    caller_level,
     check_choice,
     check_number,
     code,
@@ -120,8 +118,6 @@ class Stream:
     ...         session.forget(0.1)
     >>> session = esn.stream(callback=watch)
     """
-
-    _doubted = False  # whether a warning was given; in files that know of none
 
     def __init__(
         self,
@@ -323,9 +319,7 @@ class Stream:
         Warns
         -----
         UserWarning
-            If rows equal to `x` wait in several places, and `predicted` is not given. Once if the
-            predictions are worse than the mean, and `forgetting` remembers no more rows than the
-            readout has columns, under a single small penalty.
+            If rows equal to `x` wait in several places, and `predicted` is not given.
         """
         learner = self._prepare()
         model = self._own
@@ -413,16 +407,6 @@ class Stream:
         if len(targets):
             self.n_learned_ += len(targets)
             self._score.add(truth, said, weights)
-            self._warn_of_doubt()
-
-    def _warn_of_doubt(self) -> None:
-        """Warn once where there is cause to doubt what is learned."""
-        if self._doubted or self._learner is None:
-            return
-        warning = self._learner.doubt(self._score.n_rows, self._score.value())
-        if warning is not None:
-            self._doubted = True
-            warnings.warn(warning, UserWarning, stacklevel=caller_level())
 
     @property
     def score_(self) -> float:

@@ -59,9 +59,20 @@ class ReadoutSettings:
 
 
 class RowsAndColumns(NamedTuple):
-    """How many rows count, for how many columns, under a single penalty that is small."""
+    """How many rows count, for how many columns, under a single penalty that is small.
+
+    Attributes
+    ----------
+    rows : float
+        (sum w)^2 / sum w^2 by the weights that forgetting has left.
+    remembered : float
+        1 / (1 - forgetting).
+    columns : int
+    alpha : float
+    """
 
     rows: float
+    remembered: float
     columns: int
     alpha: float
 
@@ -180,6 +191,10 @@ class Readout(ABC):
         """Return how many rows hold how many columns; None if something else does."""
         return None
 
+    def spread_of_targets(self) -> Array | None:
+        """Return the standard deviation of each target, (n_outputs,); None if it is not known."""
+        return None
+
     @abstractmethod
     def solve(self) -> dict[str, Any]:
         """Return the fitted attributes, by name, that all rows so far lead to."""
@@ -264,10 +279,6 @@ class RowLearner(ABC):
     @abstractmethod
     def readout(self) -> Readout:
         """Return the readout from which partial_fit goes on; this learner is used up."""
-
-    def held_by_rows(self) -> RowsAndColumns | None:
-        """Return how many rows hold how many columns; None if something else does."""
-        return None
 
     @property
     def forgetting(self) -> float:

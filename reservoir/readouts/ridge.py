@@ -286,9 +286,15 @@ class RidgeReadout(Readout):
         (sums,) = self.parts.values()
         if asked.alpha > _SMALL * sums.mean_square_sum():
             return None
-        return RowsAndColumns(
-            sums.n_effective, self.width + bool(asked.fit_intercept), float(asked.alpha)
-        )
+        remembered = np.inf if sums.forgetting == 1 else 1 / (1 - sums.forgetting)
+        columns = self.width + bool(asked.fit_intercept)
+        return RowsAndColumns(sums.n_effective, remembered, columns, float(asked.alpha))
+
+    def spread_of_targets(self) -> Array:
+        """Return the standard deviation of each target, (n_outputs,)."""
+        (sums,) = self.parts.values()
+        constant = sums._solution(np.zeros((self.n_outputs, self.width)), 0.0, True)
+        return sums._root_mean_squares(constant)
 
     def solve(self) -> dict[str, Any]:
         """Return coefficients and penalty; the parts become one sum."""

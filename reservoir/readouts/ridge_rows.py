@@ -8,13 +8,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir.readouts.contract import (
-    Decode,
-    Readout,
-    ReadoutSettings,
-    RowLearner,
-    RowsAndColumns,
-)
+from reservoir.readouts.contract import Decode, Readout, ReadoutSettings, RowLearner
 from reservoir.readouts.penalised_factor import PenalisedFactor
 from reservoir.readouts.sums import RidgeSolution, RowSums
 
@@ -94,11 +88,6 @@ class RidgeRows(RowLearner):
         """Return the sums over all rows."""
         self._add_to_sums()
         return self.kept
-
-    def held_by_rows(self) -> RowsAndColumns | None:
-        """Return how many rows hold how many columns, under a penalty that is given, and small."""
-        held: RowsAndColumns | None = self.kept.held_by_rows()
-        return held
 
     @property
     def forgetting(self) -> float:

@@ -155,16 +155,11 @@ CASES = [
         "result.alpha_ in alpha",
     ),
     Case(
-        "estimators/esn/_session.py",
-        "'alpha = np.logspace(-8, 2, 11)'",
-        "alpha, noise = 1e-6, np.random.default_rng(0).normal(size=(60, 3))\n"
-        "def learn(alpha):\n"
-        "    session = esn(alpha=alpha, forgetting=0.9).fit(noise[:20, :2], noise[:20, 2]).stream()\n"
-        "    for row in noise[20:, None]:\n"
-        "        session.learn(row[:, :2], row[:, 2])\n"
-        "    return session",
-        "learn(alpha)",
-        "result.n_learned_ == 40",
+        "estimators/esn/_learning.py",
+        "'alpha = np.logspace(-8, 0, 9)'",
+        "alpha, X, y = 1e-6, rng.normal(size=(60, 2)), rng.normal(size=60)",
+        "esn(alpha=alpha, forgetting=1 - 1 / 8).fit(X, y)",
+        "result.alpha_ in alpha",
     ),
     Case(
         ORDER,

@@ -334,6 +334,7 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
         raise ValueError(f"{what}. {remedy}") from error
 
 
+_NO_BETTER = 1.2  # of the targets' variance: the error that is expected is an estimate
 _FEW = (0.8, 1.25)  # rows for each column, between which a small penalty leaves large errors
 
 
@@ -355,6 +356,30 @@ def few_rows(
         f"the single penalty alpha={held.alpha:g}: with about as many rows as columns it fits "
         "noise, and errors on new rows are at their largest. Let the data choose from several, "
         f"{code('alpha = np.logspace(-8, 2, 11)')}, or take many more rows than columns."
+    )
+
+
+def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
+    """Return a warning if as many rows are remembered as there are columns, and tell too little.
+
+    Akaike's final prediction error says so: with p columns and rows that count for n, what is left
+    of the targets in training, times (1 + p / n) / (1 - p / n), is their error on new rows.
+    """
+    held = readout.held_by_rows()
+    if held is None or not _FEW[0] <= held.remembered / held.columns <= _FEW[1]:
+        return None
+    share = held.columns / held.rows
+    spread = readout.spread_of_targets()
+    if spread is None or share >= 1:
+        return None
+    left = np.mean((made["training_error_"] / np.where(spread > 0, spread, 1.0)) ** 2)
+    if left * (1 + share) / (1 - share) < _NO_BETTER:
+        return None
+    return (
+        f"The readout remembers some {held.remembered:.0f} rows for {held.columns} columns, under "
+        f"the single penalty alpha={held.alpha:g}, and its errors in training are such that new "
+        "rows will be predicted worse than by the mean. Let the data choose from several, "
+        f"{code('alpha = np.logspace(-8, 0, 9)')}, take fewer units, or forget more slowly."
     )
 
 

@@ -9,14 +9,12 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, code
+from reservoir._validation import Sequences
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.esn._learning import naming_columns
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
-
-_FEW = 1.25  # rows remembered for each column: fewer may be too few
 
 
 @saved
@@ -138,21 +136,6 @@ class FeatureLearner(SessionLearner):
     @forgetting.setter
     def forgetting(self, value: float) -> None:
         self.readout.forgetting = value
-
-    def doubt(self, n_scored: int, score: float | None) -> str | None:
-        """Return a warning where few rows are remembered, and predictions do no good."""
-        held = self.readout.held_by_rows()
-        if held is None or self.readout.forgetting == 1 or score is None or score >= 0:
-            return None
-        remembered = 1 / (1 - self.readout.forgetting)
-        if n_scored < held.columns or remembered > _FEW * held.columns:
-            return None
-        return (
-            f"The session predicts worse than the mean would (score_={score:.2g}), and remembers "
-            f"some {remembered:.0f} rows for the readout's {held.columns} columns, under the "
-            f"single penalty alpha={held.alpha:g}. Fit the estimator with several to choose from, "
-            f"{code('alpha = np.logspace(-8, 2, 11)')}, take fewer units, or forget more slowly."
-        )
 
     def forget(self, factor: float) -> None:
         """Let all that was learned so far weigh `factor` times as much."""

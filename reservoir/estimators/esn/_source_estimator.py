@@ -31,6 +31,7 @@ from reservoir.estimators.esn._learning import (
     Job,
     equal_share,
     few_rows,
+    forgets_too_fast,
     learn_all,
     naming_columns,
     open_loop_outputs,
@@ -333,9 +334,11 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
 
     def _made_of(self, readout: Readout, warning: str | None) -> dict[str, Any]:
         """Return the fitted attributes that the rows seen lead to; warn if there is cause."""
+        made = readout.solve()
+        warning = warning or forgets_too_fast(readout, made)
         if warning is not None:
             warnings.warn(warning, UserWarning, stacklevel=caller_level())
-        return self._as_attributes(readout.solve())
+        return self._as_attributes(made)
 
     def _as_learned(self, X: Array, Y: Array) -> Array:
         """Return what the readout is taught where X has the targets Y."""
