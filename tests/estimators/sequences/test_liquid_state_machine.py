@@ -122,7 +122,7 @@ def test_activity_ends_with_the_input_unless_connections_are_strong(global_rando
         return bool(spikes[200:].any())
 
     assert not fires_on(0.1)
-    assert fires_on(0.4)
+    assert fires_on(0.5)
 
 
 def test_features_are_pooled_filtered_spikes():
