@@ -355,7 +355,7 @@ def test_class_weights_weigh_like_sample_weights():
 
 def test_probabilities_are_worth_their_name(global_random_seed):
     found = []
-    for seed in global_random_seed + 100 * np.arange(2):
+    for seed in global_random_seed + 100 * np.arange(3):
         Xs, y = waves(180, seed)
         new, truth = waves(300, seed + 1000)
         clf = make(random_state=int(seed)).fit(Xs, y)
