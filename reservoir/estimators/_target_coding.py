@@ -14,6 +14,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
+    check_choice,
+    check_number,
     plain_rows,
     read_labels,
     read_last_labels,
@@ -216,17 +218,13 @@ class Labels(TargetCoding):
         given = super().weights(sample_weight, sequences, targets)
         if class_weight is None:
             return given
+        _check_class_weight(class_weight)
         rows = [np.atleast_2d(part) for part in targets]
         columns = np.concatenate(rows)
         known = ~np.isnan(columns).any(axis=1)  # the others count for nothing in any case
         every = np.zeros(len(columns))
         if known.any():
             every[known] = compute_sample_weight(class_weight, self.decode(columns[known]))
-        if not (np.isfinite(every) & (every >= 0)).all():
-            raise ValueError(
-                f"class_weight={class_weight!r} must hold finite numbers of at least 0; a class of "
-                "weight 0 is not learned from."
-            )
         by_class = np.split(every, np.cumsum([len(part) for part in rows])[:-1])
         if given is None:
             return by_class
@@ -286,3 +284,17 @@ def _check_classes(classes: Array, *, in_chunks: bool) -> Array:
             "two classes." + (" In partial_fit name them all with classes=." if in_chunks else "")
         )
     return classes
+
+
+def _check_class_weight(given: Any) -> None:
+    """Refuse weights of classes but "balanced" and a dict of finite numbers of at least 0."""
+    if isinstance(given, str):
+        check_choice("class_weight", given, ("balanced",))
+    elif not isinstance(given, dict):
+        raise TypeError(
+            'class_weight must be None, "balanced" or a dict from labels to weights; got '
+            f"{given!r} of type {type(given).__name__}."
+        )
+    else:
+        for label, weight in given.items():
+            check_number(f"class_weight[{label!r}]", weight, low=0.0)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from reservoir._validation import SumError
 from reservoir.readouts import GramAccumulator
 from reservoir.training._data import Data
 from reservoir.training._objective import Objective
@@ -217,7 +218,11 @@ class Evaluator:
         network = self.objective.network
         # the loss, under the readout as it is or the one that is solved for
         refit = self.refit and network.loss == "mse" and network.output != "softmax"
-        loss, gram = _play(network, params, self.data, self.batch_size, sums=refit)
+        try:
+            loss, gram = _play(network, params, self.data, self.batch_size, sums=refit)
+        except SumError:  # states whose squares overflow: no readout can be solved for
+            refit = False
+            loss, gram = _play(network, params, self.data, self.batch_size, sums=False)
         loss += self.objective.penalty(params)
         if refit and np.isfinite(loss):
             # what the penalty on the readout asks of a ridge, whose errors are summed, not averaged

@@ -282,14 +282,14 @@ def test_a_toy_pool_is_a_value_of_the_parameter(tmp_path):
 
 
 def test_a_toy_model_of_series_is_compared_and_averaged(global_random_seed):
-    values = 5 + 0.1 * np.random.default_rng(global_random_seed).normal(size=(60, 2))
-    data = fill_gaps(values, np.zeros((60, 0)), ())
+    values = 5 + 0.1 * np.random.default_rng(global_random_seed).normal(size=(240, 2))
+    data = fill_gaps(values, np.zeros((240, 0)), ())
     bounds = Bounds.of(values, data.positive, 1.0)
     candidates = [
         Candidate("mean", False, MeanLevel(20)),
         Candidate("mean of logarithms", True, MeanLevel(20)),
         Candidate("last value", False, SeasonalNaive(1)),
-        Candidate("too long", False, MeanLevel(40)),
+        Candidate("too long", False, MeanLevel(160)),
     ]
     found = roll(candidates, data, 3, bounds, seed=global_random_seed)
     for origin, rows in zip(found.origins, found.said[0], strict=True):
@@ -300,6 +300,6 @@ def test_a_toy_model_of_series_is_compared_and_averaged(global_random_seed):
     assert weights[1] == pytest.approx(weights[0], rel=0.05)
     assert weights[3] == 0
     fitted = candidates[1].fit(data, seed=global_random_seed)
-    said = fitted.forecast(data, np.array([40, 60]), 2, bounds)
-    expected = np.exp(np.log(values[40:]).mean(axis=0))
+    said = fitted.forecast(data, np.array([220, 240]), 2, bounds)
+    expected = np.exp(np.log(values[220:]).mean(axis=0))
     np.testing.assert_allclose(said[1], [expected] * 2, rtol=1e-12)

@@ -494,20 +494,21 @@ def test_a_classifier_forgets_in_any_split(cuts, tmp_path):
 def test_probabilities_follow_when_labels_become_noisy(global_random_seed):
     """At first labels are certain, then three in ten are wrong: probabilities say so."""
     rng = np.random.default_rng(global_random_seed)
-    X = rng.normal(size=(6000, 1))
+    X = rng.normal(size=(11000, 1))
     y = (X[:, 0] > 0).astype(int)
-    wrong = rng.random(6000) < np.where(np.arange(6000) < 3000, 0.0, 0.3)
+    wrong = rng.random(11000) < np.where(np.arange(11000) < 8000, 0.0, 0.3)
     y = np.where(wrong, 1 - y, y)
-    loss, sure = {}, {}
-    for forgetting in (1.0, 0.995):
+    loss, too_sure = {}, {}
+    for forgetting in (1.0, 0.998):
         model = ESNClassifier(10, forgetting=forgetting, random_state=global_random_seed).fit(
-            X[:5000], y[:5000]
+            X[:10000], y[:10000]
         )
-        probabilities = model.predict_proba(X[5000:])
-        loss[forgetting] = log_loss(y[5000:], probabilities)
-        sure[forgetting] = probabilities.max(axis=1).mean()
-    assert loss[0.995] < loss[1.0] - 0.05
-    assert sure[0.995] < 0.7 < sure[1.0] - 0.05
+        probabilities = model.predict_proba(X[10000:])
+        loss[forgetting] = log_loss(y[10000:], probabilities)
+        too_sure[forgetting] = probabilities.max(axis=1).mean() - 0.7
+    assert loss[0.998] < loss[1.0] - 0.05
+    assert too_sure[0.998] < 0.5 * too_sure[1.0]
+    assert too_sure[1.0] > 0.05
 
 
 @pytest.mark.parametrize("kind", [GramAccumulator, QRAccumulator])

@@ -270,8 +270,9 @@ def test_paths_of_joint_columns_keep_their_dependence(global_random_seed):
     followed = rng.normal(size=(300, 3, 2)) @ mixing.T
     learned = Bands.of(np.zeros_like(followed), followed, 3 * np.arange(300), np.zeros(2, bool))
     drawn = learned.paths(np.zeros((6, 2)), 4000, rng)
+    there = np.corrcoef(followed.reshape(-1, 2).T)[0, 1]  # -.8, but for the draw
     for step in range(6):
-        assert abs(np.corrcoef(drawn[:, step].T)[0, 1] + 0.8) < 0.06
+        assert abs(np.corrcoef(drawn[:, step].T)[0, 1] - there) < 0.03
     assert abs(np.corrcoef(drawn[:, 0, 0], drawn[:, 2, 0])[0, 1]) < 0.1
 
 

@@ -178,20 +178,23 @@ def test_credit_steps_find_the_memory_that_narma_needs():
         assert credited < 0.15
 
 
-@pytest.mark.fast_cases(2)
+@pytest.mark.fast_cases(1)
 @pytest.mark.parametrize("cell", [GRUCell(24), LSTMCell(24), LSTMCell(24, peephole=True)])
 def test_open_gates_take_the_start_of_the_simple_cell(cell, global_random_seed):
-    start, X, Y, X_test, Y_test = teacher_student(global_random_seed)
-    simple = ls_fit(start, X, Y, output="tanh", credit=False).params
-    gated = draw(np.random.default_rng(global_random_seed), 8, 24, 8, 0.15, cell)
-    for name in ("W_in", "W", "bias"):
-        gated[name][48:72] = start[name]
-    fitted = ls_fit(gated, X, Y, output="tanh", cell=cell, credit=False)
-    reference = nmse(simple, X_test, Y_test, output="tanh")
-    assert nmse(fitted.params, X_test, Y_test, output="tanh", cell=cell) < 1.5 * reference
-    assert (fitted.params["W"][:48] == 0).all()
-    credited = ls_fit(gated, X, Y, output="tanh", cell=cell)
-    assert credited.history[-1] < fitted.history[-1]
+    gains = []
+    for seed in global_random_seed + 100 * np.arange(3):
+        start, X, Y, X_test, Y_test = teacher_student(seed)
+        simple = ls_fit(start, X, Y, output="tanh", credit=False).params
+        gated = draw(np.random.default_rng(seed), 8, 24, 8, 0.15, cell)
+        for name in ("W_in", "W", "bias"):
+            gated[name][48:72] = start[name]
+        fitted = ls_fit(gated, X, Y, output="tanh", cell=cell, credit=False)
+        reference = nmse(simple, X_test, Y_test, output="tanh")
+        assert nmse(fitted.params, X_test, Y_test, output="tanh", cell=cell) < 1.5 * reference
+        assert (fitted.params["W"][:48] == 0).all()
+        credited = ls_fit(gated, X, Y, output="tanh", cell=cell)
+        gains.append(credited.history[-1] / fitted.history[-1])
+    assert np.median(gains) < 1
 
 
 @pytest.mark.fast_cases(2)

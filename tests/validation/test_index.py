@@ -398,10 +398,10 @@ def test_chunks_of_any_length_follow_one_another(kind, size):
     X, y = X.iloc[np.arange(200)], y.iloc[np.arange(200)]  # no freq any more
     for start in (31,) if size == 1 else (0, 2, 3):
         esn = chunks(network(), X, y, size, start)
-    esn.predict(X[70:])
-    restarted(lambda: esn.predict(X[110:]))
+    esn.predict(X.iloc[70:])
+    restarted(lambda: esn.predict(X.iloc[110:]))
     with pytest.warns(UserWarning, match="new_sequence=True"):
-        esn.partial_fit(X[130 : 130 + size], y[130 : 130 + size])
+        chunks(esn, X, y, size, 130, 130 + size)
 
 
 @pytest.mark.parametrize("zone", [None, "America/New_York"])
@@ -453,7 +453,7 @@ def test_the_memory_of_stamps_is_saved(tmp_path, kind):
         assert again._progress.ended == esn._progress.ended
         chunks(again, X, y, 2, stop, stop + 30)
         with pytest.warns(UserWarning, match="new_sequence=True"):
-            again.partial_fit(X[stop + 45 : stop + 47], y[stop + 45 : stop + 47])
+            chunks(again, X, y, 2, stop + 45, stop + 47)
 
 
 def test_saved_and_loaded(tmp_path):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -15,7 +16,7 @@ from reservoir import (
     fill_gaps,
     forecast,
 )
-from reservoir.datasets import load_sunspots, mackey_glass
+from reservoir.datasets import load_sunspots
 from reservoir.estimators.forecasting import _one_direction
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
 
@@ -142,15 +143,18 @@ def test_known_values_stay_and_all_is_filled(name, course):
 
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 def test_both_sides_are_better_than_one(global_random_seed):
-    series = mackey_glass(900, random_state=global_random_seed)[:, 0]
-    y = with_gaps(series, *[(k, k + 40) for k in range(150, 800, 130)])
+    # an oscillation that noise drives: it is as easily foretold as traced back
+    noise = np.random.default_rng(global_random_seed).normal(size=1900)
+    series = lfilter([1.0], [1.0, -2 * 0.999 * np.cos(0.2), 0.999**2], noise)[500:]
+    series /= series.std()
+    y = with_gaps(series, *[(k, k + 30) for k in range(200, 1300, 100)])
     missing = np.isnan(y)
-    model = ESNRegressor(200, leak_rate=0.5, alpha=1e-3, random_state=global_random_seed)
+    model = ESNRegressor(30, input_scaling=0.3, alpha=1e-2, random_state=global_random_seed)
     both = np.sqrt(np.mean((fill_gaps(y, model) - series)[missing] ** 2))
     one = y.copy()
-    for k in range(150, 800, 130):  # a gap at the end has one side
-        one[k : k + 40] = fill_gaps(np.r_[one[:k], np.full(40, np.nan)], model)[k:]
-    assert both < 0.7 * np.sqrt(np.mean((one - series)[missing] ** 2))
+    for k in range(200, 1300, 100):  # a gap at the end has one side
+        one[k : k + 30] = fill_gaps(np.r_[one[:k], np.full(30, np.nan)], model)[k:]
+    assert both < 0.9 * np.sqrt(np.mean((one - series)[missing] ** 2))
 
 
 def test_weights_by_error_trust_the_direction_that_can_be_foretold(course, global_random_seed):

@@ -205,7 +205,7 @@ def test_a_wrapper_costs_nothing(wrap, global_random_seed):
 
     The series is standardised before, so that the plain network sees what the wrapped one sees.
     """
-    series = mackey_glass(1700, random_state=global_random_seed)[:, 0]
+    series = mackey_glass(2200, random_state=global_random_seed)[:, 0]
     train, test = series[:1500], series[1500:1584]
     params = {"alpha": 1e-7, "random_state": global_random_seed}
     mean, std = train[:-1].mean(), train[:-1].std()
@@ -215,14 +215,18 @@ def test_a_wrapper_costs_nothing(wrap, global_random_seed):
     wrapped = wrap(ESNRegressor(300, leak_rate=0.3, **params)).fit(train[:-1, None], train[1:])
     if wrap is WRAPPERS["frozen"]:
         wrapped = FrozenEstimator(wrapped)
-    error = nrmse(forecast(wrapped, 84), test)
     assert reference < 0.1
     same_scale = ("pipeline", "both", "search")
     if wrap in [WRAPPERS[name] for name in same_scale]:
         # "both" has the same inputs and penalises the targets in other units
+        error = nrmse(forecast(wrapped, 84), test)
         assert abs(error - reference) < 0.05 * reference
-    else:
-        assert error < 0.2
+    else:  # another network: from several starts, and before chaos makes much of its errors
+        errors = [
+            nrmse(forecast(wrapped, 42, context=series[k - 200 : k, None]), series[k : k + 42])
+            for k in range(1500, 2200, 140)
+        ]
+        assert np.median(errors) < 0.2
 
 
 @pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")

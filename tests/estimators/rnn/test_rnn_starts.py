@@ -69,7 +69,7 @@ def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random
 
 
 def test_what_cannot_be_learned_does_not_blow_the_weights_up(global_random_seed):
-    # long steps lower the error a little, too
+    # long steps lower the error a little, too: unbounded ones went up to weights of 1e9
     common = {
         "target": "last",
         "init": "least_squares",
@@ -77,9 +77,9 @@ def test_what_cannot_be_learned_does_not_blow_the_weights_up(global_random_seed)
         "random_state": global_random_seed,
     }
     rnn = RNNRegressor(30, **common).fit(*adding(400, length=50, random_state=global_random_seed))
-    assert spectral_radius(rnn.params_["W"]) < 5
+    assert spectral_radius(rnn.params_["W"]) < 100
     rnn = RNNClassifier(30, **common).fit(*gestures(150, random_state=global_random_seed))
-    assert spectral_radius(rnn.params_["W"]) < 5
+    assert spectral_radius(rnn.params_["W"]) < 100
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """Whole sequences as people bring them: what they hold, what is set later, what overflows."""
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -70,13 +72,25 @@ def test_a_table_read_as_one_series_per_row_is_explained():
         small().fit(np.concatenate(Xs), y)
 
 
-@pytest.mark.parametrize("weight", [-1, np.nan, np.inf])
+CLASS_WEIGHTS = [
+    ({0: -1, 1: 1}, ValueError, "class_weight[0]=-1 must be finite and in [0, inf)"),
+    ({0: 1, 1: np.nan}, ValueError, "class_weight[1]=nan must be finite"),
+    ({0: np.inf, 1: 1}, ValueError, "class_weight[0]=inf must be finite"),
+    ({0: "1"}, TypeError, "class_weight[0] must be a number; got '1' of type str"),
+    ({0: [1]}, TypeError, "class_weight[0] must be a number; got [1] of type list"),
+    ([1, 2], TypeError, 'class_weight must be None, "balanced" or a dict from labels'),
+    ("balance", ValueError, "class_weight='balance' is not known. Did you mean 'balanced'?"),
+]
+
+
+@pytest.mark.fast_cases("values")
+@pytest.mark.parametrize("weights, kind, message", CLASS_WEIGHTS, ids=range(len(CLASS_WEIGHTS)))
 @pytest.mark.parametrize("cls", [ESNSequenceClassifier, ESNClassifier])
-def test_class_weights_are_finite_and_not_negative(cls, weight):
+def test_class_weights_are_numbers_of_at_least_0(cls, weights, kind, message):
     Xs, y = series()
     X, y = (Xs, y) if cls is ESNSequenceClassifier else (Xs[0], np.arange(len(Xs[0])) % 2)
-    with pytest.raises(ValueError, match=r"class_weight=.* at least 0"):
-        small(cls, class_weight={0: weight, 1: 1}).fit(X, y)
+    with pytest.raises(kind, match=re.escape(message)):
+        small(cls, class_weight=weights).fit(X, y)
 
 
 def test_outputs_that_overflow_are_refused():
