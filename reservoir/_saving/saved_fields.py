@@ -46,8 +46,10 @@ KINDS = {
     # columns of X but for that of the ids
     "n_read": "equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)",
     "record": "None | Activity | Growth",
-    # of an echo state network: units, then the outputs that are fed back
-    "state": "of(_source.state_dtype, _source.state_size + _source.n_fed_back)",
+    # of an echo state network: units, then the outputs that are fed back; in earlier files with
+    # times of the units' dtype
+    "state": "of(_source.state_dtype, _source.state_size + _source.n_fed_back)"
+    " | of(_source.dtype, _source.state_size + _source.n_fed_back)",
 }
 
 #: Name of a class -> its fields.
@@ -167,7 +169,7 @@ FIELDS = {
         loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
         best_epoch_, n_iter_: natural; _progress: Progress
         state_: of(params_['coef'].dtype, network_.cell.state_size) if _clock == None
-            else float64(network_.cell.state_size)
+            else real(network_.cell.state_size)
         _online: None | OnlineLearner(network=network_)
         _recent: None | tuple[real(n, network_.n_columns), real(n, n_outputs_, any),
             real(network_.cell.state_size), natural]
@@ -253,7 +255,7 @@ FIELDS = {
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
     "Stream": """
         _estimator: BaseEstimator; _initial_state: str | numbers; callback: None
-        state: None | of(_estimator.state_.dtype, len(_estimator.state_))
+        state: None | real(len(_estimator.state_))
         n_learned_: natural; last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
@@ -420,7 +422,7 @@ FIELDS = {
     """,
     "Window": """
         network: Network; start: real(network.cell.state_size); n_skipped: natural
-        inputs: of(start.dtype, n_rows, network.n_columns)
+        inputs: real(n_rows, network.n_columns)
         targets: real(n_rows, network.n_outputs, any)
     """,
     # ------------------------------------------------------------ proofs

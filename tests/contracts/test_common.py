@@ -50,7 +50,8 @@ def expected_failures(estimator):
 
 @pytest.mark.fast_cases(190)
 @pytest.mark.filterwarnings(
-    "ignore:The units .* the bounds of:UserWarning"  # two checks have inputs around 100: it is true
+    "ignore:The units .* the bounds of:UserWarning",  # two checks have inputs around 100
+    "ignore:The readout has .* columns:UserWarning",  # as many rows as columns, in some
 )
 @parametrize_with_checks(
     [

@@ -158,6 +158,7 @@ def test_one_step_of_many_runs_is_a_step_of_each(augment):
         np.testing.assert_allclose(after[k], end, rtol=0, atol=1e-14)
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 def test_a_diverging_loop_says_so_and_returns_numbers():
     inputs, targets = make_forecast_pairs(np.cumprod(np.full(60, 1.05))[:, None])
     model = esn("square", activation="identity", alpha=1e-8).fit(inputs, targets)

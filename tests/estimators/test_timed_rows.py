@@ -252,6 +252,31 @@ def test_a_slow_observer_is_better_told_the_times():
     assert all(wins)
 
 
+@pytest.mark.parametrize("kind", ["estimator", "session", "states"])
+def test_earlier_files_have_times_of_float32(kind, tmp_path):
+    times, u, y = timed(120)
+    rows = table(times, u)
+    made = {"time_column": 1, "dtype": "float32", **MADE}
+    model = ESNRegressor(10, **made).fit(rows[:60], y[:60])
+    if kind == "session":
+        model = model.stream().learn(rows[60:80], y[60:80])
+        model.state = model.state.astype(np.float32)
+    elif kind == "states":
+        model = ReservoirTransformer(10, **made).fit(rows[:80])
+        model.state_ = model.state_.astype(np.float32)
+    else:
+        model.state_ = model.state_.astype(np.float32)
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    if kind == "states":
+        assert np.isfinite(again.transform(rows[80:])).all()
+    else:
+        learn = again.learn if kind == "session" else again.partial_fit
+        learn(rows[80:100], y[80:100])
+        save(again, tmp_path / "model.npz")
+        assert np.isfinite(load(tmp_path / "model.npz").predict(rows[100:])).all()
+
+
 def test_what_units_do_is_read_off_the_states_whatever_the_steps():
     times, u, _ = timed(700)
     u, dt, clock = 5 * u, steps_of(times, 2.0), Clock(1, times[0], 2.0)

@@ -390,6 +390,7 @@ def chunks(esn, X, y, size, start=0, stop=70):
     return esn
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 @pytest.mark.fast_cases(3)
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6, 12, 45])
 @pytest.mark.parametrize("kind", CHUNKED)
