@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from _timing import OURS, OURS_NUMPY, LeftOut, Report, first_calls, interleave
 
 from reservoir.building import build_reservoir
 from reservoir.dynamics import Reservoir, run, run_many
+from reservoir.dynamics.features import DrivenReservoir
 
 Array = np.ndarray
 LEAK_RATE = 0.5
@@ -220,6 +222,29 @@ def dense(report: Report, n_rounds: int, quick: bool) -> None:
             n_units=n_units,
             in_degree=n_units,
             n_steps=n_steps,
+        )
+
+
+def watch(report: Report, n_rounds: int, quick: bool) -> None:
+    """Features with and without the record from which `fit` tells that units are saturated."""
+    for n_units, leak_rate in ((50, 1.0), (100, 1.0), (100, LEAK_RATE), (500, LEAK_RATE)):
+        network = build_reservoir(n_units, 1, leak_rate=leak_rate, random_state=0)
+        source = DrivenReservoir(network)
+        X = inputs(2000 if quick else 50_000, "float64")
+
+        def features(watched: bool, source: Any = source, X: Array = X) -> None:
+            record = {"activity": source.activity()} if watched else {}
+            for _ in source.iter_features(X, np.zeros(source.state_size), **record):
+                pass
+
+        jobs = {OURS: partial(features, False), "with the record": partial(features, True)}
+        first_calls(jobs)
+        report.table(
+            f"N = {n_units}, leak rate {leak_rate}, {len(X)} steps",
+            interleave(jobs, 3 * n_rounds),
+            unit="us/step",
+            scale=1e6 / len(X),
+            n_units=n_units,
         )
 
 

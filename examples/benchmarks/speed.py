@@ -6,6 +6,7 @@ Usage: ``python examples/benchmarks/speed.py JOB [--rounds 5] [--quick] [--out D
 - float32: the same in both precisions
 - batch: 32 sequences at once against one by one
 - dense: state runs with a dense W
+- watch: runs that are watched for saturated units, as in fit
 - ridge: a path of 10 penalties against one fit and scikit-learn's RidgeCV
 - mackey_glass: fit, predict and generate, 1000 units
 - memory: peak memory of that fit, each library in a process of its own
@@ -37,6 +38,7 @@ JOBS = {
     "float32": _states.float32,
     "batch": _states.batch,
     "dense": _states.dense,
+    "watch": _states.watch,
     "ridge": _fits.ridge,
     "mackey_glass": _fits.mackey_glass,
     "memory": _fits.memory,

@@ -20,7 +20,19 @@ from reservoir import (
     load,
     save,
 )
-from reservoir.datasets import load_co2, mackey_glass, narma
+from reservoir.datasets import (
+    henon,
+    load_co2,
+    load_el_nino,
+    load_sunspots,
+    logistic_map,
+    lorenz,
+    lorenz96,
+    mackey_glass,
+    multiple_superposed_oscillators,
+    narma,
+    roessler,
+)
 from reservoir.dynamics import Reservoir, iter_states, run
 from reservoir.dynamics.saturation import Activity, rows_to_look_at
 from reservoir.dynamics.unit_steps import Steps
@@ -282,6 +294,35 @@ def test_the_column_is_named():
         ESNRegressor(50, random_state=0).fit(1e3 * rng.normal(size=(300, 3)), y)
     with pytest.warns(UserWarning, match=r"column 1 of y\. "):
         ESNRegressor(50, feedback=True, random_state=0).fit(X, np.column_stack([y, large]))
+
+
+SERIES = {
+    "lorenz": lorenz,
+    "roessler": roessler,
+    "lorenz96": lorenz96,
+    "mackey_glass": mackey_glass,
+    "henon": henon,
+    "logistic_map": logistic_map,
+    "narma": lambda n, random_state: np.column_stack(narma(n, random_state=random_state)),
+    "sines": lambda n, random_state: multiple_superposed_oscillators(n).reshape(n, -1),
+    "co2": lambda n, random_state: filled(load_co2())[-n:, None],
+    "sunspots": lambda n, random_state: load_sunspots().reshape(-1, 1),
+    "el_nino": lambda n, random_state: filled(load_el_nino())[-n:, None],
+}
+
+
+def filled(series):
+    return series[np.isfinite(series)]
+
+
+@pytest.mark.fast_cases("values")
+@pytest.mark.parametrize("options", [{}, {"leak_rate": 0.1}, {"feedback": True}], ids=str)
+@pytest.mark.parametrize("name", SERIES)
+def test_shipped_series_behind_a_scaler_are_left_alone(name, options, global_random_seed):
+    X, y = make_forecast_pairs(SERIES[name](600, random_state=global_random_seed))
+    y = (y - y.mean(axis=0)) / y.std(axis=0)
+    esn = ESNRegressor(50, random_state=global_random_seed, **options)
+    make_pipeline(StandardScaler(), esn).fit(X, y)
 
 
 def test_units_that_drive_one_another_are_told():
