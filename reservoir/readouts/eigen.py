@@ -65,6 +65,28 @@ class PenaltyPath(ABC):
         included (Golub, Heath and Wahba 1979, eq. (1.4)).
         """
 
+    @abstractmethod
+    def _objective(self, alpha: float) -> Array:
+        """Return the least of squared residuals plus penalty, shape (n_outputs,)."""
+
+    def reml(self, alpha: float) -> Array:
+        """Restricted likelihood of a penalty as an error variance, shape (n_outputs,).
+
+        With coefficients of variance s^2 / alpha and errors of variance s^2, minus twice the
+        logarithm of the restricted likelihood, maximised over s^2, is ``m log F + sum_i log(1 +
+        l_i / alpha)`` and a constant, for m contrasts of the rows, the least value F of the ridge
+        objective and eigenvalues l_i (Wood 2011, section 2). What is returned is its exponential,
+        1 / m of it, over m: the geometric mean of the variances with which each row is predicted
+        from those before it. Where rows have aged, m is the sum of their factors, less one.
+        """
+        m = float(self.n_free)
+        if self.ages is not None:
+            m = self.ages[0] - (self.n_samples - self.n_free)
+        if m <= 0 or alpha == 0:
+            return np.full(len(self.mean_y), np.inf)
+        known = np.where(self._gain(alpha) > 0, self.values, 0.0)
+        return self._objective(alpha) / m * np.exp(np.log1p(known / alpha).sum() / m)
+
     def coef(self, alpha: ArrayLike) -> Array:
         """Return the coefficients under a penalty.
 
@@ -220,6 +242,11 @@ class Eigenbasis(PenaltyPath):
         rss = np.maximum(self.sum_y2 - fitted.sum(axis=0), floor)
         return self._score(rss, residual)
 
+    def _objective(self, alpha: float) -> Array:
+        fitted = (self.projected**2 * self._gain(alpha)[:, None]).sum(axis=0)
+        floor = 16 * np.sqrt(len(self.values)) * EPS * self.sum_y2  # as in `gcv`
+        return np.maximum(self.sum_y2 - fitted, floor)
+
 
 class SingularBasis(PenaltyPath):
     """The singular value decomposition of a triangular factor.
@@ -299,6 +326,11 @@ class SingularBasis(PenaltyPath):
         residual = np.where(self.seen, alpha * self._gain(alpha), 1.0)
         rss = self.rest_y2 + ((residual[:, None] * self.along) ** 2).sum(axis=0)
         return self._score(np.maximum(rss, self.least_rss), residual)
+
+    def _objective(self, alpha: float) -> Array:
+        residual = np.where(self.seen, alpha * self._gain(alpha), 1.0)
+        left = self.rest_y2 + (residual[:, None] * self.along**2).sum(axis=0)
+        return np.maximum(left, self.least_rss)
 
 
 _ALIKE = 1e4  # lengths of columns within this factor: bidiagonalisation is exact enough for a path

@@ -40,8 +40,10 @@ def ridge_path(
     gram : GramAccumulator or QRAccumulator
         All rows.
     alphas : array of shape (n_alphas,), at least 0
-    selection : {"gcv", "blocked", "holdout"}, default="gcv"
-        "gcv": generalised cross-validation [1]_, from one decomposition. "blocked": each
+    selection : {"gcv", "reml", "blocked", "holdout"}, default="gcv"
+        "gcv": generalised cross-validation [1]_, from one decomposition. "reml": restricted maximum
+        likelihood [2]_, from the same one; less misled by errors that depend on one another [3]_,
+        and it never takes a penalty of 0. "blocked": each
         block is scored by a fit on all other rows. "holdout": the same with one block, the rows
         held out.
     blocks : sequence of accumulators, optional
@@ -69,6 +71,10 @@ def ridge_path(
     ----------
     .. [1] G. H. Golub, M. Heath and G. Wahba, "Generalized cross-validation as a method for
        choosing a good ridge parameter", Technometrics 21, 1979, eq. (1.4).
+    .. [2] S. N. Wood, "Fast stable restricted maximum likelihood and marginal likelihood estimation
+       of semiparametric generalized linear models", J. Royal Stat. Soc. B 73, 2011.
+    .. [3] T. Krivobokova and G. Kauermann, "A note on penalized spline smoothing with correlated
+       errors", J. American Stat. Assoc. 102, 2007.
 
     Examples
     --------
@@ -248,7 +254,7 @@ class RidgeReadout(Readout):
         if self.rule is not None and self.rule.fewest:
             raise ValueError(
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}: "
-                'it keeps one sum over all rows. Use alpha_selection="gcv" or a number.'
+                'it keeps one sum over all rows. Use alpha_selection="gcv", "reml", or a number.'
             )
 
     def sample(
@@ -349,7 +355,7 @@ class RidgeReadout(Readout):
             raise ValueError(
                 f"alpha_selection={self.settings.selection!r} has too few rows to choose from: "
                 f"{n_rows} behind the washout, in parts of {sizes}. Give a longer series, a "
-                'smaller washout, or alpha_selection="gcv".'
+                'smaller washout, or alpha_selection="gcv" or "reml".'
             )
 
     def row_learner(self, model: Any) -> RidgeRows:

@@ -101,6 +101,20 @@ class _GeneralisedCrossValidation(SelectionRule):
         return np.array([path.gcv(alpha) for alpha in alphas])
 
 
+class _RestrictedLikelihood(SelectionRule):
+    """Coefficients as random effects: the variance that the data make most likely."""
+
+    def scores(
+        self,
+        sums: RowSums,
+        path: PenaltyPath,
+        alphas: Array,
+        folds: Folds,
+        fit_intercept: bool,
+    ) -> Array:
+        return np.array([path.reml(alpha) for alpha in alphas])
+
+
 class _Blocked(SelectionRule):
     """Blocks of consecutive rows, each scored by a fit on all others."""
 
@@ -165,6 +179,7 @@ class _HoldOut(_Blocked):
 #: Name -> rule: what ``alpha_selection`` and ``ridge_path(selection=...)`` may be.
 SELECTIONS: dict[str, SelectionRule] = {
     "gcv": _GeneralisedCrossValidation(),
+    "reml": _RestrictedLikelihood(),
     "blocked": _Blocked(),
     "holdout": _HoldOut(),
 }

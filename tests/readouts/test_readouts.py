@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import linalg, signal, stats
 from sklearn.linear_model import Ridge
 
 from helpers import naive
 from reservoir.building import build_reservoir
-from reservoir.datasets import mackey_glass
+from reservoir.datasets import mackey_glass, narma
 from reservoir.dynamics import run
-from reservoir.readouts import GramAccumulator, RidgeSolution, ridge_path
+from reservoir.readouts import GramAccumulator, QRAccumulator, RidgeSolution, ridge_path
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.ridge import RidgeReadout
 
@@ -463,6 +464,48 @@ def test_gcv_equals_the_hat_matrix(fit_intercept, n_samples, weighted):
     solution = ridge_path(gram_of(H, Y, weights), alphas, fit_intercept=fit_intercept)
     expected = [naive.gcv(H, Y, a, weights=weights, fit_intercept=fit_intercept) for a in alphas]
     np.testing.assert_allclose(solution.scores, expected, rtol=1e-8)
+
+
+@INTERCEPT
+@pytest.mark.parametrize("n_samples", [80, 7, 5])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("sums", [GramAccumulator, QRAccumulator])
+def test_reml_equals_the_density_of_contrasts(fit_intercept, n_samples, weighted, sums):
+    """Normal contrasts of the rows, with coefficients of variance s^2 / alpha; s^2 as it fits."""
+    H, Y = rows(n_samples)
+    w = np.random.default_rng(1).uniform(0.2, 3, n_samples) if weighted else np.ones(n_samples)
+    root = np.sqrt(w)[:, None]
+    contrasts = linalg.null_space(root.T) if fit_intercept else np.eye(n_samples)
+    h, y = contrasts.T @ (root * H), contrasts.T @ (root * Y)
+    m, alphas = len(y), [1e-2, 1.0, 1e2]
+    total = sums(6, 2).update(H, Y, w)
+    options = {"selection": "reml", "fit_intercept": fit_intercept}
+    scores = ridge_path(total, alphas, **options).scores
+    for alpha, score in zip(alphas, scores, strict=True):
+        V = np.eye(m) + h @ h.T / alpha
+        for target, variance in zip(y.T, score, strict=True):
+            s2 = target @ np.linalg.solve(V, target) / m
+            likelihood = stats.multivariate_normal.logpdf(target, cov=s2 * V)
+            expected = -m / 2 * (np.log(2 * np.pi * variance) + 1)
+            assert likelihood == pytest.approx(expected, rel=1e-8)
+
+
+def test_reml_of_rows_that_have_aged_counts_them_by_their_factors():
+    """Weights of integers are rows that come several times, to the penalty that is chosen."""
+    H, Y = rows(300)
+    gram = GramAccumulator(6, 2, forgetting=0.98).update(H, Y)
+    path, total = gram.path(), gram.n_samples
+    ages = 0.98 ** np.arange(total - 1, -1, -1)
+    centred = H - ages @ H / ages.sum()
+    values = np.linalg.eigvalsh((ages[:, None] * centred).T @ centred)
+    m = ages.sum() - 1
+    for alpha in (1e-2, 1.0, 1e2):
+        coef, intercept = naive.ridge(H, Y, alpha, weights=ages)
+        residual = Y - H @ coef.T - intercept
+        objective = ages @ residual**2 + alpha * (coef**2).sum(axis=1)
+        expected = objective / m * np.exp(np.log1p(values / alpha).sum() / m)
+        np.testing.assert_allclose(path.reml(alpha), expected, rtol=1e-8)
+    assert np.isinf(path.reml(0.0)).all()
 
 
 @pytest.mark.parametrize("offset", [1e3, 1e6])

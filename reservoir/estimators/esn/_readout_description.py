@@ -11,6 +11,7 @@ from reservoir.estimators._described import listed, words_for_penalty
 
 _RULES = {
     "gcv": "generalised cross-validation",
+    "reml": "restricted maximum likelihood",
     "blocked": "blocks of time left out",
     "holdout": "the last rows left out",
 }

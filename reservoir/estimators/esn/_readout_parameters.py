@@ -50,9 +50,10 @@ class ReadoutParameters:
     )
     alpha_selection: str = parameter(
         "gcv",
-        '{"gcv", "blocked", "holdout"}',
-        """Generalised cross-validation; 5 consecutive blocks of time, each scored by a fit on the
-        others; or the last 20 % of each sequence, scored by a fit on the rest.""",
+        '{"gcv", "reml", "blocked", "holdout"}',
+        """Generalised cross-validation; restricted maximum likelihood, from the same sums and less
+        misled by errors that depend on their neighbours; 5 consecutive blocks of time, each scored
+        by a fit on the others; or the last 20 % of each sequence, scored by a fit on the rest.""",
         lambda name, value: check_choice(name, value, SELECTIONS),
     )
     alpha_per_target: bool = parameter(
@@ -68,7 +69,7 @@ class ReadoutParameters:
         in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
         of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
         Later sequences are younger; the penalty is not forgotten. With less than 1 several
-        sequences run one by one, `alpha_selection` must be "gcv" if there is a choice of
+        sequences run one by one, `alpha_selection` must be "gcv" or "reml" if there is a choice of
         penalties, and `readout` must be None.""",
         check_forgetting,
     )
