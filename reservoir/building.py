@@ -67,7 +67,9 @@ def build_reservoir(
     spectral_radius : float or None, default=0.9
         What W is scaled to, an array W included; None leaves W as it is. The radius is that of W,
         not of the leaky matrix.
-    leak_rate : float in (0, 1] or array of shape (n_units,), per step, default=1.0
+    leak_rate : float in (0, 1], tuple of a few, or array of shape (n_units,), per step, default=1.0
+        A tuple of more than one rate and fewer than n_units: one for each group of neighbouring
+        units, whose sizes differ by one at most; all units hear each other.
     activation : str or Activation, default="tanh"
     input_scaling : float or array of shape (n_features,), default=1.0
         Factor of each column of W_in.

@@ -23,6 +23,7 @@ from reservoir._validation import (
     check_choice,
     check_count,
     check_number,
+    check_numbers,
     check_scaling,
     code,
 )
@@ -77,6 +78,7 @@ class Drawing:
         dtype = _dtype_name(self.dtype)
         factors = check_scaling("input_scaling", self.input_scaling, n_features)
         bias_factor = check_number("bias_scaling", self.bias_scaling, low=0.0)
+        leak = _leak_of_each(self.leak_rate, n_units)
         # one generator per matrix: another input scaling, say, leaves W as it is
         of_W, of_input, of_bias, of_feedback = generator.spawn(4)
         with advising(f"Lower n_units={n_units}, or use a sparse topology and a low in_degree."):
@@ -89,10 +91,19 @@ class Drawing:
         if n_outputs:
             factors = check_scaling("feedback_scaling", self.feedback_scaling, n_outputs, "output")
             W_fb = feedback_weights(n_units, n_outputs, scaling=factors, random_state=of_feedback)
-        reservoir = Reservoir(
-            W, W_in, b, leak_rate=self.leak_rate, activation=self.activation, W_fb=W_fb
-        )
+        reservoir = Reservoir(W, W_in, b, leak_rate=leak, activation=self.activation, W_fb=W_fb)
         return reservoir if reservoir.dtype == dtype else reservoir.astype(dtype), of_bias
+
+
+def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
+    """Return leak rates as a reservoir takes them: a tuple of a few is one for each group of units.
+
+    Groups are neighbouring units, and their sizes differ by one at most.
+    """
+    if not isinstance(leak_rate, tuple) or not 1 < len(leak_rate) < n_units:
+        return leak_rate
+    sizes = [len(part) for part in np.array_split(np.arange(n_units), len(leak_rate))]
+    return np.repeat(check_numbers("leak_rate", leak_rate), sizes)
 
 
 def _dtype_name(dtype: Any) -> str:

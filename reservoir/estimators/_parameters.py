@@ -147,8 +147,11 @@ class ReservoirParameters:
     )
     leak_rate: Any = parameter(
         1.0,
-        "float in (0, 1] or array of shape (n_units,), per step",
-        """How much of the state is new at each step; lower it for slow series.""",
+        "float in (0, 1], tuple of a few, or array of shape (n_units,), per step",
+        """How much of the state is new at each step; lower it for slow series. A tuple of more than
+        one rate and fewer than n_units, such as (0.5, 0.3), has one for each group of neighbouring
+        units, whose sizes differ by one at most; all units hear each other, unlike the groups of
+        `ReservoirFeatures`.""",
     )
     activation: Any = parameter(
         "tanh",

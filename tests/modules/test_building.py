@@ -8,10 +8,20 @@ import scipy.sparse as sp
 import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, TimeSeriesSplit
 
-from reservoir import ESNRegressor, building, drawing
+from reservoir import (
+    ESNClassifier,
+    ESNRegressor,
+    ReservoirTransformer,
+    building,
+    drawing,
+    load,
+    save,
+)
 from reservoir.building import build_reservoir
+from reservoir.datasets import narma
 from reservoir.dynamics import run
 from reservoir.scaling import spectral_radius
 from reservoir.topologies import TOPOLOGIES
@@ -442,3 +452,58 @@ def test_a_search_generates_each_W_once(kept, generated):
     )
     search.fit(X[:-1], X[1:, 0])
     assert len(generated) == 1
+
+
+# ------------------------------------------------------------ leak rates of groups
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(("n_units", "sizes"), [(10, [4, 3, 3]), (9, [3, 3, 3]), (4, [2, 1, 1])])
+def test_a_tuple_of_leak_rates_has_one_for_each_group(n_units, sizes, dtype):
+    rates = np.repeat([1.0, 0.3, 0.1], sizes)
+    left, right = (small(n_units, leak_rate=leak, dtype=dtype) for leak in ((1.0, 0.3, 0.1), rates))
+    assert same(left, right, "W", "W_in", "bias", "W_fb", "leak_rate")
+    whole = small(n_units, dtype=dtype)
+    assert same(left, whole, "W", "W_in", "bias", "W_fb")  # all units hear each other
+
+
+@pytest.mark.parametrize(
+    ("leak_rate", "match"),
+    [
+        ((0.5,), r"shape \(10,\); got shape \(1,\)"),
+        ((0.5,) * 11, r"shape \(10,\); got shape \(11,\)"),
+        (np.array([0.5, 0.3]), r"shape \(10,\); got shape \(2,\)"),
+        ((0.5, 1.5), r"leak_rate=1\.5 must be in \(0, 1\]"),
+        ((0.5, 0.0), r"leak_rate=0 must be in \(0, 1\]"),
+        ((0.5, "fast"), "leak_rate"),
+    ],
+)
+def test_other_tuples_and_short_arrays_are_refused(leak_rate, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        small(10, leak_rate=leak_rate)
+    with pytest.raises((ValueError, TypeError), match=match):
+        ESNRegressor(10, leak_rate=leak_rate).fit(np.ones((30, 2)), np.arange(30.0))
+
+
+def test_estimators_take_a_tuple_of_leak_rates_as_an_array(tmp_path):
+    X, y = narma(200, random_state=0)
+    few, each = (0.5, 0.3), np.repeat([0.5, 0.3], 10)
+    fits = {}
+    for cls in (ESNRegressor, ESNClassifier, ReservoirTransformer):
+        for leak in (few, each):
+            target = y > y.mean() if cls is ESNClassifier else y
+            fits[cls, len(leak)] = cls(20, leak_rate=leak, random_state=0).fit(X, target)
+        assert same(*(fits[cls, n].reservoir_ for n in (2, 20)), "W", "leak_rate")
+    esn = fits[ESNRegressor, 2]
+    np.testing.assert_array_equal(esn.predict(X), fits[ESNRegressor, 20].predict(X))
+    np.testing.assert_allclose(esn.to_rnn().predict(X), esn.predict(X), atol=1e-6)
+    save(esn, tmp_path / "esn.npz")
+    again = load(tmp_path / "esn.npz")
+    assert again.leak_rate == clone(esn).leak_rate == few
+    np.testing.assert_array_equal(again.predict(X), esn.predict(X))
+    proved = ESNRegressor(
+        20, leak_rate=few, topology="orthogonal", bias="stable", random_state=0
+    ).fit(X, y)
+    assert proved.certificate_.holds
+    search = GridSearchCV(esn, {"leak_rate": [1.0, few]}, cv=TimeSeriesSplit(2)).fit(X, y)
+    assert search.best_params_["leak_rate"] in (1.0, few)

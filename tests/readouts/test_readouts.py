@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import linalg, signal, stats
+from scipy import linalg, stats
 from sklearn.linear_model import Ridge
 
 from helpers import naive
 from reservoir.building import build_reservoir
-from reservoir.datasets import mackey_glass, narma
+from reservoir.datasets import mackey_glass
 from reservoir.dynamics import run
 from reservoir.readouts import GramAccumulator, QRAccumulator, RidgeSolution, ridge_path
 from reservoir.readouts.contract import ReadoutSettings

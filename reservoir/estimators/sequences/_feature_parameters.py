@@ -78,9 +78,9 @@ class FeatureParameters(ReservoirParameters):
         kind="float in (0, 1], a few of them, or array of shape (n_units,), per step",
         text="""How much of the state is new at each step. A few numbers, more than one and fewer
         than n_units, make groups of units, one for each (and for each kind of input, see
-        `differences`), which do not hear each other: fast units see details, slow ones the course
-        of the series. The sizes of groups differ by one at most, and each is scaled to
-        `spectral_radius` by itself.""",
+        `differences`), which do not hear each other, unlike those of `ESNRegressor`: fast units see
+        details, slow ones the course of the series. The sizes of groups differ by one at most, and
+        each is scaled to `spectral_radius` by itself.""",
     )
     input_scaling: Any = changed(
         ReservoirParameters,
