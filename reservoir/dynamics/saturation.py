@@ -79,8 +79,9 @@ class Activity:
         values = steps.activations(rows, reservoir)
         low, high = _at_bounds(values, get_activation(reservoir.activation).name)
         self.n_looked += len(rows)
-        self.low += low.sum(axis=0)
-        self.high += high.sum(axis=0)
+        # new arrays: a copy of the record shares the old ones, and those of a worker are read-only
+        self.low = self.low + low.sum(axis=0)
+        self.high = self.high + high.sum(axis=0)
         self.inputs = self.inputs + _squares(steps.inputs[rows])
         if steps.received is not None:
             self.received = self.received + _squares(steps.received[rows])

@@ -1,6 +1,7 @@
 """Reservoirs whose units stand still at their bounds, flip between them, or grow without any."""
 
 import contextlib
+import copy
 import itertools
 import re
 
@@ -299,11 +300,13 @@ def test_the_column_is_named():
 SERIES = {
     "lorenz": lorenz,
     "roessler": roessler,
-    "lorenz96": lorenz96,
+    "lorenz96": lambda n, random_state: lorenz96(n, n_features=8, random_state=random_state),
     "mackey_glass": mackey_glass,
     "henon": henon,
     "logistic_map": logistic_map,
-    "narma": lambda n, random_state: np.column_stack(narma(n, random_state=random_state)),
+    "narma": lambda n, random_state: np.column_stack(
+        narma(n, saturated=True, random_state=random_state)
+    ),
     "sines": lambda n, random_state: multiple_superposed_oscillators(n).reshape(n, -1),
     "co2": lambda n, random_state: filled(load_co2())[-n:, None],
     "sunspots": lambda n, random_state: load_sunspots().reshape(-1, 1),
@@ -351,7 +354,7 @@ def states_of(esn, X, y):
 @pytest.mark.parametrize("learn", [ESNRegressor.fit, in_chunks, states_of])
 @pytest.mark.parametrize("activation", ["identity", "relu", "softplus"])
 def test_growth_is_told_and_the_remedy_holds(activation, learn, global_random_seed):
-    X, y = narma(1500, random_state=global_random_seed)
+    X, y = narma(1500, saturated=True, random_state=global_random_seed)
     options = {"activation": activation, "washout": 0, "random_state": global_random_seed}
     esn = ESNRegressor(50, spectral_radius=1.0, initial_state="zeros", **options)
     size = np.zeros(1)
@@ -385,6 +388,18 @@ def test_healthy_states_may_follow_what_drives_them(drive, leak_rate, activation
     esn = ESNRegressor(50, leak_rate=leak_rate, activation=activation, random_state=0)
     for washout in (0, "auto"):
         esn.set_params(washout=washout).fit(u[:-1, None], u[1:])
+
+
+def test_a_copy_of_a_record_is_its_own():
+    """A fit that fails, or a worker, must not move the counts of the estimator."""
+    res = Reservoir(np.zeros((3, 3)), np.ones((3, 1)), np.zeros(3))
+    record = Activity(3)
+    for each in (record.low, record.high):
+        each.setflags(write=False)
+    other, X = copy.copy(record), np.full((5, 1), 9.0)
+    other.add(res, 0, Steps(run(res, X), np.zeros(3), X, None, 1.0, noisy=False))
+    assert other.high.sum() == 15
+    assert record.high.sum() == 0
 
 
 def test_records_go_through_files_and_pickles(tmp_path):

@@ -7,11 +7,13 @@ a user of the code would have.
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
+import pytest
 
 from reservoir import ESNForecaster, ESNRegressor, RNNClassifier
 from reservoir.building import build_reservoir
 from reservoir.stability import certify, drive_range
+
+pd = pytest.importorskip("pandas")
 
 IMPORTS = """
 import dataclasses, datetime

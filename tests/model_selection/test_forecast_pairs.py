@@ -215,6 +215,7 @@ MODELS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:The index of .* is a permutation:UserWarning")
 @pytest.mark.fast_cases(3)
 @pytest.mark.both_engines
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ OPTIONS = {"washout": 0, "random_state": 0}
 
 
 def data(n, seed=0):
-    X, y = narma(n, random_state=seed)
+    X, y = narma(n, saturated=True, random_state=seed)
     return (X - X.mean()) / X.std(), (y - y.mean()) / y.std()
 
 

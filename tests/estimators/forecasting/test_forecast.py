@@ -198,6 +198,7 @@ WRAPPERS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:The readout has .* columns:UserWarning")
 @pytest.mark.fast_cases(4)
 @pytest.mark.parametrize("wrap", WRAPPERS.values(), ids=WRAPPERS)
 def test_a_wrapper_costs_nothing(wrap, global_random_seed):

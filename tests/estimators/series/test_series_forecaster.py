@@ -563,7 +563,10 @@ BAD = [
     (PAST.drop(MONTHS[7]), r"The index of y has a gap.*y.asfreq\(\"MS\"\)"),
     (pd.concat([PAST[:9], PAST[8:]]), "index of y.*twice|more than once|double"),
     (shuffled(PAST), r"index of y.*sort_index"),
-    (PAST.set_axis(MONTHS[:40] + pd.to_timedelta(T[:40] ** 2, "min")), "index of y.*resample"),
+    (
+        PAST.set_axis(MONTHS[:40] + pd.to_timedelta(T[:40] ** 2, "min")),
+        "index of y.*to_period",
+    ),
     (PAST.set_axis([f"m{k}" for k in range(40)]), "The index of y holds labels"),
     (["a"] * 40, "y holds text"),
     (PAST.astype(complex), "y holds complex numbers"),
