@@ -141,9 +141,7 @@ def network(seed=0, **changed):
 
 def early_error(seed, **changed):
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", RuntimeWarning
-        )  # some are bad: that is the point
+        warnings.simplefilter("ignore")  # some are bad: that is the point
         places = {"horizon": 11, "n_origins": 12, "step": 7, "metrics": "mae"}
         result = backtest(network(seed, **changed), early, refit=False, **places)
     return result.scores["mae"].mean()
