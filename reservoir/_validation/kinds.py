@@ -45,13 +45,27 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
 
 
 def refuse_sparse(name: str, table: Any) -> None:
-    """Refuse sparse arrays and matrices; `name` is what messages call them."""
-    if sp.issparse(table):
+    """Refuse sparse arrays, matrices and tables; `name` is what messages call them."""
+    dense = "rows.toarray()" if sp.issparse(table) else None
+    if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
+        columns = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)
+        dense = "rows.sparse.to_dense()" if columns else None
+    if dense is not None:
         raise TypeError(
             f"Sparse data was passed for {name} ({type(table).__name__}), but dense data is "
-            f"required: {code(replaced(name, 'rows.toarray()'))}. In a pipeline an encoder makes "
-            f"dense columns, {_encoder_told()}."
+            f"required: {code(replaced(name, dense))}. In a pipeline an encoder makes dense "
+            f"columns, {_encoder_told()}."
         )
+
+
+def refuse_text(name: str, values: Any, remedy: str) -> None:
+    """Refuse text where there must be numbers, whatever the shape; `remedy` ends the message."""
+    values = np.asarray(values) if isinstance(values, (list, tuple)) else values
+    if getattr(getattr(values, "dtype", None), "kind", "f") not in "OSUT":
+        return
+    text = next((each for each in np.ravel(values).tolist() if _is_text(each)), None)
+    if text is not None:
+        raise ValueError(f"{name} holds text, {text!r} for instance, and needs numbers. {remedy}")
 
 
 def refuse_scalar(name: str, values: Any, shape: str) -> None:

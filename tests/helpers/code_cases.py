@@ -233,10 +233,17 @@ CASES = [
     ),
     Case(
         KINDS_OF,
-        "replaced(name, 'rows.toarray()')",
+        "replaced(name, dense)",
         "X = sp.csr_array(ROWS)",
         "esn().fit(X, ROWS[:, 0])",
         "(X == ROWS).all()",
+    ),
+    Case(
+        KINDS_OF,
+        "replaced(name, dense)",
+        "X = [TABLE.astype(pd.SparseDtype(float, fill)) for fill in (0.0, 0.5)]",
+        "esn(ReservoirTransformer).fit(X)",
+        "X[0].equals(TABLE) and X[1].equals(TABLE)",
     ),
     Case(
         KINDS_OF,
@@ -458,6 +465,21 @@ CASES = [
         "esn(ESNSequenceClassifier, sequence_column=0).fit(X, [0, 1])",
         "(X[:, 0] == 1).sum() == 15 and (X[:, 0] == 2).sum() == 20",
     ),
+    Case(
+        PADDING,
+        "_with_targets(X, y, column)",
+        "X = np.column_stack([np.repeat([1, 2], 20), ROWS]); X[15:20, 1:] = np.nan\n"
+        "y = [0] * 20 + [1] * 20",
+        "esn(ESNSequenceClassifier, sequence_column=0).fit(X, y)",
+        "len(X) == len(y) == 35 and y.sum() == 20",
+    ),
+    Case(
+        PADDING,
+        "_with_targets(X, y, column)",
+        "X = TABLE.assign(id=np.repeat([1, 2], 20)); X.iloc[15:20, :2] = np.nan; y = X['id'] > 1",
+        "esn(ESNSequenceClassifier, sequence_column='id').fit(X, y)",
+        "len(X) == len(y) == 35 and y.equals(X['id'] > 1)",
+    ),
     # --- time ------------------------------------------------------------------------------------
     Case(
         f"{READ}/continued.py",
@@ -517,6 +539,20 @@ CASES = [
         "y = SALES.set_axis(pd.to_timedelta(np.arange(24) * 60, 's'))",
         "series().fit(y).forecast(1)",
         "result.index[0] == 24 * 60",
+    ),
+    Case(
+        STAMPS,
+        "changed(name, made)",
+        "y = SALES[::-1].set_axis(MONTHS[::-1].strftime('%d.%m.%Y'))",
+        "reading().fit(y)",
+        "y.equals(SALES)",
+    ),
+    Case(
+        STAMPS,
+        "changed(name, made)",
+        "y = [SALES, SALES[::-1].set_axis(MONTHS[::-1].date)]",
+        "reading(panel='each').fit(y)",
+        "y[1].equals(SALES)",
     ),
     Case(
         STAMPS,
@@ -591,11 +627,19 @@ CASES = [
     ),
     Case(
         ORDER,
-        'self._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
+        'own._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
         "hours = pd.date_range('2024-10-26 12:00', periods=24, freq='60min', tz='Europe/Berlin')\n"
         "y = SALES.set_axis(hours.tz_localize(None))",
         "reading().fit(y)",
         "(y.index == hours).all()",
+    ),
+    Case(
+        ORDER,
+        'own._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
+        "hours = pd.date_range('2024-10-26 12:00', periods=40, freq='60min', tz='Europe/Berlin')\n"
+        "X = TABLE.set_axis(hours.tz_localize(None)); y = ROWS[:, 0]",
+        "esn().fit(X, y)",
+        "(X.index == hours).all() and (y == ROWS[:, 0]).all()",
     ),
     Case(
         STAMPS,
