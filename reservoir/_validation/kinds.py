@@ -83,6 +83,7 @@ def refuse_scalar(name: str, values: Any, shape: str) -> None:
         return
     if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) == 0:
         plain = values is None or isinstance(values, (str, np.generic, Number))
+        shape = shape.removesuffix(",")  # of a list of several
         raise ValueError(
             f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, and rows are "
             f"expected: {name} of shape {shape}, also where there is one row. Reshape your data."

@@ -21,6 +21,8 @@ from reservoir import (
     RNNClassifier,
     RNNRegressor,
     dynamics,
+    fill_gaps,
+    force_train,
     metrics,
     scaling,
     stability,
@@ -240,6 +242,22 @@ def test_text_and_sparse_arrays_are_refused_by_measures():
             stability.lyapunov_exponents(esn, rows)
     with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
         stability.lyapunov_exponents(esn, sp.csr_array(X))
+
+
+def test_sparse_series_are_refused_in_words():
+    series = sp.csr_array(X[:, :1])
+    calls = {
+        "y": lambda y: ESNForecaster(search="series").fit(y),
+        "exog": lambda exog: ESNForecaster(search="series").fit(X[:, 0], exog=exog),
+        "y ": lambda y: force_train(small(ESNRegressor, feedback=True), y),
+        "y  ": lambda y: fill_gaps(y, small(ESNRegressor)),
+        "series": make_forecast_pairs,
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"`{name.strip()} = {name.strip()}\.toarray\(\)`"):
+            call(series)
+    with pytest.raises(ValueError, match="y holds text, 'a' for instance, and needs numbers"):
+        fill_gaps(["a"] * 50, small(ESNRegressor))
 
 
 # --- networks and their weights -----------------------------------------------------------------
