@@ -158,7 +158,11 @@ def read_times(
             warn_if_irregular(table.name, table.index, table.starts)
         told = (each for each in (*tables, *targets) if each is not None and not each.plain)
         for given in islice((each for each in told if not is_time(each.kind)), 1):
-            _check_numbers(given)
+            both = len(tables) == len(targets) and all(
+                a is not None and b is not None and a.index.equals(b.index)
+                for a, b in zip(tables, targets, strict=True)
+            )
+            _check_numbers(given, ("y",) if both else ())
     return Times(_span(tables), _span(targets))
 
 
@@ -219,9 +223,13 @@ def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> Non
                 return
 
 
-def _check_numbers(table: _Table) -> None:
-    """Refuse or warn of dates written as whole numbers in the first sequence of a table."""
-    remedy = partial(index_replaced, table.name, in_levels=table.outer is not None)
+def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
+    """Refuse or warn of dates written as whole numbers in the first sequence of a table.
+
+    `others` are variables whose tables have the same indexes.
+    """
+    levels = table.outer is not None
+    remedy = partial(index_replaced, table.name, in_levels=levels, others=others)
     for check in (refuse_written_dates, warn_of_written_dates):
         check(table.name, table.index[: next(table.bounds)[1]], remedy)
 

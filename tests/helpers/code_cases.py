@@ -522,6 +522,29 @@ CASES = [
     Case(
         f"{READ}/written_dates.py",
         "remedy(self.dates)",
+        "X = TABLE.set_axis(DAYS.strftime('%Y%m%d').astype(float)); y = TARGET.set_axis(X.index)",
+        "esn().fit(X, y)",
+        "(X.index == DAYS).all() and (y.index == DAYS).all()",
+    ),
+    Case(
+        f"{READ}/written_dates.py",
+        "remedy(self.dates)",
+        "number = DAYS.strftime('%Y%m%d').astype(int)\n"
+        "X = [TABLE.set_axis(number) for _ in range(3)]; y = [rows['u'] for rows in X]",
+        "esn().fit(X, y)",
+        "(X[2].index == DAYS).all() and (y[1].index == DAYS).all()",
+    ),
+    Case(
+        f"{READ}/written_dates.py",
+        "remedy(self.dates)",
+        "ids = np.repeat([2, 1], 20); number = DAYS.strftime('%Y%m%d').astype(int)\n"
+        "X = TABLE.set_axis([ids, number]); y = X['u']",
+        "esn().fit(X, y)",
+        "(X.index.get_level_values(1) == DAYS).all() and y.index.equals(X.index)",
+    ),
+    Case(
+        f"{READ}/written_dates.py",
+        "remedy(self.dates)",
         "y = pd.concat({key: SALES.set_axis(MONTHS.year * 100 + MONTHS.month) for key in 'ba'})",
         "reading(panel='each').fit(y)",
         "(y.index.get_level_values(1)[:24] == MONTHS).all()",
