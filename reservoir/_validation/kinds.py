@@ -5,6 +5,7 @@ scikit-learn would refuse most of it, too, but names neither the column nor what
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from numbers import Number
 from typing import Any
@@ -13,8 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.dates import refuse_dates
+from reservoir._validation.dates import date_told, refuse_dates
 from reservoir._validation.wording import code, replaced
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
@@ -34,6 +37,11 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
             continue
+        if hasattr(table, "iloc") and isinstance(text, str) and _ISO_DATE.match(text):
+            raise ValueError(
+                f"{name} holds dates as text in column {column!r}, {text!r} for instance. "
+                f"{date_told(name, column, np.empty(0, dtype=object))}"
+            )
         ids = "" if has_ids else f" If it tells sequences apart, give sequence_column={column!r}."
         raise ValueError(
             f"{name} holds text in column {column!r}, {text!r} for instance, and networks take "

@@ -452,7 +452,8 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     # NaN differs from itself, so that every such row would begin a sequence
     if missing.any():
         raise ValueError(
-            f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}."
+            f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}. "
+            "Give each row the id of its sequence, or leave such rows out."
         )
     return X, ids, column
 

@@ -136,6 +136,13 @@ CASES = [
     Case(
         f"{READ}/dates.py",
         "replaced(name, moved)",
+        "X = [TABLE.assign(when=DAYS.strftime('%Y-%m-%d')).reset_index(drop=True)] * 2",
+        "esn(ReservoirFeatures).fit(X)",
+        "(X[1].index == DAYS).all() and list(X[0]) == ['u', 'v']",
+    ),
+    Case(
+        f"{READ}/dates.py",
+        "replaced(name, moved)",
         "X = [TABLE.assign(when=DAYS).reset_index(drop=True)] * 2",
         "esn().fit(X, [ROWS[:, 0]] * 2)",
         "X[1].index.equals(DAYS) and list(X[0]) == ['u', 'v']",

@@ -268,6 +268,7 @@ def test_gated_networks_are_told_that_they_have_no_reservoir():
     for measure in (
         lambda model: stability.lyapunov_exponents(model, X),
         lambda model: metrics.memory_capacity(model),
+        stability.echo_state_conditions,
         metrics.kernel_rank,
     ):
         with pytest.raises(TypeError, match=r"RNNRegressor\(cell='gru'\) has no reservoir") as said:
