@@ -42,15 +42,15 @@ def refuse_dates(name: str, table: Any) -> None:
     for column, values in () if one else _columns(table):
         what = _what(values)
         if what is not None:
-            told = _date_told if what == "datetime" else _duration_told
+            told = date_told if what == "datetime" else _duration_told
             raise TypeError(
                 f"{name} has the {what} column {column!r} ({values.dtype}). "
                 f"{told(name, column, values)}"
             )
 
 
-def _date_told(name: str, column: Any, values: Any) -> str:
-    """Return the advice for a column of dates."""
+def date_told(name: str, column: Any, values: Any) -> str:
+    """Return the advice for a column of dates, or of text that holds them."""
     moved = f"rows.set_index({column!r})"
     if getattr(values.dtype, "kind", "") == "O" and not str(values.dtype).startswith("period["):
         # Python's dates and categories would be labels

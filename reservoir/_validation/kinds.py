@@ -5,6 +5,7 @@ scikit-learn would refuse most of it, too, but names neither the column nor what
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from numbers import Number
 from typing import Any
@@ -13,8 +14,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.dates import refuse_dates
+from reservoir._validation.dates import date_told, refuse_dates
 from reservoir._validation.wording import code, replaced
+
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
@@ -34,6 +37,11 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
             continue
+        if hasattr(table, "iloc") and isinstance(text, str) and _ISO_DATE.match(text):
+            raise ValueError(
+                f"{name} holds dates as text in column {column!r}, {text!r} for instance. "
+                f"{date_told(name, column, np.empty(0, dtype=object))}"
+            )
         ids = "" if has_ids else f" If it tells sequences apart, give sequence_column={column!r}."
         raise ValueError(
             f"{name} holds text in column {column!r}, {text!r} for instance, and networks take "
@@ -45,13 +53,27 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
 
 
 def refuse_sparse(name: str, table: Any) -> None:
-    """Refuse sparse arrays and matrices; `name` is what messages call them."""
-    if sp.issparse(table):
+    """Refuse sparse arrays, matrices and tables; `name` is what messages call them."""
+    dense = "rows.toarray()" if sp.issparse(table) else None
+    if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
+        columns = all(str(dtype).startswith("Sparse[") for dtype in table.dtypes)
+        dense = "rows.sparse.to_dense()" if columns else None
+    if dense is not None:
         raise TypeError(
             f"Sparse data was passed for {name} ({type(table).__name__}), but dense data is "
-            f"required: {code(replaced(name, 'rows.toarray()'))}. In a pipeline an encoder makes "
-            f"dense columns, {_encoder_told()}."
+            f"required: {code(replaced(name, dense))}. In a pipeline an encoder makes dense "
+            f"columns, {_encoder_told()}."
         )
+
+
+def refuse_text(name: str, values: Any, remedy: str) -> None:
+    """Refuse text where there must be numbers, whatever the shape; `remedy` ends the message."""
+    values = np.asarray(values) if isinstance(values, (list, tuple)) else values
+    if getattr(getattr(values, "dtype", None), "kind", "f") not in "OSUT":
+        return
+    text = next((each for each in np.ravel(values).tolist() if _is_text(each)), None)
+    if text is not None:
+        raise ValueError(f"{name} holds text, {text!r} for instance, and needs numbers. {remedy}")
 
 
 def refuse_scalar(name: str, values: Any, shape: str) -> None:
@@ -69,6 +91,7 @@ def refuse_scalar(name: str, values: Any, shape: str) -> None:
         return
     if len(values.shape if hasattr(values, "shape") else np.asarray(values).shape) == 0:
         plain = values is None or isinstance(values, (str, np.generic, Number))
+        shape = shape.removesuffix(",")  # of a list of several
         raise ValueError(
             f"{name} is {repr(values) if plain else f'a {type(values).__name__}'}, and rows are "
             f"expected: {name} of shape {shape}, also where there is one row. Reshape your data."

@@ -6,6 +6,8 @@ permutation of whole numbers is warned of, and refused where a series has to go 
 
 from __future__ import annotations
 
+import datetime
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.scalars import caller_level
 from reservoir._validation.wording import code
 
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FALLING = 10  # whole numbers that fall in a tenth of the steps, or more, are no counter
 
 
@@ -136,7 +139,8 @@ class Handling:
         """Return code that tells apart the hours that clocks repeat."""
         if self.kind in ("levels", "ids"):
             return ""
-        told = code(self._all('tz_localize("Europe/Berlin", ambiguous="infer")'))
+        own = self if self.alike or not self.others else Handling(self.table, kind=self.kind)
+        told = code(own._all('tz_localize("Europe/Berlin", ambiguous="infer")'))
         return f" Where clocks were set back, {told}, say, tells the two hours apart."
 
     def without_missing(self) -> str:
@@ -182,7 +186,7 @@ def check_order(
         Whether a series goes on with these stamps: then numbers are refused as dates are.
     """
     if not goes_on and not is_time(kind_of(index) or ""):
-        return _warn_if_permuted(name, index, starts, handling)
+        return warn_if_permuted(name, index, starts, handling)
     if index.hasnans:
         row = int(np.argmax(index.isna()))
         raise ValueError(
@@ -223,17 +227,45 @@ def _has_times(index: Any) -> bool:
     return bool((index.normalize() != index).any() and len(set(index[:48].time)) > 1)
 
 
-def _warn_if_permuted(
-    name: str, index: Any, starts: Array, handling: Callable[[], Handling]
+def dates_of_labels(table: Any) -> Any:
+    """Return the durations or dates that an index of labels holds, in its last level; None if none.
+
+    Dates are Python's, or text that says the year first: of other text the order is not known.
+    """
+    import pandas as pd
+
+    index = table.index.get_level_values(-1)
+    if index.dtype.kind == "m":
+        return None if index.hasnans else index
+    first = index[0] if len(index) and str(index.dtype) in ("object", "str", "string") else None
+    text = isinstance(first, str) and _ISO_DATE.match(first)
+    if not text and not isinstance(first, datetime.date):
+        return None
+    try:
+        dates = pd.to_datetime(index, **({"format": "ISO8601"} if text else {}))
+    except (ValueError, TypeError):  # not all are dates, or they are of several time zones
+        return None
+    return dates if isinstance(dates, pd.DatetimeIndex) and not dates.hasnans else None
+
+
+def warn_if_permuted(
+    name: str,
+    index: Any,
+    starts: Array,
+    handling: Callable[[], Handling],
+    what: str = "whole numbers",
 ) -> bool:
-    """Warn of whole numbers that come once each in a sequence, and fall in a tenth of its steps."""
+    """Warn of stamps that come once each in a sequence, and fall in a tenth of its steps.
+
+    `what` they are is told; other parameters as in `check_order`. Returns whether it has warned.
+    """
     row = _first_fall(numbers_of(index), starts)
     if row is not None:
         handled = handling()
         warnings.warn(
-            f"The index of {name} is a permutation of whole numbers: row {row + 1} "
+            f"The index of {name} is a permutation of {what}: row {row + 1} "
             f"({show(index[row + 1])}) comes behind row {row} ({show(index[row])}), and rows are "
-            "steps of time in order. Where these numbers count time, sort the rows, "
+            f"steps of time in order. Where these {what.split()[-1]} count time, sort the rows, "
             f"{code(handled.sorted())}, and shuffle none when you split. Where they are labels of "
             f"rows in the right order, number the rows: {code(handled.numbered())}.",
             UserWarning,

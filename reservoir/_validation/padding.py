@@ -34,20 +34,23 @@ def cut_of_series(given: Any, table: Array, each: str = "X") -> str | None:
     if hasattr(given, "iloc"):
         known = "rows.notna()" if given.ndim == 1 else "rows.notna().any(axis=1)"
     rows = "rows.iloc" if hasattr(given, "iloc") else "rows"
-    kept = (
-        f": 1 + np.flatnonzero({known})[-1]" if not there[-1] else f"np.flatnonzero({known})[0] :"
-    )
+    # a series that is missing as a whole becomes an empty one
+    kept = f": np.flatnonzero({known}).max(initial=-1) + 1"
+    if there[-1]:
+        kept = f"np.flatnonzero({known}).min(initial=len(rows)) :"
     cut = code(f"X = [{rows}[{kept}] for rows in {each}]")
     return _TOLD.format(where="start" if there[-1] else "end", cut=cut)
 
 
-def cut_of_table(X: Any, table: Array, column: int | None, ids: Array | None) -> str | None:
+def cut_of_table(X: Any, y: Any, table: Array, column: int | None, ids: Array | None) -> str | None:
     """Return what to do about padding in a table of several series; None for other NaN.
 
     Parameters
     ----------
     X : table
         As it came.
+    y : any
+        What has an entry per row, or one per series; None where it is not known.
     table : array of shape (n_rows, n_columns)
         The same with NaN, ids replaced by zeros.
     column : int or None
@@ -60,10 +63,23 @@ def cut_of_table(X: Any, table: Array, column: int | None, ids: Array | None) ->
         return None
     if ((np.diff(there) > 1) & (ids[there[1:]] == ids[there[:-1]])).any():
         return None  # within a series
-    if column is None:
+    if np.shape(y)[:1] == (len(table),):
+        cut = code(_with_targets(X, y, column))
+    elif column is None:
         cut = code('X = X.dropna(how="all")')
     elif hasattr(X, "dropna"):
         cut = code(f'X = X.dropna(how="all", subset=X.columns.drop({X.columns[column]!r}))')
     else:
         cut = code(f"X = X[~np.isnan(np.delete(X, {column}, axis=1)).all(axis=1)]")
     return _TOLD.format(where="end", cut=cut)
+
+
+def _with_targets(X: Any, y: Any, column: int | None) -> str:
+    """Return Python that cuts padding off X and off y, which has an entry per row."""
+    channels = "X" if column is None else f"np.delete(X, {column}, axis=1)"
+    known = f"~np.isnan({channels}).all(axis=1)"
+    if hasattr(X, "dropna"):
+        channels = "X" if column is None else f"X.drop(columns={X.columns[column]!r})"
+        known = f"{channels}.notna().any(axis=1).to_numpy()"
+    targets = "y" if hasattr(y, "shape") else "np.asarray(y)"
+    return f"rows = {known}; X, y = X[rows], {targets}[rows]"

@@ -158,7 +158,7 @@ def _read_arrays(
     """Return the sequences of X without their times; parameters as in `read_series`."""
     container = container_of(X)
     if container == "table":
-        if_nan = partial(_if_missing, estimator, cut_of_table, X)
+        if_nan = partial(_if_missing, estimator, cut_of_table, X, None)
         return read_table(estimator, X, reset, dtype, sequence_column, if_nan=if_nan)
     if sequence_column is not None:
         raise ValueError(
@@ -306,7 +306,9 @@ def _names(estimator: Any) -> Any:
 
 _FILL_X = (
     "Fill it before fitting, for instance by interpolation (pandas' interpolate) or with "
-    "scikit-learn's SimpleImputer. Dropping the row would shift time: rows are consecutive steps."
+    "scikit-learn's SimpleImputer. Dropping the row would shift time: rows are consecutive steps. "
+    "Only at the start or the end of a series, as lags and padding leave them, may such rows be "
+    "cut off, those of y with them."
 )
 
 
@@ -450,7 +452,8 @@ def _take_ids(X: Any, sequence_column: Any, names: Any) -> tuple[Any, Array, int
     # NaN differs from itself, so that every such row would begin a sequence
     if missing.any():
         raise ValueError(
-            f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}."
+            f"X contains NaN in the id column {column}, first in row {int(np.argmax(missing))}. "
+            "Give each row the id of its sequence, or leave such rows out."
         )
     return X, ids, column
 

@@ -12,13 +12,16 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array
 from reservoir._validation.dates import refuse_dates
-from reservoir._validation.kinds import one_hot_labels, refuse_scalar, refuse_sparse
+from reservoir._validation.kinds import one_hot_labels, refuse_scalar, refuse_sparse, refuse_text
 from reservoir._validation.sequences import Sequences, as_finite
 from reservoir._validation.wording import code
 
 _IF_ROWS = (
     " Each row of a 2-D X is read as one series; a table of several has an id column "
     "(sequence_column) or a MultiIndex."
+)
+_NOT_TEXT = (
+    "Labels are for classifiers; where text stands for a value that is missing, NaN must stand."
 )
 
 
@@ -110,6 +113,7 @@ def read_targets(
     for i, item in enumerate(items):
         name = "y" if sequences.container == "table" else f"sequence {i} of y"
         if item is not plain:
+            refuse_text(name, item, _NOT_TEXT)
             item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
         if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
             raise ValueError(
@@ -346,9 +350,9 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
     """
     _require_y(estimator, y)
     refuse_dates("y", y)
-    rows = check_array(
-        _last_items("y", y, sequences), dtype=np.float64, ensure_2d=False, ensure_all_finite=False
-    )
+    rows = _last_items("y", y, sequences)
+    refuse_text("y", rows, _NOT_TEXT)
+    rows = check_array(rows, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
     table = rows if rows.ndim == 2 else rows[:, None]
     as_finite("y", table, np.float64, if_nan=partial(_if_target_is_missing, estimator, last=True))
     return list(rows if rows.ndim == 2 else rows[:, None]), rows.ndim

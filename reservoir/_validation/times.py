@@ -25,7 +25,7 @@ from reservoir._validation.index import (
     unit_of,
     warn_if_irregular,
 )
-from reservoir._validation.order import Handling, check_order
+from reservoir._validation.order import Handling, check_order, dates_of_labels, warn_if_permuted
 from reservoir._validation.wording import code, index_replaced, replaced, variable_of
 from reservoir._validation.written_dates import refuse_written_dates, warn_of_written_dates
 
@@ -151,12 +151,18 @@ def read_times(
             targets[i] = target._replace(plain=target.plain or _counts_on(given, target))
     if not dated:
         _check_orders(ordered, handling)
+    if not ordered:
+        _check_labels(X, y, starts, options)
     if check_frequency:
         for table in dated:
             warn_if_irregular(table.name, table.index, table.starts)
         told = (each for each in (*tables, *targets) if each is not None and not each.plain)
         for given in islice((each for each in told if not is_time(each.kind)), 1):
-            _check_numbers(given)
+            both = len(tables) == len(targets) and all(
+                a is not None and b is not None and a.index.equals(b.index)
+                for a, b in zip(tables, targets, strict=True)
+            )
+            _check_numbers(given, ("y",) if both else ())
     return Times(_span(tables), _span(targets))
 
 
@@ -170,6 +176,8 @@ def check_times(
     tables = _tables("X", X, is_table, np.cumsum([0, *lengths[:-1]]))
     options = {"is_table": is_table, "sequence_column": sequence_column}
     _check_orders(_ordered_by(tables, [])[1], partial(Handling.of, X, y, by="X", **options))
+    if not any(tables):
+        _check_labels(X, y, np.cumsum([0, *lengths[:-1]]), options)
 
 
 def _ordered_by(
@@ -197,9 +205,31 @@ def _check_orders(tables: list[_Table], handling: Callable[[], Handling]) -> Non
             return
 
 
-def _check_numbers(table: _Table) -> None:
-    """Refuse or warn of dates written as whole numbers in the first sequence of a table."""
-    remedy = partial(index_replaced, table.name, in_levels=table.outer is not None)
+def _check_labels(X: Any, y: Any, starts: Array, options: dict[str, Any]) -> None:
+    """Warn of durations, and of dates that are labels, in an order that is none of time."""
+    is_table = options["is_table"]
+    for by, values in (("X", X), ("y", y)):
+        plain = values is None or (isinstance(values, np.ndarray) and values.dtype != object)
+        items = [values] if is_table else [] if plain else values
+        for i, item in enumerate(items):
+            stamps = dates_of_labels(item) if hasattr(item, "iloc") else None
+            begins = starts if is_table else starts[:1]
+            if stamps is None or begins[-1] >= len(stamps):
+                continue
+            name = by if is_table else f"sequence {i} of {by}"
+            what = "durations" if stamps.dtype.kind == "m" else "dates"
+            handling = partial(Handling.of, X, y, by=by, **options)
+            if warn_if_permuted(name, stamps, begins, handling, what):
+                return
+
+
+def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
+    """Refuse or warn of dates written as whole numbers in the first sequence of a table.
+
+    `others` are variables whose tables have the same indexes.
+    """
+    levels = table.outer is not None
+    remedy = partial(index_replaced, table.name, in_levels=levels, others=others)
     for check in (refuse_written_dates, warn_of_written_dates):
         check(table.name, table.index[: next(table.bounds)[1]], remedy)
 

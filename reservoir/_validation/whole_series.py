@@ -54,7 +54,7 @@ def read_whole_series(
     y : any, default=None
         Where it has an entry per row, remedies for rows out of order name it.
     """
-    sequences = _read(estimator, X, sequence_column, allow_nan, fitted)
+    sequences = _read(estimator, X, y, sequence_column, allow_nan, fitted)
     if sequences.container != _ROWS:  # whose index tells series apart, not steps
         is_table = sequences.container == "table"
         rows = is_table and np.shape(y)[:1] == (sum(sequences.lengths),) != (len(sequences),)
@@ -74,6 +74,7 @@ def read_whole_series(
 def _read(
     estimator: Any,
     X: Any,
+    y: Any,
     sequence_column: Any,
     allow_nan: bool,
     fitted: tuple[str, int] | None,
@@ -98,7 +99,7 @@ def _read(
             np.float64,
             sequence_column,
             allow_nan=allow_nan,
-            if_nan=partial(_if_row_is_missing, estimator, X),
+            if_nan=partial(_if_row_is_missing, estimator, X, y),
         )
     container = _kind(X)
     arrays: Any  # one 3-D array where all have the same length: views would take more memory

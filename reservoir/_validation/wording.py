@@ -72,8 +72,10 @@ def paired(name: str, which: str, partner: tuple[str, Any] | None) -> str | None
     return f"{given}, {other} = {given}.iloc[{picked}], {taken}[{picked}]"
 
 
-def index_replaced(name: str, made: str, *, in_levels: bool = False) -> str:
-    """Return the statement that replaces the index of a table.
+def index_replaced(
+    name: str, made: str, *, in_levels: bool = False, others: tuple[str, ...] = ()
+) -> str:
+    """Return the statement that replaces the index of a table, or those of a list of them.
 
     Parameters
     ----------
@@ -83,10 +85,16 @@ def index_replaced(name: str, made: str, *, in_levels: bool = False) -> str:
         An expression in which `index` is the index.
     in_levels : bool, default=False
         Whether that is the last level of a MultiIndex.
+    others : tuple of str, default=()
+        Variables that hold tables with the same index, or lists of as many.
     """
     index = f"{variable_of(name)}.index"
+    if others and "[" in index:
+        lists = ", ".join(f"*{each}" for each in (index.partition("[")[0], *others))
+        return f"for rows in [{lists}]: rows.index = {put('index', 'rows.index', made)}"
+    targets = " = ".join((index, *(f"{each}.index" for each in others)))
     if in_levels:
         return (
-            f"{index} = {index}.set_levels({put('index', f'{index}.levels[-1]', made)}, level=-1)"
+            f"{targets} = {index}.set_levels({put('index', f'{index}.levels[-1]', made)}, level=-1)"
         )
-    return f"{index} = {put('index', index, made)}"
+    return f"{targets} = {put('index', index, made)}"

@@ -25,7 +25,7 @@ class Written(NamedTuple):
 
     Attributes
     ----------
-    what : {"days", "months", "weeks"}
+    what : {"hours", "days", "weeks", "months", "quarters"}
     dates : str
         The Python expression that makes dates of it, the index called `index`.
     jumps : bool
@@ -39,7 +39,7 @@ class Written(NamedTuple):
     @property
     def whole(self) -> str:
         """Behind what the numbers jump."""
-        return "month" if self.what == "days" else "year"
+        return {"hours": "day", "days": "month"}.get(self.what, "year")
 
     def told(self, remedy: Callable[[str], str]) -> str:
         """Return the code that makes dates of the index, given what replaces an index."""
@@ -50,19 +50,26 @@ def written_dates(index: Any) -> Written | None:
     """Return what whole numbers say if they are dates that equal steps do not lead on to.
 
     `yyyymmdd` and `yyyymm` are told by their values, and by steps that jump at the end of a month
-    or a year; `yyyyww` by such steps alone: rows 201801 to 201852 of a long table are no weeks.
+    or a year; `yyyyww` and `yyyyq` by such steps alone: rows 201801 to 201852 of a long table are
+    no weeks. `yyyymmddhh` is known, too. Numbers may have come as floats.
     """
-    if index.dtype.kind not in "iu" or len(index) < _FEWEST:
+    numbers = _whole_numbers(index)
+    if numbers is None:
         return None
-    numbers = np.asarray(index, dtype=np.int64)
+    text = "index.astype(str)" if index.dtype.kind in "iu" else "index.astype(int).astype(str)"
     steps = np.diff(numbers)
     if (steps <= 0).any():
         return None
     equal = bool((steps == steps[0]).all())
     if _are_days(numbers):
         whole_years = equal and steps[0] % _DAYS == 0
-        found = Written("days", 'pd.to_datetime(index.astype(str), format="%Y%m%d")', not equal)
+        found = Written("days", f'pd.to_datetime({text}, format="%Y%m%d")', not equal)
         return None if whole_years else found
+    if (numbers % 100 < 24).all() and _are_days(numbers // 100):
+        return Written("hours", f'pd.to_datetime({text}, format="%Y%m%d%H")', not equal)
+    if not equal and _are_quarters(numbers):
+        quarters = f'pd.PeriodIndex({text}.str[:4] + "Q" + {text}.str[4:], freq="Q")'
+        return Written("quarters", quarters, True)
     years, parts = np.divmod(numbers, _MONTHS)
     if not _in_range(years) or parts.min() < 1:
         return None
@@ -70,13 +77,13 @@ def written_dates(index: Any) -> Written | None:
     if parts.max() <= 12:
         if equal and (steps[0] % _MONTHS == 0 or _numbers_rows(index, parts)):
             return None
-        found = Written("months", 'pd.to_datetime(index.astype(str), format="%Y%m")', not equal)
+        found = Written("months", f'pd.to_datetime({text}, format="%Y%m")', not equal)
         return found if equal or len(turns) else None
     # weeks: at the end of each year they go on as many weeks ahead as within it
     ahead = _weeks_of(years[turns]) - parts[turns] + parts[turns + 1]
     if equal or not len(turns) or (ahead != steps.min()).any():
         return None
-    return Written("weeks", 'pd.to_datetime(index.astype(str) + "1", format="%G%V%u")', True)
+    return Written("weeks", f'pd.to_datetime({text} + "1", format="%G%V%u")', True)
 
 
 def refuse_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
@@ -119,6 +126,24 @@ def _numbers_rows(index: Any, months: Array) -> bool:
 
 def _in_range(years: Array) -> bool:
     return bool(years.min() >= _YEARS[0] and years.max() <= _YEARS[1])
+
+
+def _whole_numbers(index: Any) -> Array | None:
+    """Return an index as int64; None if its entries are no whole numbers, or too few."""
+    if len(index) < _FEWEST or index.dtype.kind not in "iuf":
+        return None
+    numbers = np.asarray(index)
+    if numbers.dtype.kind == "f" and not (numbers % 1 == 0).all():  # nor NaN and infinity
+        return None
+    return numbers.astype(np.int64)
+
+
+def _are_quarters(numbers: Array) -> bool:
+    """Whether all numbers are `yyyyq`, the same number of quarters apart."""
+    years, quarters = np.divmod(numbers, 10)
+    if not _in_range(years) or quarters.min() < 1 or quarters.max() > 4:
+        return False
+    return len(np.unique(np.diff(4 * years + quarters))) == 1
 
 
 def _are_days(numbers: Array) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
+from reservoir.activations import get_activation
 from reservoir.dynamics._many import iter_many, run_many
 from reservoir.dynamics.augment import AUGMENTS, augmented_width, check_augment, write_augmented
 from reservoir.dynamics.closed_loop import run_closed_loop
@@ -250,6 +251,8 @@ class DrivenReservoir(FeatureSource):
     def overflow_of(self, column: int) -> tuple[str, str]:
         """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
         remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
+        if not get_activation(self.reservoir.activation).bounded:
+            remedy = f"Lower spectral_radius where they grow by themselves. {remedy}"
         if callable(self.augment):
             what = f"what augment makes of the states overflow, first those of column {column}"
         else:

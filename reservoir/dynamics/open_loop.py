@@ -11,7 +11,7 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_number, check_numbers, code, room_for
 from reservoir._validation.arrays import joined, together
-from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation.kinds import refuse_other_kinds, refuse_scalar, refuse_text
 from reservoir._validation.wording import replaced
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
@@ -290,6 +290,9 @@ def as_many_series(
 def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     refuse_complex(name, X)
     refuse_scalar(name, X, f"(n_samples, {n_columns})")
+    if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
+        refuse_other_kinds(name, X, has_ids=True)
+        refuse_text(name, X, "Encode it before.")
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:

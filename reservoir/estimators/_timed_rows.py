@@ -66,7 +66,12 @@ class TimedRows(TimeParameters):
 
     def _names_of_columns(self) -> Names:
         """Return what messages call a column that the units receive, of X and of y."""
-        return Names(self._name_of_input, "column {} of y".format)
+        return Names(self._name_of_input, self._name_of_output)
+
+    def _name_of_output(self, column: int) -> str:
+        names = getattr(self, "_target_names", None) or ()
+        named = len(names) > 1  # one column of labels is fed back as one of each class
+        return f"column {repr(names[column]) if named else column} of y"
 
     def _name_of_input(self, column: int) -> str:
         ids = getattr(self, "_sequence_column", getattr(self, "sequence_column", None))

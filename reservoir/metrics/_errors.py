@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_number
-from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation.kinds import refuse_scalar, refuse_sparse, refuse_text
 
 
 def nrmse(
@@ -191,6 +191,8 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
     `finite` says whether NaN and infinity are refused; with "allow-nan" only infinity is.
     """
     refuse_scalar(name, values, "(n,) or (n, n_columns)")
+    refuse_sparse(name, values)
+    refuse_text(name, values, "For labels take the measures of scikit-learn.")
     table = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
     )

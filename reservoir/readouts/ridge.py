@@ -287,14 +287,15 @@ class RidgeReadout(Readout):
     def held_by_rows(self) -> RowsAndColumns | None:
         """Return how many rows hold how many columns, where the penalty is given, and small."""
         asked = self.settings
-        if np.ndim(asked.alpha) or self.n_rows == 0:
+        if np.size(asked.alpha) != 1 or self.n_rows == 0:
             return None
         (sums,) = self.parts.values()
-        if asked.alpha > _SMALL * sums.mean_square_sum():
+        (alpha,) = np.ravel(asked.alpha).tolist()
+        if alpha > _SMALL * sums.mean_square_sum():
             return None
         remembered = np.inf if sums.forgetting == 1 else 1 / (1 - sums.forgetting)
         columns = self.width + bool(asked.fit_intercept)
-        return RowsAndColumns(sums.n_effective, remembered, columns, float(asked.alpha))
+        return RowsAndColumns(sums.n_effective, remembered, columns, float(alpha))
 
     def spread_of_targets(self) -> Array:
         """Return the standard deviation of each target, (n_outputs,)."""

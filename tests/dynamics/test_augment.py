@@ -256,6 +256,9 @@ def test_what_overflows_is_named():
     model = esn("square", activation="identity", input_scaling=1.0)
     with pytest.raises(ValueError, match=r"squares of the states overflow, first those of unit \d"):
         model.fit(X * 1e90, Y)
+    grown = esn(None, activation="identity", spectral_radius=1e4)
+    with pytest.raises(ValueError, match=r"squares of the states .* Lower spectral_radius"):
+        grown.fit(X[:45], Y[:45])
     with pytest.raises(ValueError, match="squares of X overflow in column 0"):
         esn("even_square", input_scaling=1e-200).fit(X * 1e160, Y)
 

@@ -295,6 +295,12 @@ def test_the_column_is_named():
         ESNRegressor(50, random_state=0).fit(1e3 * rng.normal(size=(300, 3)), y)
     with pytest.warns(UserWarning, match=r"column 1 of y\. "):
         ESNRegressor(50, feedback=True, random_state=0).fit(X, np.column_stack([y, large]))
+    targets = pd.DataFrame({"small": y, "ppm": large[:, 0]})
+    with pytest.warns(UserWarning, match=r"column 'ppm' of y\. "):
+        ESNRegressor(50, feedback=True, random_state=0).fit(frame[["a"]], targets)
+    labels = pd.Series(np.arange(300) % 3, name="label")  # fed back in a column of each
+    with pytest.warns(UserWarning, match="outputs that are fed back"):
+        ESNClassifier(50, feedback=True, feedback_scaling=1e3, random_state=0).fit(X, labels)
 
 
 SERIES = {

@@ -138,6 +138,13 @@ CASES = [
     Case(
         f"{READ}/dates.py",
         "replaced(name, moved)",
+        "X = [TABLE.assign(when=DAYS.strftime('%Y-%m-%d')).reset_index(drop=True)] * 2",
+        "esn(ReservoirFeatures).fit(X)",
+        "(X[1].index == DAYS).all() and list(X[0]) == ['u', 'v']",
+    ),
+    Case(
+        f"{READ}/dates.py",
+        "replaced(name, moved)",
         "X = [TABLE.assign(when=DAYS).reset_index(drop=True)] * 2",
         "esn().fit(X, [ROWS[:, 0]] * 2)",
         "X[1].index.equals(DAYS) and list(X[0]) == ['u', 'v']",
@@ -235,10 +242,17 @@ CASES = [
     ),
     Case(
         KINDS_OF,
-        "replaced(name, 'rows.toarray()')",
+        "replaced(name, dense)",
         "X = sp.csr_array(ROWS)",
         "esn().fit(X, ROWS[:, 0])",
         "(X == ROWS).all()",
+    ),
+    Case(
+        KINDS_OF,
+        "replaced(name, dense)",
+        "X = [TABLE.astype(pd.SparseDtype(float, fill)) for fill in (0.0, 0.5)]",
+        "esn(ReservoirTransformer).fit(X)",
+        "X[0].equals(TABLE) and X[1].equals(TABLE)",
     ),
     Case(
         KINDS_OF,
@@ -460,6 +474,21 @@ CASES = [
         "esn(ESNSequenceClassifier, sequence_column=0).fit(X, [0, 1])",
         "(X[:, 0] == 1).sum() == 15 and (X[:, 0] == 2).sum() == 20",
     ),
+    Case(
+        PADDING,
+        "_with_targets(X, y, column)",
+        "X = np.column_stack([np.repeat([1, 2], 20), ROWS]); X[15:20, 1:] = np.nan\n"
+        "y = [0] * 20 + [1] * 20",
+        "esn(ESNSequenceClassifier, sequence_column=0).fit(X, y)",
+        "len(X) == len(y) == 35 and y.sum() == 20",
+    ),
+    Case(
+        PADDING,
+        "_with_targets(X, y, column)",
+        "X = TABLE.assign(id=np.repeat([1, 2], 20)); X.iloc[15:20, :2] = np.nan; y = X['id'] > 1",
+        "esn(ESNSequenceClassifier, sequence_column='id').fit(X, y)",
+        "len(X) == len(y) == 35 and y.equals(X['id'] > 1)",
+    ),
     # --- time ------------------------------------------------------------------------------------
     Case(
         f"{READ}/continued.py",
@@ -502,6 +531,29 @@ CASES = [
     Case(
         f"{READ}/written_dates.py",
         "remedy(self.dates)",
+        "X = TABLE.set_axis(DAYS.strftime('%Y%m%d').astype(float)); y = TARGET.set_axis(X.index)",
+        "esn().fit(X, y)",
+        "(X.index == DAYS).all() and (y.index == DAYS).all()",
+    ),
+    Case(
+        f"{READ}/written_dates.py",
+        "remedy(self.dates)",
+        "number = DAYS.strftime('%Y%m%d').astype(int)\n"
+        "X = [TABLE.set_axis(number) for _ in range(3)]; y = [rows['u'] for rows in X]",
+        "esn().fit(X, y)",
+        "(X[2].index == DAYS).all() and (y[1].index == DAYS).all()",
+    ),
+    Case(
+        f"{READ}/written_dates.py",
+        "remedy(self.dates)",
+        "ids = np.repeat([2, 1], 20); number = DAYS.strftime('%Y%m%d').astype(int)\n"
+        "X = TABLE.set_axis([ids, number]); y = X['u']",
+        "esn().fit(X, y)",
+        "(X.index.get_level_values(1) == DAYS).all() and y.index.equals(X.index)",
+    ),
+    Case(
+        f"{READ}/written_dates.py",
+        "remedy(self.dates)",
         "y = pd.concat({key: SALES.set_axis(MONTHS.year * 100 + MONTHS.month) for key in 'ba'})",
         "reading(panel='each').fit(y)",
         "(y.index.get_level_values(1)[:24] == MONTHS).all()",
@@ -519,6 +571,20 @@ CASES = [
         "y = SALES.set_axis(pd.to_timedelta(np.arange(24) * 60, 's'))",
         "series().fit(y).forecast(1)",
         "result.index[0] == 24 * 60",
+    ),
+    Case(
+        STAMPS,
+        "changed(name, made)",
+        "y = SALES[::-1].set_axis(MONTHS[::-1].strftime('%d.%m.%Y'))",
+        "reading().fit(y)",
+        "y.equals(SALES)",
+    ),
+    Case(
+        STAMPS,
+        "changed(name, made)",
+        "y = [SALES, SALES[::-1].set_axis(MONTHS[::-1].date)]",
+        "reading(panel='each').fit(y)",
+        "y[1].equals(SALES)",
     ),
     Case(
         STAMPS,
@@ -593,11 +659,19 @@ CASES = [
     ),
     Case(
         ORDER,
-        'self._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
+        'own._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
         "hours = pd.date_range('2024-10-26 12:00', periods=24, freq='60min', tz='Europe/Berlin')\n"
         "y = SALES.set_axis(hours.tz_localize(None))",
         "reading().fit(y)",
         "(y.index == hours).all()",
+    ),
+    Case(
+        ORDER,
+        'own._all(\'tz_localize("Europe/Berlin", ambiguous="infer")\')',
+        "hours = pd.date_range('2024-10-26 12:00', periods=40, freq='60min', tz='Europe/Berlin')\n"
+        "X = TABLE.set_axis(hours.tz_localize(None)); y = ROWS[:, 0]",
+        "esn().fit(X, y)",
+        "(X.index == hours).all() and (y == ROWS[:, 0]).all()",
     ),
     Case(
         STAMPS,

@@ -277,6 +277,36 @@ def test_permutations_are_warned_of(numbers):
         ESNRegressor(5, washout=0, random_state=0).fit(X, X["u"])
 
 
+DAYS = pd.date_range("2020", periods=60)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [DAYS - DAYS[0], DAYS.date, DAYS.to_pydatetime(), DAYS.strftime("%Y-%m-%d")],
+    ids=["durations", "dates", "datetimes", "text"],
+)
+@pytest.mark.parametrize("container", ["table", "list", "y", "whole sequences"])
+def test_durations_and_dates_that_are_labels_are_permuted_too(labels, container):
+    rows = pd.DataFrame(
+        {"u": np.arange(60) / 60}, pd.Index(labels, dtype=getattr(labels, "dtype", object))
+    )
+    esn = ESNRegressor(5, random_state=0)
+    calls = {
+        "table": lambda X: esn.fit(X, X.to_numpy()),
+        "list": lambda X: esn.fit([rows, X], [rows.to_numpy()] * 2),
+        "y": lambda X: esn.fit(X.to_numpy(), X["u"]),
+        "whole sequences": lambda X: ReservoirFeatures(5, random_state=0).fit([X, rows]),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        calls[container](rows)
+        calls[container](rows.set_axis(rows.index.take(np.r_[1:60, 0])))  # falls once: labels
+        calls[container](rows.set_axis(rows.index.take(np.arange(60) % 6)))
+    with pytest.warns(UserWarning, match="is a permutation of (durations|dates): row 1") as told:
+        calls[container](rows[::-1])
+    assert len(told) == 1
+
+
 def test_order_counts_within_each_sequence():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"u": rng.normal(size=90), "id": np.repeat([2, 0, 1], 30)})

@@ -347,7 +347,9 @@ class TestRefusals:
     def test_ids_that_are_nan(self, data):
         X, y, _ = stack_sequences(*data)
         X[100, 0] = np.nan
-        with pytest.raises(ValueError, match="NaN in the id column 0, first in row 100"):
+        with pytest.raises(
+            ValueError, match=r"NaN in the id column 0, first in row 100\. Give each row the id"
+        ):
             ESNRegressor(sequence_column=0).fit(X, y)
 
     def test_both_ways_at_once(self, data):

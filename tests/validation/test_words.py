@@ -21,6 +21,8 @@ from reservoir import (
     RNNClassifier,
     RNNRegressor,
     dynamics,
+    fill_gaps,
+    force_train,
     metrics,
     scaling,
     stability,
@@ -198,6 +200,66 @@ def test_padding_is_not_held():
     assert "missing_values" not in str(err.value)
 
 
+def test_padding_is_cut_off_series_that_are_missing_as_a_whole():
+    for padded in (slice(15, None), slice(0, 15)):
+        names = {"np": np, "X": [walk.copy() for walk in WALKS]}
+        names["X"][2][padded] = names["X"][5][:] = np.nan
+        with pytest.raises(ValueError, match="that is padding") as err:
+            small(ReservoirFeatures).fit(names["X"])
+        exec(re.search("`(.+)`", str(err.value))[1], names)
+        assert [len(rows) for rows in names["X"]].count(0) == 1
+        with pytest.raises(ValueError, match=r"Sequence 5 of X has shape.*Leave empty ones out"):
+            small(ReservoirFeatures).fit(names["X"])
+
+
+def test_rows_at_the_ends_of_a_series_may_be_cut_off():
+    lagged = X.copy()
+    lagged[:3, 1] = np.nan
+    with pytest.raises(ValueError, match=r"at the start or the end of a series.*may .* be cut off"):
+        small(ESNRegressor).fit(lagged, X[:, 0])
+
+
+@pytest.mark.parametrize("cls", [ESNRegressor, ESNSequenceRegressor, RNNRegressor])
+@pytest.mark.parametrize("as_category", [False, True])
+def test_text_as_targets_of_a_regressor_is_refused_in_words(cls, as_category):
+    labels = np.array(["low", "high"] * (len(STEPS[cls][0]) // 2))
+    if as_category:
+        labels = pytest.importorskip("pandas").Series(labels, dtype="category")
+    with pytest.raises(ValueError, match=r"y holds text, 'low' for instance.*classifiers.*NaN"):
+        small(cls).fit(STEPS[cls][0], labels)
+
+
+def test_text_and_sparse_arrays_are_refused_by_measures():
+    esn = small(ESNRegressor).fit(X, X[:, 0])
+    text = np.array(["a"] * 40)
+    for measure in (lambda rows: metrics.nrmse(rows, X), lambda rows: metrics.nrmse(X, rows)):
+        with pytest.raises(ValueError, match=r"y_\w+ holds text, 'a' for instance"):
+            measure(text)
+        with pytest.raises(TypeError, match=r"Sparse data .* y_\w+ .*`y_\w+ = y_\w+\.toarray\(\)`"):
+            measure(sp.csr_array(X))
+    for rows in (text, text[:, None], list("abc"), [["a", "b"]]):
+        with pytest.raises(ValueError, match=r"X holds text.*'a' for instance"):
+            stability.lyapunov_exponents(esn, rows)
+    with pytest.raises(TypeError, match=r"`X = X\.toarray\(\)`"):
+        stability.lyapunov_exponents(esn, sp.csr_array(X))
+
+
+def test_sparse_series_are_refused_in_words():
+    series = sp.csr_array(X[:, :1])
+    calls = {
+        "y": lambda y: ESNForecaster(search="series").fit(y),
+        "exog": lambda exog: ESNForecaster(search="series").fit(X[:, 0], exog=exog),
+        "y ": lambda y: force_train(small(ESNRegressor, feedback=True), y),
+        "y  ": lambda y: fill_gaps(y, small(ESNRegressor)),
+        "series": make_forecast_pairs,
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=rf"`{name.strip()} = {name.strip()}\.toarray\(\)`"):
+            call(series)
+    with pytest.raises(ValueError, match="y holds text, 'a' for instance, and needs numbers"):
+        fill_gaps(["a"] * 50, small(ESNRegressor))
+
+
 # --- networks and their weights -----------------------------------------------------------------
 
 
@@ -206,6 +268,7 @@ def test_gated_networks_are_told_that_they_have_no_reservoir():
     for measure in (
         lambda model: stability.lyapunov_exponents(model, X),
         lambda model: metrics.memory_capacity(model),
+        stability.echo_state_conditions,
         metrics.kernel_rank,
     ):
         with pytest.raises(TypeError, match=r"RNNRegressor\(cell='gru'\) has no reservoir") as said:

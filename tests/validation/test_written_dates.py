@@ -19,6 +19,8 @@ def numbers(form, dates):
 
 MONTHS = numbers("%Y%m", pd.date_range("2018-01", periods=30, freq="MS"))
 DAYS = numbers("%Y%m%d", pd.date_range("2018-01-15", periods=60))
+HOURS = numbers("%Y%m%d%H", pd.date_range("2018-02-27 18:00", periods=40, freq="60min"))
+QUARTERS = pd.Index([10 * (1990 + i // 4) + i % 4 + 1 for i in range(30)])
 WEEKS = numbers("%G%V", pd.date_range("2018-01-15", periods=120, freq="W"))
 
 
@@ -37,14 +39,20 @@ WEEKS = numbers("%G%V", pd.date_range("2018-01-15", periods=120, freq="W"))
         (WEEKS, "weeks", True),
         (WEEKS[::2], "weeks", True),
         (numbers("%G%V", pd.date_range("2020-11-02", periods=20, freq="W")), "weeks", True),  # 53
+        (MONTHS.astype(float), "months", True),
+        (HOURS, "hours", True),
+        (HOURS[6:20], "hours", False),
+        (QUARTERS, "quarters", True),
+        (QUARTERS[::2], "quarters", True),
     ],
 )
 def test_dates_are_recognised(index, what, jumps):
     found = written_dates(index)
     assert (found.what, found.jumps) == (what, jumps)
     dates = eval(found.dates, {"pd": pd, "index": index})
-    form = {"days": "%Y%m%d", "months": "%Y%m", "weeks": "%G%V"}[what]
-    assert numbers(form, dates).equals(pd.Index(index.to_numpy()))
+    form = {"hours": "%Y%m%d%H", "days": "%Y%m%d", "months": "%Y%m", "weeks": "%G%V"}
+    form["quarters"] = "%Y%q"
+    assert numbers(form[what], dates).equals(pd.Index(index.to_numpy().astype(int)))
 
 
 @pytest.mark.parametrize(
@@ -63,6 +71,11 @@ def test_dates_are_recognised(index, what, jumps):
         pd.Index([201902, 201901, 201812]),  # falling: said elsewhere
         pd.Index([201850, 201851, 201852, 201902]),  # two weeks are missing, or none are meant
         pd.Index([0.5, 1.5, 2.5]),
+        pd.Index([201811.0, 201812.0, np.nan]),
+        pd.Index([201811.5, 201812.5, 201901.5]),
+        pd.RangeIndex(19901, 19905),
+        pd.Index([19903, 19904, 19912]),
+        pd.Index([2018010122, 2018010123, 2018010124]),
         pd.Index([300001, 300002, 300003]),
     ],
 )

@@ -21,6 +21,7 @@ from reservoir._validation import (
     read_series,
     refuse_one_row,
 )
+from reservoir._validation.kinds import refuse_sparse
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._reach import reach_of, width_of
 from reservoir.estimators._reporting import progress
@@ -306,6 +307,7 @@ def _read(model: ESNRegressor, exog: Any, y: Any, *, new: bool) -> Sequences:
                 "one as a table, and go on with the next by another call."
             )
         return rows
+    refuse_sparse("y", y)
     if np.ndim(y) not in (1, 2):
         raise ValueError(
             "force_train learns from one sequence: y must have shape (n_samples,) or (n_samples, "

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_numbers, code
 from reservoir._validation.index import index_of, warn_if_irregular
-from reservoir._validation.kinds import refuse_other_kinds
+from reservoir._validation.kinds import refuse_other_kinds, refuse_sparse, refuse_text
 from reservoir._validation.order import Handling, check_order
 from reservoir.dynamics.fed_back import as_limits
 from reservoir.estimators.forecasting._one_direction import (
@@ -339,6 +339,8 @@ def _reversed(rows: Array | None) -> Array | None:
 
 def _rows(name: str, values: Any) -> Array:
     """Return a copy of a series in double precision, NaN for what is missing."""
+    refuse_sparse(name, values)
+    refuse_text(name, values, "Where text stands for a value that is missing, NaN must stand.")
     rows = np.array(values, dtype=np.float64)
     if rows.ndim not in (1, 2) or not rows.size:
         raise ValueError(

@@ -92,10 +92,11 @@ class KnownInputs:
 def check_table(table: Any) -> None:
     """Refuse what is no table of known inputs, in fit and behind it: a dict, a number, text."""
     if n_dimensions(table) not in (1, 2):
+        made = f" (of a dict {code('exog = pd.DataFrame(exog)')})" if hasattr(table, "keys") else ""
         raise TypeError(
-            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give "
-            "an array of shape (n_samples, n_columns), a Series or a DataFrame (of a dict "
-            f"{code('exog = pd.DataFrame(exog)')}), or a list of these, one for each series."
+            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give an array "
+            f"of shape (n_samples, n_columns), a Series or a DataFrame{made}, or a list of these, "
+            "one for each series."
         )
 
 

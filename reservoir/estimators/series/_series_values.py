@@ -9,6 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import code, refuse_dates
+from reservoir._validation.kinds import refuse_sparse
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.wording import replaced
 from reservoir.estimators.series._series_names import SeriesName, changed, holder_of
@@ -112,6 +113,8 @@ def refuse_no_numbers(name: str, table: Any) -> None:
             _from_objects(name, column.to_numpy(object, na_value=None), label, frame=True)
     if not is_pandas(table) and np.iscomplexobj(table):
         raise TypeError(_complex_told(name))
+    if not is_pandas(table):
+        refuse_sparse(holder_of(name), table)
     if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
         _from_objects(name, np.asarray(table, dtype=object))
 

@@ -12,6 +12,7 @@ import numpy as np
 from reservoir._validation import code, index_of
 from reservoir._validation.frequencies import commonest, count_steps, first_misfit
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
+from reservoir._validation.wording import put
 from reservoir.estimators.series._label_dates import dates_in_labels
 from reservoir.estimators.series._series_names import (
     changed,
@@ -68,10 +69,15 @@ def stamps_of(name: str, table: Any) -> Any:
             "row."
         )
     dates = dates_in_labels(index)
+    falling = dates_in_labels(index[::-1]) if dates is None else None
     told = "" if dates is None else f"Make dates of them, {code(changed_index(name, dates))}. "
+    told += f"{_number_told(name)}."
+    if falling is not None:  # numbers would let time run backwards
+        made = f"rows.set_axis({put('index', 'rows.index', falling)}).sort_index()"
+        told = f"Make dates of them, and sort the rows: {code(changed(name, made))}."
     raise TypeError(
         f"The index of {name} holds labels ({index.dtype}, the first is {index[0]!r}), which "
-        f"cannot be continued. {told}{_number_told(name)}."
+        f"cannot be continued. {told}"
     )
 
 

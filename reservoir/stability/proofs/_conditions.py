@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import ArrayLike
 from reservoir._validation import code
+from reservoir.dynamics.held_reservoir import as_reservoir
 from reservoir.scaling import spectral_radius
 from reservoir.stability._arguments import enclosure_of, read_leak, read_matrix
 from reservoir.stability.proofs._best_scaling import leading_singular, searched_scaling
@@ -160,6 +161,8 @@ def echo_state_conditions(W: Any, leak_rate: ArrayLike = 1.0) -> EchoStateCondit
     sufficient diagonal_schur      1.1157 >= 1 margin  -0.1157  Yildiz et al. (2012), thm. 4.1
     sufficient numerical_radius    0.9675 < 1  margin   0.0325  theorem C7 with slopes from 0 to 1
     """
+    if hasattr(W, "fit"):
+        as_reservoir(W)  # refuses those that hold none
     if hasattr(W, "reservoir_") or hasattr(W, "W_in"):
         held = "model.reservoir_" if hasattr(W, "reservoir_") else "model"
         raise TypeError(

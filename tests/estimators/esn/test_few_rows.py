@@ -59,6 +59,8 @@ def test_it_is_told_between_bounds(n, is_told):
     ESNRegressor(100, alpha=1.0, **OPTIONS).fit(X[:n], y[:n])
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
         ESNRegressor(100, alpha=1e-12, **OPTIONS).fit(X[:n], y[:n])
+    with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
+        ESNRegressor(100, alpha=[1e-6], **OPTIONS).fit(X[:n], y[:n])  # nothing to choose from
 
 
 def no_warning():

@@ -499,7 +499,8 @@ def test_bad_exogenous_columns_are_refused(fitted):
 
 @pytest.mark.parametrize("exog", [{"t": np.arange(200)}, "t", 3.0])
 def test_known_inputs_that_are_no_table_are_refused(exog):
-    message = rf"exog is a {type(exog).__name__} of 0 dimensions.*pd\.DataFrame"
+    remedy = r"pd\.DataFrame" if isinstance(exog, dict) else "a DataFrame, or a list"
+    message = rf"exog is a {type(exog).__name__} of 0 dimensions.*{remedy}"
     with pytest.raises(TypeError, match=message):
         small().fit(ORBIT[:, :1], exog)
 
