@@ -68,7 +68,7 @@ class Growth:
             return False
         with np.errstate(over="ignore"):
             growth = np.divide(self.size / self.first_size, self.drive / self.first_drive)
-        if growth <= _GROWN:
+        if growth <= _GROWN or _settles(reservoir):
             return False
         activation = get_activation(reservoir.activation).name
         radius, remedy = _remedy(reservoir)
@@ -92,18 +92,34 @@ def _drive(reservoir: Reservoir, steps: Steps, end: int | None = None) -> float:
     return max(_largest(each) for each in (steps.inputs[:end], reservoir.bias, *received))
 
 
+def _settles(reservoir: Reservoir) -> bool:
+    """Return whether states cannot grow for ever, however long they take to settle."""
+    try:
+        return spectral_radius(_leaky(reservoir.leak_rate, _bound(reservoir))) < 1
+    except SpectralRadiusError:
+        return False
+
+
+def _bound(reservoir: Reservoir) -> Any:
+    """Return what a step multiplies states by, at most.
+
+    Of units that pass on no more than they receive, the moduli of W bound what comes of it.
+    """
+    weights = sp.csr_array(reservoir.W)
+    linear = get_activation(reservoir.activation).name == "identity"
+    return weights if linear else abs(weights)
+
+
 def _remedy(reservoir: Reservoir) -> tuple[str, str]:
     """Return words for the leaky radius, and a spectral radius under which states cannot grow."""
     weights, leak = sp.csr_array(reservoir.W), reservoir.leak_rate
-    # of units that pass on no more than they receive, the moduli of W bound what comes of it
-    linear = get_activation(reservoir.activation).name == "identity"
-    bound = weights if linear else abs(weights)
+    bound = _bound(reservoir)
     try:
         of_weights, of_bound = spectral_radius(weights), spectral_radius(bound)
         now = spectral_radius(_leaky(leak, weights))
         if of_weights == 0:
             return "", "Give smaller recurrent weights"
-        value = min(_BELOW_ONE * of_weights / of_bound, of_weights / 2 if now < 1 else np.inf)
+        value = _BELOW_ONE * of_weights / of_bound
         while spectral_radius(_leaky(leak, bound * (value / of_weights))) >= 1:
             value /= 2
     except SpectralRadiusError:

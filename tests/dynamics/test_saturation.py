@@ -396,6 +396,13 @@ def test_healthy_states_may_follow_what_drives_them(drive, leak_rate, activation
         esn.set_params(washout=washout).fit(u[:-1, None], u[1:])
 
 
+def test_an_integrator_that_settles_is_left_alone():
+    """It takes 100,000 steps from zero to its rest, and grows 4,000 times on the way."""
+    X = np.ones((200_000, 1))
+    options = {"leak_rate": 1e-5, "bias_scaling": 0.0, "washout": 0, "random_state": 0}
+    ESNRegressor(5, activation="identity", **options).fit(X, np.arange(200_000.0))
+
+
 def test_a_copy_of_a_record_is_its_own():
     """A fit that fails, or a worker, must not move the counts of the estimator."""
     res = Reservoir(np.zeros((3, 3)), np.ones((3, 1)), np.zeros(3))
