@@ -36,6 +36,7 @@ def test_what_is_certified_remembers_most():
             assert capacity > least * usual
 
 
+@pytest.mark.slow
 def test_capacity_is_that_of_the_library():
     network = benchmark.memory_network("ring, .99", 0.2, 0)
     u = networks.memory_input(0)

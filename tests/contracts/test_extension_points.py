@@ -232,6 +232,7 @@ def test_a_start_that_knows_nothing_says_so():
         rnn.set_params(init="glorot").fit(X, Y)  # who asks for random weights gets them
 
 
+@pytest.mark.slow
 def test_labels_from_a_stack():
     labels = np.where(Y[:, 0] > np.median(Y), "high", "low")
     clf = RNNClassifier(cell=StackedCell((SimpleCell(4), GRUCell(6))), **{**FAST, "max_iter": 30})

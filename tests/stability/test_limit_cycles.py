@@ -451,7 +451,7 @@ def test_sweep_of_the_pitchfork():
     assert list(found.parameters) == ["spectral_radius", "bias"]
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_sweep_does_not_depend_on_n_jobs(backend, monkeypatch):
     # the rule that other processes go by, whatever the suite is told to put on kernels
     monkeypatch.setattr(engines, "_WORTH_LOADING", 0.01)
