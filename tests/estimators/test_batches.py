@@ -71,7 +71,7 @@ def test_batches_lead_to_the_bits_of_one_run(model, monkeypatch):
     """Those of trained networks to rounding: products over all cases, which a BLAS may cut up."""
     assert_same = np.testing.assert_array_equal
     if isinstance(model, RNNRegressor):
-        assert_same = partial(np.testing.assert_allclose, rtol=0, atol=1e-6)
+        assert_same = partial(np.testing.assert_allclose, rtol=0, atol=1e-10)
     Xs, ys = many()
     given = containers(Xs)
     for X, column in given:
