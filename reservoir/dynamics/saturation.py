@@ -21,7 +21,7 @@ from reservoir.dynamics.unit_steps import Names, Steps
 
 STRIDE = 29  # rows between those looked at; a prime, which a season rarely is a multiple of
 _SOME = 16  # looks, until which the stride is shorter and no block is passed over
-_BLOCK, _EVERY = 512, 4  # rows; of so many blocks one is looked at: even a look costs time
+_BLOCK, _EVERY = 512, 8  # rows; of so many blocks one is looked at: even a look costs time
 _ENOUGH = 10  # rows that must have passed before anything is said
 _NEAR = 5e-4  # of the distance between the bounds: |tanh| > .999
 _NEAR_ALONE = 0.015  # the same for the bias alone

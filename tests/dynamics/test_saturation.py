@@ -246,9 +246,9 @@ def test_the_record_is_that_of_the_formula(leak_rate, noise):
 def test_few_rows_are_all_looked_at_and_of_many_each_29th():
     assert list(rows_to_look_at(9, 0, 0)) == list(range(9))
     assert list(rows_to_look_at(60, 0, 0)) == list(range(0, 60, 6))
-    assert list(rows_to_look_at(100, 2048, 64)) == [11, 40, 69, 98]  # rows 2059, ...: of 29
-    assert list(rows_to_look_at(1, 2048, 64)) == []
-    assert list(rows_to_look_at(100, 1000, 64)) == []  # of four blocks of 512 rows one
+    assert list(rows_to_look_at(100, 4096, 64)) == [22, 51, 80]  # rows 4118, ...: of 29
+    assert list(rows_to_look_at(1, 4096, 64)) == []
+    assert list(rows_to_look_at(100, 1000, 64)) == []  # of eight blocks of 512 rows one
 
 
 @pytest.mark.fast_cases("values")
