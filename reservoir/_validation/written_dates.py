@@ -21,7 +21,7 @@ _MONTHS, _DAYS = 100, 10_000  # by what a number grows in a year
 
 
 class Written(NamedTuple):
-    """What an index of whole numbers seems to say.
+    """Dates that whole numbers in an index seem to stand for.
 
     Attributes
     ----------

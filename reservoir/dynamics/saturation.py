@@ -107,7 +107,10 @@ class Activity:
         if 2 * at_bounds[still].sum() > at_bounds.sum():
             verb, lost = "stand still at", "Units that stand still remember nothing"
         else:
-            verb, lost = "flip between", "Of what drives them such units know little but the sign"
+            verb, lost = (
+                "flip between",
+                "Such units keep little more than the sign of what drives them",
+            )
         cause, remedy = self._cause(reservoir, names)
         warnings.warn(
             f"The units {verb} the bounds of {name}, {lower:g} and {upper:g}: {share} % of their "

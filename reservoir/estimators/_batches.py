@@ -36,7 +36,7 @@ def batches_of(lengths: Sequence[int]) -> list[Array]:
 
 
 class Placed:
-    """What was made of the rows of sequences, in the container that X came in, held once.
+    """Results of sequences in the container that X came in, held once.
 
     Parameters
     ----------

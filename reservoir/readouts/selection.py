@@ -6,7 +6,7 @@ A rule is an entry of `SELECTIONS`; estimators and `ridge_path` know it by its n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -87,8 +87,11 @@ class SelectionRule(ABC):
         """
 
 
-class _GeneralisedCrossValidation(SelectionRule):
-    """Leave-one-out without leaving any out: all from one decomposition."""
+class _FromPath(SelectionRule):
+    """A score of each penalty from one decomposition of all rows: no row is left out."""
+
+    def __init__(self, score: Callable[[PenaltyPath, float], Array]) -> None:
+        self.score = score
 
     def scores(
         self,
@@ -98,21 +101,7 @@ class _GeneralisedCrossValidation(SelectionRule):
         folds: Folds,
         fit_intercept: bool,
     ) -> Array:
-        return np.array([path.gcv(alpha) for alpha in alphas])
-
-
-class _RestrictedLikelihood(SelectionRule):
-    """Coefficients as random effects: the variance that the data make most likely."""
-
-    def scores(
-        self,
-        sums: RowSums,
-        path: PenaltyPath,
-        alphas: Array,
-        folds: Folds,
-        fit_intercept: bool,
-    ) -> Array:
-        return np.array([path.reml(alpha) for alpha in alphas])
+        return np.array([self.score(path, alpha) for alpha in alphas])
 
 
 class _Blocked(SelectionRule):
@@ -178,8 +167,8 @@ class _HoldOut(_Blocked):
 
 #: Name -> rule: what ``alpha_selection`` and ``ridge_path(selection=...)`` may be.
 SELECTIONS: dict[str, SelectionRule] = {
-    "gcv": _GeneralisedCrossValidation(),
-    "reml": _RestrictedLikelihood(),
+    "gcv": _FromPath(lambda path, alpha: path.gcv(alpha)),
+    "reml": _FromPath(lambda path, alpha: path.reml(alpha)),
     "blocked": _Blocked(),
     "holdout": _HoldOut(),
 }

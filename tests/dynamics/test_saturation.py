@@ -357,6 +357,7 @@ def states_of(esn, X, y):
     transformer_of(esn).fit_transform(X)
 
 
+@pytest.mark.fast_cases("values")
 @pytest.mark.parametrize("learn", [ESNRegressor.fit, in_chunks, states_of])
 @pytest.mark.parametrize("activation", ["identity", "relu", "softplus"])
 def test_growth_is_told_and_the_remedy_holds(activation, learn, global_random_seed):

@@ -352,7 +352,7 @@ def few_rows(
     if held is None or few != [True, False]:
         return None
     return (
-        f"The readout has {held.columns} columns, rows that count for {share * held.rows:.0f}, and "
+        f"The readout has {held.columns} columns, {share * held.rows:.0f} effective rows, and "
         f"the single penalty alpha={held.alpha:g}: with about as many rows as columns it fits "
         "noise, and errors on new rows are at their largest. Let the data choose from several, "
         f"{code('alpha = np.logspace(-8, 2, 11)')}, or take many more rows than columns."

@@ -1,4 +1,4 @@
-"""What messages call a series, and the Python that changes it where it stands."""
+"""Names of series in messages, and the Python that changes a series in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reservoir._validation.wording import index_replaced, put, variable_of
 
 
 class SeriesName(str):
-    """What messages call one series of a panel: text that knows how the panel came.
+    """Name of one series of a panel in messages: text that knows how the panel came.
 
     Attributes
     ----------

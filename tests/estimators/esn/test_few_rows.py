@@ -10,7 +10,7 @@ from reservoir.datasets import narma
 
 pytestmark = pytest.mark.both_engines
 
-FEW = "The readout has {} columns, rows that count for {}, and the single penalty"
+FEW = "The readout has {} columns, {} effective rows, and the single penalty"
 OPTIONS = {"washout": 0, "random_state": 0}
 
 
@@ -114,6 +114,6 @@ def test_chunks_are_told_of_once_and_only_if_somebody_looks():
 
     assert told(lambda: learn(lambda t: t > 200)) == []
     (message,) = told(lambda: learn(lambda t: True))
-    assert "rows that count for 85," in message
+    assert " 85 effective rows," in message
     (message,) = told(lambda: learn(lambda t: t in (100, 110)))
-    assert "rows that count for 105," in message
+    assert " 105 effective rows," in message

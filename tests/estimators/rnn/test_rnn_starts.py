@@ -69,17 +69,14 @@ def test_least_squares_is_no_worse_than_the_random_reservoir(cell, global_random
 
 
 def test_what_cannot_be_learned_does_not_blow_the_weights_up(global_random_seed):
-    # long steps lower the error a little, too: unbounded ones went up to weights of 1e9
-    common = {
-        "target": "last",
-        "init": "least_squares",
-        "max_iter": 0,
-        "random_state": global_random_seed,
-    }
-    rnn = RNNRegressor(30, **common).fit(*adding(400, length=50, random_state=global_random_seed))
-    assert spectral_radius(rnn.params_["W"]) < 100
-    rnn = RNNClassifier(30, **common).fit(*gestures(150, random_state=global_random_seed))
-    assert spectral_radius(rnn.params_["W"]) < 100
+    """Long steps lower the error a little, too: unbounded ones went up to weights of 1e9."""
+    radii = []
+    for seed in range(3 * global_random_seed, 3 * global_random_seed + 3):
+        common = {"target": "last", "init": "least_squares", "max_iter": 0, "random_state": seed}
+        regressor = RNNRegressor(30, **common).fit(*adding(400, length=50, random_state=seed))
+        classifier = RNNClassifier(30, **common).fit(*gestures(150, random_state=seed))
+        radii.append([spectral_radius(rnn.params_["W"]) for rnn in (regressor, classifier)])
+    assert (np.median(radii, axis=0) < 5).all()
 
 
 @pytest.mark.slow
