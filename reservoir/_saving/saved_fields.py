@@ -72,8 +72,9 @@ FIELDS = {
         augment: None | str; feedback: bool; feedback_scaling: numbers; noise: number
     """,
     "ReadoutParameters": """
-        alpha: numbers; solver, alpha_selection: str; alpha_per_target, fit_intercept: bool
-        forgetting: number; readout: readout; washout: str | int; n_jobs: None | int
+        alpha: 'auto' | numbers; solver, alpha_selection: str
+        alpha_per_target, fit_intercept: bool; forgetting: number; readout: readout
+        washout: str | int; n_jobs: None | int
     """,
     "LagParameters": "n_lags, skip, degree: int; basis: str; increments: bool",
     "FeatureParameters": """
@@ -118,7 +119,8 @@ FIELDS = {
         _readout: Readout(width=_source.width, n_outputs=n_outputs_); _progress: Progress
         _activity: record; state_: state; certificate_?: Certificate
         intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
-        training_error_?: float64(n_outputs_); alpha_scores_?: float64(_, n_outputs_, any)
+        training_error_?: float64(n_outputs_); alphas_?: float64(_)
+        alpha_scores_?: float64(_, n_outputs_, any); alpha_selection_?: str
         temperature_?: positive; readout_?: BaseEstimator
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
@@ -309,15 +311,16 @@ FIELDS = {
     # ------------------------------------------------------------ readouts
     "Readout": "settings: ReadoutSettings; width, n_outputs: natural",
     "ReadoutSettings": """
-        estimator: readout; solver, selection: str; alpha: numbers
+        estimator: readout; solver, selection: str; alpha: 'auto' | numbers
         alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
     """,
     "RidgeReadout": """
-        solver: None | 'cholesky' | 'qr'; kept: None | RowSample
+        solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs
         parts: dict[natural, RowSums(n_features=width, n_outputs=n_outputs)]
         kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
     """,
+    "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
     "LoopTrainedReadout": "",
     "StoredReadout": """
         rows: list[tuple[real(n, width), real(n, _, any), None | float64(n)]]

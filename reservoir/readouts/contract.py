@@ -11,6 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 from reservoir._saving import saved
 from reservoir._typing import Array
 
+#: For each sequence pairs (part, end): its rows before `end`, and not of the pairs before.
+Cuts = list[tuple[tuple[int, int], ...]]
 Outputs = Callable[[Array], Array]
 Decode = Callable[[Array], Any]
 _Self = TypeVar("_Self", bound="Readout")
@@ -137,9 +139,9 @@ class Readout(ABC):
         one.settings = settings
         return one
 
-    def edges(self, lengths: list[int], skips: list[int]) -> list[tuple[int, ...]]:
-        """Return where the parts of each sequence end that `update` is to be told of: one part."""
-        return [(length,) for length in lengths]
+    def cut(self, lengths: list[int], skips: list[int], *, continues: bool = False) -> Cuts:
+        """Return which part each row belongs to that `update` is to be told of: one part."""
+        return [((0, length),) for length in lengths]
 
     @abstractmethod
     def check_partial(self) -> None:

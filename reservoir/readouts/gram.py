@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 from scipy.linalg import blas
 
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.readouts.eigen import EPS, Eigenbasis, PenaltyPath
-from reservoir.readouts.normal_equations import by_cholesky, penalised
+from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
+from reservoir.readouts.normal_equations import along_path, by_cholesky, penalised
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
@@ -273,6 +275,29 @@ class GramAccumulator(RowSums):
         counts = self._counts(fit_intercept)
         return Eigenbasis(matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, **counts)
 
+    @in_room(3)
+    def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
+        """Return coefficients and intercepts under each penalty.
+
+        Where no penalty is within rounding errors, for a quarter of the work of `path`.
+
+        Parameters
+        ----------
+        alphas : array of shape (n_alphas,)
+        fit_intercept : bool, default=True
+
+        Returns
+        -------
+        coefs : array of shape (n_alphas, n_outputs, n_features)
+        intercepts : array of shape (n_alphas, n_outputs)
+        """
+        gram, cross = self._normal_equations(fit_intercept)
+        if not alphas.min() > NOISE * linalg.norm(gram, check_finite=False):
+            return super().along(alphas, fit_intercept)
+        coefs = along_path(gram, cross, alphas)
+        intercepts = [self._intercept(coef) * float(fit_intercept) for coef in coefs]
+        return coefs, np.array(intercepts)
+
     @in_room(2)
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
         """Return sums of squared errors over these rows of outputs given by coefficients.
@@ -321,14 +346,16 @@ class GramAccumulator(RowSums):
         return *penalised(*self._normal_equations(fit_intercept), alpha), means
 
     @in_room(3)
-    def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
+    def _solve(
+        self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
+    ) -> Solved:
         """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
         if np.ndim(alpha) == 0:
             mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
             solved = by_cholesky(*self._normal_equations(fit_intercept), alpha, mean)
             if solved is not None:
                 return solved
-        basis = path or self.path(fit_intercept)
+        basis = path() if path else self.path(fit_intercept)
         return Solved(basis.coef(alpha), partial(basis.leverage, alpha=alpha))
 
     def _less(self, part: GramAccumulator, n_held: int) -> GramAccumulator:

@@ -49,6 +49,52 @@ def by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved 
     return Solved((scaled / scale[:, None]).T, leverage)
 
 
+def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
+    """Return the coefficients under each penalty, from one tridiagonal reduction.
+
+    That is a quarter of the work of an eigendecomposition, and each penalty then costs the solution
+    of a tridiagonal system.
+
+    Parameters
+    ----------
+    gram : array of shape (n_features, n_features)
+        Symmetric; overwritten.
+    cross : array of shape (n_features, n_outputs)
+    alphas : array of shape (n_alphas,)
+        Above the rounding errors of the Gram matrix.
+
+    Returns
+    -------
+    array of shape (n_alphas, n_outputs, n_features)
+    """
+    n, n_outputs = cross.shape
+    if n == 1:
+        return cross.T / (gram + alphas[:, None, None])
+    zeros = ~gram.any(axis=0)
+    # gram = Q T Q', Q a product of reflections that leave the first coordinate alone: LAPACK keeps
+    # them below the subdiagonal of T, as those of a QR decomposition
+    lwork = int(linalg.lapack.dsytrd_lwork(n, lower=1)[0])
+    packed, diagonal, beside, tau, _ = linalg.lapack.dsytrd(
+        np.asfortranarray(gram), lower=1, lwork=lwork, overwrite_a=True
+    )
+    reflections = np.asfortranarray(packed[1:, :-1])
+
+    def rotated(columns: Array, transposed: str) -> Array:
+        columns = np.asfortranarray(columns)
+        room = 64 * max(columns.shape[1], 1)
+        columns[1:] = linalg.lapack.dormqr("L", transposed, reflections, tau, columns[1:], room)[0]
+        return columns
+
+    targets = rotated(cross.copy(), "T")
+    found = np.empty((n, len(alphas), n_outputs), order="F")
+    for k, alpha in enumerate(alphas):
+        pivots, factors, _ = linalg.lapack.dpttrf(diagonal + alpha, beside)
+        found[:, k] = linalg.lapack.dpttrs(pivots, factors, targets)[0]
+    coefs = rotated(found.reshape(n, -1), "N").reshape(n, len(alphas), n_outputs)
+    coefs[zeros] = 0.0  # columns of zeros get zeros, not rounding errors over the penalty
+    return np.ascontiguousarray(coefs.transpose(1, 2, 0))
+
+
 def penalised(gram: Array, cross: Array, alpha: float) -> tuple[Array, Array]:
     """Return R with ``R'R = gram + alpha I`` and Z with ``R'Z = cross``.
 

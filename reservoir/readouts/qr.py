@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -349,7 +350,9 @@ class QRAccumulator(RowSums):
         return A, size
 
     @in_room(4)
-    def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
+    def _solve(
+        self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
+    ) -> Solved:
         """By QR, for one penalty or one for each output; leverages may need the path."""
         A, size = self._factor(fit_intercept)
         n = self.n_features
@@ -357,7 +360,7 @@ class QRAccumulator(RowSums):
 
         def leverage(rows: Array) -> Array:
             if np.ndim(alpha) or not system.is_fixed(alpha):
-                return (path or self.path(fit_intercept)).leverage(rows, alpha)
+                return (path() if path else self.path(fit_intercept)).leverage(rows, alpha)
             mean = self._means(fit_intercept)[:n]
             return system.leverage(np.where(A[:n, :n].any(axis=0), rows - mean, 0.0), alpha)
 

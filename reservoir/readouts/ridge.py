@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,14 @@ from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
 from reservoir.readouts.row_sample import RowSample
-from reservoir.readouts.selection import SELECTIONS, Edges, SelectionRule, folds, least_score
+from reservoir.readouts.selection import (
+    SELECTIONS,
+    Cuts,
+    Runs,
+    SelectionRule,
+    folds,
+    least_score,
+)
 from reservoir.readouts.sums import RidgeSolution, RowSums, Solved, room_for_matrices
 from reservoir.readouts.temperature import fitted_temperature
 
@@ -40,21 +49,22 @@ def ridge_path(
     gram : GramAccumulator or QRAccumulator
         All rows.
     alphas : array of shape (n_alphas,), at least 0
-    selection : {"gcv", "reml", "blocked", "holdout"}, default="gcv"
+    selection : {"gcv", "reml", "halves", "blocked", "holdout"}, default="gcv"
         "gcv": generalised cross-validation [1]_, from one decomposition. "reml": restricted maximum
         likelihood [2]_, from the same one; less misled by errors that depend on one another [3]_,
         and it never takes a penalty of 0. "blocked": each
-        block is scored by a fit on all other rows. "holdout": the same with one block, the rows
-        held out.
+        block is scored by a fit on all other rows. "halves": the same with two blocks. "holdout":
+        the same with one, the rows held out.
     blocks : sequence of accumulators, optional
-        Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more) and
-        "holdout" (one).
+        Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more), "halves"
+        (two) and "holdout" (one).
     rest : accumulator, optional
         The rows of `gram` outside the blocks, unless these are all rows. A QRAccumulator needs it;
         a GramAccumulator subtracts without it, and keeps rounding errors of what it takes away.
     fit_intercept : bool, default=True
     per_target : bool, default=False
-        Whether each output gets a penalty of its own; else the sum over outputs decides.
+        Whether each output gets a penalty of its own; else the sum over outputs decides, each in
+        units of the variance of its targets.
 
     Returns
     -------
@@ -88,7 +98,8 @@ def ridge_path(
     >>> solution.alpha, solution.scores.shape
     (100.0, (3, 1))
     """
-    return _along_path(gram, alphas, selection, blocks, rest, fit_intercept, per_target)[0]
+    units = _variances(gram)
+    return _along_path(gram, alphas, selection, blocks, rest, fit_intercept, per_target, units)[0]
 
 
 def _along_path(
@@ -99,6 +110,7 @@ def _along_path(
     rest: RowSums | None,
     fit_intercept: bool,
     per_target: bool,
+    units: ArrayLike,
 ) -> tuple[RidgeSolution, Solved]:
     """Return what `ridge_path` does, and the leverages of rows in it."""
     check_choice("selection", selection, SELECTIONS)
@@ -107,13 +119,20 @@ def _along_path(
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
-    path = gram.path(fit_intercept)
+    path = functools.cache(partial(gram.path, fit_intercept))
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
     scores = rule.scores(gram, path, alphas, parts, fit_intercept)
-    best = least_score(alphas, scores, per_target)
+    best = least_score(alphas, scores, per_target, units)
     # a path loses more to rounding; so the solution agrees with `solve` to the last bit
     solved = gram._solve(best, fit_intercept, path)
     return gram._solution(solved.coef, best, fit_intercept, scores), solved
+
+
+def _variances(sums: RowSums) -> Array:
+    """Return the variance of each target, (n_outputs,)."""
+    zeros = np.zeros((1, sums.n_outputs, sums.n_features))
+    constant = sums._solution(zeros[0], 0.0, True)
+    return sums.squared_errors(zeros, constant.intercept[None])[0] / sums.weight
 
 
 _LEAST_LEFT = np.sqrt(EPS)  # of a row that the fit goes through there is nothing to tell
@@ -142,7 +161,9 @@ def _temperature(kept: RowSample, solution: RidgeSolution, solved: Solved, own: 
 
 def check_alpha(name: str, value: Any) -> None:
     """Refuse what is neither a penalty nor a path of them."""
-    if check_penalties(name, value).ndim > 1 or np.size(value) == 0:
+    if isinstance(value, str):
+        check_choice(name, value, ("auto",))
+    elif check_penalties(name, value).ndim > 1 or np.size(value) == 0:
         raise ValueError(
             "alpha must be a number or have shape (n_alphas,), penalties to choose from; got "
             f"shape {np.shape(value)}."
@@ -151,6 +172,8 @@ def check_alpha(name: str, value: Any) -> None:
 
 #: What the parameter `solver` may name, beside "auto": the sums that are kept.
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
+_LEAST_HALF = 8  # rows of a half of which "auto" expects that it tells of the other
+_PATH = (1e-11, 100.0)  # of the mean square sum of the features, and of the sum over features
 _SMALL = 1e-4  # of the mean square sum of the features: a penalty that does not keep errors small
 _LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
 
@@ -162,8 +185,44 @@ def solver_for(solver: str, alpha: Any, dtype: Any) -> str:
     """
     if solver != "auto":
         return solver
+    if is_path(alpha) and not np.ndim(alpha):
+        return "cholesky"
     small = np.min(alpha) < _LEAST_OF_GRAM and np.dtype(dtype) == np.float64
     return "qr" if small else "cholesky"
+
+
+def is_path(alpha: Any) -> bool:
+    """Whether `alpha` leaves a choice of penalties: an array of them, or "auto"."""
+    return isinstance(alpha, str) or np.ndim(alpha) > 0
+
+
+def default_path(sums: RowSums) -> Array:
+    """Return the powers of ten from penalties that do nothing to those that leave only the mean.
+
+    Parameters
+    ----------
+    sums : accumulator
+        Over all rows.
+
+    Returns
+    -------
+    array of shape (n_alphas,)
+        From 1e-11 of the mean over features of the sum of their squares about the mean, below which
+        a Gram matrix has rounding errors, to 100 times the sum over features.
+    """
+    square = sums.mean_square_sum()
+    if not square > 0:
+        return np.ones(1)
+    low, high = np.log10(square) + np.log10([_PATH[0], _PATH[1] * sums.n_features])
+    exponents = range(int(np.ceil(low)), int(np.ceil(high)) + 1)
+    return np.array([float(f"1e{k}") for k in exponents])  # powers have rounding errors
+
+
+def rule_for(selection: str, forgetting: float) -> SelectionRule:
+    """Return the rule that is meant; "auto" takes halves, unless what forgets has one sum only."""
+    if selection == "auto":
+        selection = "halves" if forgetting == 1 else "reml"
+    return SELECTIONS[selection]
 
 
 @saved
@@ -174,9 +233,19 @@ class RidgeReadout(Readout):
     temperature scores are probabilities.
     """
 
-    fitted = ("coef_", "intercept_", "alpha_", "alpha_scores_", "training_error_", "temperature_")
+    fitted = (
+        "coef_",
+        "intercept_",
+        "alpha_",
+        "alphas_",
+        "alpha_scores_",
+        "alpha_selection_",
+        "training_error_",
+        "temperature_",
+    )
     forgets = lazy = True
     kept: RowSample | None = None
+    runs: Runs | None = None  # where rows belong to two halves in turns
 
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
@@ -210,6 +279,7 @@ class RidgeReadout(Readout):
         self.check_room(width)
         empty, asked = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
+        empty.runs = self.runs
         empty.kept = None if asked.classes is None else RowSample(forgetting=asked.forgetting)
         return empty
 
@@ -222,16 +292,25 @@ class RidgeReadout(Readout):
                 f'{earlier.solver!r}. Use fit, solver={earlier.solver!r} or solver="auto".'
             )
         self.solver = earlier.solver
+        if self.rule is not None and self.rule.alternates:
+            self.runs = copy.copy(earlier.runs) or Runs(earlier.n_rows)
 
     @property
     def rule(self) -> SelectionRule | None:
         """How the penalty is chosen; None if it is given."""
-        return SELECTIONS[self.settings.selection] if np.ndim(self.settings.alpha) else None
+        asked = self.settings
+        return rule_for(asked.selection, asked.forgetting) if is_path(asked.alpha) else None
 
-    def edges(self, lengths: list[int], skips: list[int]) -> Edges:
-        """Return where the parts of each sequence end, as the selection wants them."""
+    def cut(self, lengths: list[int], skips: list[int], *, continues: bool = False) -> Cuts:
+        """Return which part of the sums each row belongs to, as the selection wants it."""
         rule = self.rule
-        return super().edges(lengths, skips) if rule is None else rule.edges(lengths, skips)
+        if rule is None:
+            return super().cut(lengths, skips)
+        if not rule.alternates:
+            return rule.cut(lengths, skips)
+        if self.runs is None:
+            self.runs = Runs()
+        return self.runs.cut(lengths, skips, continues=continues)
 
     def after(self, earlier: RidgeReadout) -> RidgeReadout:
         """Return a readout that has seen what an earlier one has, and then what this one has."""
@@ -249,12 +328,13 @@ class RidgeReadout(Readout):
         """Refuse a selection that needs more than one sum over all rows."""
         # what `solve`, which may be called much later, would have to refuse
         check_alpha("alpha", self.settings.alpha)
-        if np.ndim(self.settings.alpha) > 0:
-            check_choice("alpha_selection", self.settings.selection, SELECTIONS)
-        if self.rule is not None and self.rule.fewest:
+        if is_path(self.settings.alpha):
+            check_choice("alpha_selection", self.settings.selection, ("auto", *SELECTIONS))
+        if self.rule is not None and self.rule.fewest and not self.rule.alternates:
             raise ValueError(
-                f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}: "
-                'it keeps one sum over all rows. Use alpha_selection="gcv", "reml", or a number.'
+                f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}, "
+                'which depends on how many rows are to come. Use alpha_selection="auto", "gcv" or '
+                '"reml", or give one number as alpha.'
             )
 
     def sample(
@@ -275,6 +355,17 @@ class RidgeReadout(Readout):
         missing = "skip" if self.settings.skip_missing else "raise"
         self.parts[part].update(features, targets, weights, missing=missing, overwrite_h=True)
 
+    def extend(self, features: Array, targets: Array, weights: Array | None) -> None:
+        """Add rows that continue those seen; the memory of the features is used up."""
+        start, n = 0, len(features)
+        cuts = ((0, n),) if self.runs is None else self.runs.cut([n], [0], continues=True)[0]
+        for part, end in cuts:
+            own = slice(start, end)
+            self.update(
+                features[own], targets[own], None if weights is None else weights[own], part=part
+            )
+            start = end
+
     def merge(self, other: RidgeReadout) -> None:
         """Add what another one has seen; its sums may become this one's."""
         for part, sums in other.parts.items():
@@ -287,9 +378,9 @@ class RidgeReadout(Readout):
     def held_by_rows(self) -> RowsAndColumns | None:
         """Return how many rows hold how many columns, where the penalty is given, and small."""
         asked = self.settings
-        if np.size(asked.alpha) != 1 or self.n_rows == 0:
+        if isinstance(asked.alpha, str) or np.size(asked.alpha) != 1 or self.n_rows == 0:
             return None
-        (sums,) = self.parts.values()
+        sums = self.total()
         (alpha,) = np.ravel(asked.alpha).tolist()
         if alpha > _SMALL * sums.mean_square_sum():
             return None
@@ -299,48 +390,65 @@ class RidgeReadout(Readout):
 
     def spread_of_targets(self) -> Array:
         """Return the standard deviation of each target, (n_outputs,)."""
-        (sums,) = self.parts.values()
-        constant = sums._solution(np.zeros((self.n_outputs, self.width)), 0.0, True)
-        return sums._root_mean_squares(constant)
+        return np.sqrt(_variances(self.total()))
+
+    def total(self) -> RowSums:
+        """Return the sums over all rows; not to be changed, as the parts may be one."""
+        # in order: rows of short sequences are gathered, so that a later part may have come before
+        first, *others = (sums for _, sums in sorted(self.parts.items()))
+        for k, sums in enumerate(others):
+            first = (first.copy() if k == 0 else first).merge(sums)
+        return first
 
     def solve(self) -> dict[str, Any]:
-        """Return coefficients and penalty; the parts become one sum."""
+        """Return coefficients and penalty; parts that more rows cannot be added to become one."""
         if self.n_rows == 0:
             raise ValueError("No rows to fit: every row has weight 0 or a missing target.")
-        settings, rule = self.settings, self.rule
-        # all rows in one sum; the parts stay as they are for the rule. They are put in order first:
-        # rows of short sequences are gathered, so that a later part may have come before
-        self.parts = dict(sorted(self.parts.items()))
-        total, *others = self.parts.values()
-        for k, sums in enumerate(others):
-            total = (total.copy() if k == 0 else total).merge(sums)
+        settings, total = self.settings, self.total()
         intercept = settings.fit_intercept
-        if rule is None:
+        chosen: dict[str, Any] = {}
+        if self.rule is None:
             alpha = total._check_alpha(settings.alpha)
             solved = total._solve(alpha, intercept)
             solution = total._solution(solved.coef, alpha, intercept)
         else:
-            blocks = rule.blocks(self.parts)
-            self._check_blocks(blocks, rule.fewest, total.n_samples)
-            solution, solved = _along_path(
-                total,
-                settings.alpha,
-                settings.selection,
-                blocks,
-                self._rest(blocks),
-                intercept,
-                settings.alpha_per_target,
-            )
+            solution, solved, chosen = self._choose(total)
         # what is kept for more rows to come
-        self.parts = {0: total}
-        found = rounded(solution, settings) | {"alpha_": solution.alpha}
+        if self.rule is None or not self.rule.alternates:
+            self.parts = {0: total}
+        found = rounded(solution, settings) | {"alpha_": solution.alpha} | chosen
         found["training_error_"] = total._root_mean_squares(solution)
-        if rule is not None:
-            found["alpha_scores_"] = solution.scores
         if self.kept is not None:
             own = 1 / total.weight if intercept else 0.0
             found["temperature_"] = _temperature(self.kept, solution, solved, own)
         return found
+
+    def _choose(self, total: RowSums) -> tuple[RidgeSolution, Solved, dict[str, Any]]:
+        """Return the solution for the penalty that the rule prefers, and what it says of each."""
+        settings, selection, rule = self.settings, self.settings.selection, self.rule
+        assert rule is not None
+        blocks = rule.blocks(dict(sorted(self.parts.items())))
+        if selection == "auto":
+            few = len(blocks) < 2 or min(block.n_samples for block in blocks) < _LEAST_HALF
+            aged = any(min(block.forgetting, block.ageing) < 1 for block in blocks)
+            selection = "reml" if few or aged else "halves"
+            rule = SELECTIONS[selection]
+            blocks = rule.blocks(dict(sorted(self.parts.items()))) if rule.fewest else []
+        self._check_blocks(blocks, rule.fewest, total.n_samples)
+        alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
+        solution, solved = _along_path(
+            total,
+            alphas,
+            selection,
+            blocks,
+            self._rest(blocks),
+            settings.fit_intercept,
+            settings.alpha_per_target,
+            # scores of classes are in one unit: their sum is Brier's
+            _variances(total) if settings.classes is None else 1.0,
+        )
+        chosen = {"alphas_": np.array(alphas, dtype=np.float64), "alpha_selection_": selection}
+        return solution, solved, chosen | {"alpha_scores_": solution.scores}
 
     def _rest(self, blocks: list[RowSums]) -> RowSums | None:
         """Return the rows that are not scored on, in one sum."""
@@ -365,7 +473,7 @@ class RidgeReadout(Readout):
         own = copy.deepcopy(self.renewed(settings))
         return RidgeRows(
             own,
-            own.parts[0],  # `solve` has made one sum of all
+            own.total(),
             model.alpha_,
             forgetting=settings.forgetting,
             fit_intercept=settings.fit_intercept,
@@ -373,6 +481,9 @@ class RidgeReadout(Readout):
 
     def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
         """Let the rows so far weigh `factor` times as much, and those to come forget as told."""
+        if min(1.0 if forgetting is None else forgetting, factor) < 1 and self.parts:
+            # rows of a half age with each row of the other, too: one sum of all
+            self.parts, self.runs = {0: self.total()}, None
         for part, sums in self.parts.items():
             if forgetting is not None:
                 sums.forgetting = forgetting
@@ -397,7 +508,7 @@ class RidgeReadout(Readout):
         self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any
     ) -> list[Any] | None:
         """Return coefficients and intercept under each penalty, from one decomposition."""
-        total = self.parts[0]  # `solve` has made one sum of all
+        total = self.total()
         path = total.path(fit_intercept)
         each = [total._solution(path.coef(alpha), alpha, fit_intercept) for alpha in alphas]
         with np.errstate(over="ignore", invalid="ignore"):

@@ -72,7 +72,7 @@ class RidgeRows(RowLearner):
         if any(part is not None for part in w):
             rows = zip(H, w, strict=True)
             weights = np.concatenate([np.ones(len(h)) if one is None else one for h, one in rows])
-        self.kept.update(np.concatenate(H), np.concatenate(Y), weights)
+        self.kept.extend(np.concatenate(H), np.concatenate(Y), weights)
 
     def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
         """Return coefficients and intercept."""

@@ -6,18 +6,19 @@ A rule is an entry of `SELECTIONS`; estimators and `ridge_path` know it by its n
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from reservoir._typing import Array
+from reservoir._saving import saved
+from reservoir._typing import Array, ArrayLike
+from reservoir.readouts.contract import Cuts
 from reservoir.readouts.eigen import PenaltyPath
 from reservoir.readouts.sums import RowSums
 
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
 _HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
 
-Edges = list[tuple[int, ...]]
 #: Sums over the rows of a fit, and over those that it is scored on.
 Folds = Iterable[tuple[RowSums, RowSums]]
 
@@ -32,13 +33,17 @@ class SelectionRule(ABC):
     ----------
     fewest : int
         Blocks, sums over parts of the rows, that the rule needs at least; 0 for none. A rule that
-        needs blocks cannot choose in partial_fit, which keeps one sum over all rows.
+        needs blocks cannot choose in partial_fit, which keeps one sum over all rows, unless they
+        alternate.
+    alternates : bool
+        Whether the blocks are two halves that rows belong to in turns, by `Runs`.
     """
 
     fewest = 0
+    alternates = False
 
-    def edges(self, lengths: Sequence[int], skips: Sequence[int]) -> Edges:
-        """Return where the parts of each sequence end.
+    def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
+        """Return which part of the sums each row belongs to.
 
         Parameters
         ----------
@@ -47,11 +52,11 @@ class SelectionRule(ABC):
 
         Returns
         -------
-        list of tuples of int
-            Row i of a sequence belongs to part k if it comes before ``edges[k]``, and not before
-            ``edges[k - 1]``.
+        list of tuples of pairs (part, end)
+            Rows of a sequence belong to a part if they come before its `end`, and not before that
+            of the pair before.
         """
-        return [(length,) for length in lengths]
+        return [((0, length),) for length in lengths]
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         """Return the parts that are scored on."""
@@ -66,7 +71,7 @@ class SelectionRule(ABC):
     def scores(
         self,
         sums: RowSums,
-        path: PenaltyPath,
+        path: Callable[[], PenaltyPath],
         alphas: Array,
         folds: Folds,
         fit_intercept: bool,
@@ -77,8 +82,8 @@ class SelectionRule(ABC):
         ----------
         sums : accumulator
             Sums over all rows.
-        path : PenaltyPath
-            Their ridge solutions for any penalty.
+        path : callable
+            Returns their ridge solutions for any penalty.
         alphas : array of shape (n_alphas,)
         folds : iterable of (fitted, scored)
             For each block two sums, over all other rows and over the block's; the first is made
@@ -96,12 +101,13 @@ class _FromPath(SelectionRule):
     def scores(
         self,
         sums: RowSums,
-        path: PenaltyPath,
+        path: Callable[[], PenaltyPath],
         alphas: Array,
         folds: Folds,
         fit_intercept: bool,
     ) -> Array:
-        return np.array([self.score(path, alpha) for alpha in alphas])
+        found = path()
+        return np.array([self.score(found, alpha) for alpha in alphas])
 
 
 class _Blocked(SelectionRule):
@@ -109,14 +115,15 @@ class _Blocked(SelectionRule):
 
     fewest = 2
 
-    def edges(self, lengths: Sequence[int], skips: Sequence[int]) -> Edges:
+    def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         kept = [max(length - skip, 0) for length, skip in zip(lengths, skips, strict=True)]
-        total, before, edges = sum(kept), 0, []
+        total, before, cuts = sum(kept), 0, []
         ends = [round(total * (k + 1) / _N_BLOCKS) for k in range(_N_BLOCKS)]
         for skip, n in zip(skips, kept, strict=True):
-            edges.append(tuple(skip + min(max(end - before, 0), n) for end in ends))
+            within = [skip + min(max(end - before, 0), n) for end in ends]
+            cuts.append(tuple(enumerate(within)))
             before += n
-        return edges
+        return cuts
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         # a long gap in the targets may leave nothing of a block
@@ -130,7 +137,7 @@ class _Blocked(SelectionRule):
     def scores(
         self,
         sums: RowSums,
-        path: PenaltyPath,
+        path: Callable[[], PenaltyPath],
         alphas: Array,
         folds: Folds,
         fit_intercept: bool,
@@ -138,10 +145,7 @@ class _Blocked(SelectionRule):
         squared_error = np.zeros((len(alphas), sums.n_outputs))
         weights = []
         for fitted, scored in folds:
-            others = fitted.path(fit_intercept)
-            coefs = [others.coef(alpha) for alpha in alphas]
-            intercepts = [others.intercept(coef) for coef in coefs]
-            squared_error += scored.squared_errors(np.array(coefs), np.array(intercepts))
+            squared_error += scored.squared_errors(*fitted.along(alphas, fit_intercept))
             weights.append(scored.weight)
         return squared_error / sum(weights)
 
@@ -151,10 +155,10 @@ class _HoldOut(_Blocked):
 
     fewest = 1
 
-    def edges(self, lengths: Sequence[int], skips: Sequence[int]) -> Edges:
+    def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         kept = [max(length - skip, 0) for length, skip in zip(lengths, skips, strict=True)]
         held = [round(_HELD_OUT * n) for n in kept]
-        return [(length - h, length) for length, h in zip(lengths, held, strict=True)]
+        return [((0, length - h), (1, length)) for length, h in zip(lengths, held, strict=True)]
 
     def blocks(self, parts: dict[int, RowSums]) -> list[RowSums]:
         return [parts[1]] if 1 in parts else []
@@ -165,16 +169,92 @@ class _HoldOut(_Blocked):
             raise ValueError(f"selection={name!r} needs blocks=[held_out]; got {n_blocks} blocks.")
 
 
+class _Halves(_Blocked):
+    """Two halves, each scored by a fit on the other: runs of rows belong to them in turns."""
+
+    alternates = True
+
+    def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
+        return Runs().cut(lengths, skips)
+
+    def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
+        n_blocks = 0 if blocks is None else len(blocks)
+        if n_blocks != 2:
+            raise ValueError(f"selection={name!r} needs two blocks; got {n_blocks}.")
+
+
+_LEAST_RUN = 8  # rows of sequences; within one, twice as many
+_GROWTH = 5  # a run has a fifth of the rows before it at least, within one sequence two fifths
+
+
+@saved
+class Runs:
+    """Runs of rows that belong to two halves in turns, as rows come in.
+
+    Errors of neighbouring rows depend on one another, so that a half tells little of the other if
+    the runs are short. They grow with the number of rows before them: where a run ends depends on
+    the rows before alone, not on how many are to come, or on how they are dealt out to calls. It
+    ends with a sequence, unless the rows of one sequence in it are twice as many as it must have.
+    """
+
+    def __init__(self, n_rows: int = 0) -> None:
+        self.n_rows = n_rows  # of all runs so far
+        self.filled = self.within = 0  # rows of this run, and those of this sequence among them
+        self.half = 0
+        self.least = max(_LEAST_RUN, n_rows // _GROWTH)
+
+    def cut(self, lengths: Sequence[int], skips: Sequence[int], *, continues: bool = False) -> Cuts:
+        """Return which half rows belong to, and go on from there with the next.
+
+        Parameters
+        ----------
+        lengths, skips : sequences of int
+            Rows of each sequence, and how many at its start are washout.
+        continues : bool, default=False
+            Whether the first sequence continues the last one of the call before.
+        """
+        cuts = []
+        for length, skip in zip(lengths, skips, strict=True):
+            if not continues:
+                self._begin_sequence()
+            cuts.append(tuple(self._halves_of(skip, length)))
+            continues = False
+        return cuts
+
+    def _begin_sequence(self) -> None:
+        self.within = 0
+        if self.filled >= self.least:
+            self._turn()
+
+    def _halves_of(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        while start < end:
+            n = min(end - start, 2 * self.least - self.within)
+            start += n
+            self.n_rows += n
+            self.filled += n
+            self.within += n
+            yield self.half, start
+            if self.within == 2 * self.least:
+                self._turn()
+
+    def _turn(self) -> None:
+        self.half, self.filled, self.within = 1 - self.half, 0, 0
+        self.least = max(_LEAST_RUN, self.n_rows // _GROWTH)
+
+
 #: Name -> rule: what ``alpha_selection`` and ``ridge_path(selection=...)`` may be.
 SELECTIONS: dict[str, SelectionRule] = {
     "gcv": _FromPath(lambda path, alpha: path.gcv(alpha)),
     "reml": _FromPath(lambda path, alpha: path.reml(alpha)),
+    "halves": _Halves(),
     "blocked": _Blocked(),
     "holdout": _HoldOut(),
 }
 
 
-def least_score(alphas: Array, scores: Array, per_target: bool) -> float | Array:
+def least_score(
+    alphas: Array, scores: Array, per_target: bool, variances: ArrayLike = 1.0
+) -> float | Array:
     """Return the penalty of the least score; of equal ones the largest.
 
     Parameters
@@ -182,12 +262,16 @@ def least_score(alphas: Array, scores: Array, per_target: bool) -> float | Array
     alphas : array of shape (n_alphas,)
     scores : array of shape (n_alphas, n_outputs)
     per_target : bool
-        Whether each output gets a penalty of its own, (n_outputs,); else the sum decides.
+        Whether each output gets a penalty of its own, (n_outputs,); else the sum decides, of scores
+        in units of the variance of the output.
+    variances : array of shape (n_outputs,), default=1.0
+        Of the targets.
     """
     order = np.argsort(-alphas, kind="stable")
     if per_target:
         return alphas[order[np.argmin(scores[order], axis=0)]]
-    return float(alphas[order[np.argmin(scores[order].sum(axis=1))]])
+    units = np.where(np.greater(variances, 0), variances, 1.0)
+    return float(alphas[order[np.argmin((scores[order] / units).sum(axis=1))]])
 
 
 def folds(sums: RowSums, blocks: Sequence[RowSums], rest: Sequence[RowSums]) -> Folds:

@@ -213,6 +213,23 @@ class RowSums(ABC):
     def path(self, fit_intercept: bool = True) -> PenaltyPath:
         """Return what gives coefficients for any penalty, from one decomposition."""
 
+    def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
+        """Return coefficients and intercepts under each penalty, as `squared_errors` takes them.
+
+        Parameters
+        ----------
+        alphas : array of shape (n_alphas,)
+        fit_intercept : bool, default=True
+
+        Returns
+        -------
+        coefs : array of shape (n_alphas, n_outputs, n_features)
+        intercepts : array of shape (n_alphas, n_outputs)
+        """
+        path = self.path(fit_intercept)
+        coefs = np.array([path.coef(alpha) for alpha in alphas])
+        return coefs, np.array([path.intercept(coef) for coef in coefs])
+
     @abstractmethod
     def squared_errors(self, coefs: Array, intercepts: Array) -> Array:
         """Return sums of squared errors over these rows of outputs given by coefficients.
@@ -248,7 +265,9 @@ class RowSums(ABC):
         """
 
     @abstractmethod
-    def _solve(self, alpha: Any, fit_intercept: bool, path: PenaltyPath | None = None) -> Solved:
+    def _solve(
+        self, alpha: Any, fit_intercept: bool, path: Callable[[], PenaltyPath] | None = None
+    ) -> Solved:
         """Solve in the most accurate way; `path`, if it is known already, helps."""
 
     @abstractmethod

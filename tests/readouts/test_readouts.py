@@ -532,7 +532,8 @@ def test_block_scores_equal_explicit_refits(fit_intercept, weighted, selection):
     )
     expected = naive.block_scores(H, Y, ALPHAS, parts, weights=weights, fit_intercept=fit_intercept)
     np.testing.assert_allclose(solution.scores, expected, rtol=1e-9)
-    assert solution.alpha == ALPHAS[int(np.argmin(expected.sum(axis=1)))]
+    in_units = expected / np.cov(Y.T, aweights=weights, ddof=0).diagonal()
+    assert solution.alpha == ALPHAS[int(np.argmin(in_units.sum(axis=1)))]
     refit = gram.solve(solution.alpha, fit_intercept=fit_intercept)
     np.testing.assert_array_equal(solution.coef, refit.coef)
     assert_same_gram(gram, gram_of(H, Y, weights), rtol=0)  # nothing was taken away for good

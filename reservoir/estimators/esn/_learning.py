@@ -30,16 +30,16 @@ class Job:
     """One sequence to learn from.
 
     Its first row is row `number` of all that were ever learned from. `skip` rows are washout. Row
-    i of the rest belongs to part k of the sums if ``edges[k - 1] <= i < edges[k]``, counted from
-    the start of the sequence. `last_output` is what the first step receives of the outputs, where
-    they are fed back.
+    i of the rest, counted from the start of the sequence, belongs to the part of the first pair
+    (part, end) of `cuts` with ``i < end``. `last_output` is what the first step receives of the
+    outputs, where they are fed back.
     """
 
     X: Array
     Y: Array
     weights: Array | None
     skip: int
-    edges: tuple[int, ...]
+    cuts: tuple[tuple[int, int], ...]
     state: Array
     last_output: Array
     generator: np.random.Generator | None = None
@@ -210,7 +210,7 @@ class _Rows:
 def _parts(job: Job, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
     """Yield (part, low, high): which rows of the sequence, behind the washout, go where."""
     begin = job.skip
-    for part, end in enumerate(job.edges):
+    for part, end in job.cuts:
         low, high = max(begin, start), min(end, start + n_rows)
         if low < high:
             yield part, low, high

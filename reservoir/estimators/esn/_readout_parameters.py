@@ -54,7 +54,7 @@ class ReadoutParameters:
         """Generalised cross-validation; restricted maximum likelihood, from the same sums and less
         misled by errors that depend on their neighbours; 5 consecutive blocks of time, each scored
         by a fit on the others; or the last 20 % of each sequence, scored by a fit on the rest.""",
-        lambda name, value: check_choice(name, value, SELECTIONS),
+        lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
     )
     alpha_per_target: bool = parameter(
         False,

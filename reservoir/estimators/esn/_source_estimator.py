@@ -45,7 +45,7 @@ from reservoir.estimators.esn.sources import SOURCES
 from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
-from reservoir.readouts.selection import SELECTIONS
+from reservoir.readouts.ridge import is_path, rule_for
 from reservoir.readouts.sums import check_forgetting
 
 _Self = TypeVar("_Self", bound="SourceEstimator")
@@ -114,7 +114,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
                 f"forgetting={self.forgetting} is the ridge's; readout={self.readout!r} replaces "
                 "it. Use readout=None, or forgetting=1.0 and a readout that forgets by itself."
             )
-        if np.ndim(self.alpha) > 0 and SELECTIONS[self.alpha_selection].fewest:
+        if is_path(self.alpha) and rule_for(self.alpha_selection, self.forgetting).fewest:
             raise ValueError(
                 f"alpha_selection={self.alpha_selection!r} compares parts of the data, of which "
                 f"forgetting={self.forgetting} would leave the last. Use "
@@ -219,7 +219,9 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             starts[0] = self.state_
         held = self._noise_generator if goes_on else None
         skips = progress.skips(sequences, goes_on)
-        jobs = self._jobs(readout, sequences, targets, weights, skips, starts, held=held)
+        jobs = self._jobs(
+            readout, sequences, targets, weights, skips, starts, held=held, continues=goes_on
+        )
         self._learn(readout, jobs)
         progress.add(sequences, targets, goes_on=goes_on)
         progress.continues = True
@@ -245,10 +247,11 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         skips: list[int],
         starts: list[Array],
         held: np.random.Generator | None = None,
+        continues: bool = False,
     ) -> list[Job]:
         """Return what there is to learn from; `held` makes the first sequence's noise go on."""
         size = self._source.state_size
-        edges = readout.edges(sequences.lengths, skips)
+        cuts = readout.cut(sequences.lengths, skips, continues=continues)
         jobs, number = [], self._n_trained
         for i, (X, Y) in enumerate(zip(sequences.arrays, targets, strict=True)):
             last = np.zeros(self.n_outputs_)
@@ -257,7 +260,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             weight = None if weights is None else weights[i]
             start = starts[i][:size]
             taught = self._as_learned(X, Y)
-            jobs.append(Job(X, taught, weight, skips[i], edges[i], start, last, noise, number))
+            jobs.append(Job(X, taught, weight, skips[i], cuts[i], start, last, noise, number))
             number += len(X)
         return jobs
 

@@ -98,7 +98,7 @@ def test_no_row_is_lost_between_the_parts(data, selection):
     lengths = [len(X) for X in Xs]
     skips = [min(7, n) for n in lengths]
     for edges, n, skip in zip(
-        SELECTIONS[selection].edges(lengths, skips), lengths, skips, strict=True
+        SELECTIONS[selection].cut(lengths, skips), lengths, skips, strict=True
     ):
         job = _learning.Job(None, None, None, skip, edges, None, None)
         rows = [

@@ -7,7 +7,7 @@ from reservoir.readouts.selection import SelectionRule
 
 class Akaike(SelectionRule):
     def scores(self, sums, path, alphas, folds, fit_intercept):
-        n = sums.n_samples
+        n, path = sums.n_samples, path()
         scores = []
         for alpha in alphas:
             # gcv is (RSS / n) / (1 - dof / n)^2
