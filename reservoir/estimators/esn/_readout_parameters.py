@@ -26,8 +26,8 @@ class ReadoutParameters:
     """What describes a readout, and how it is learned."""
 
     alpha: Any = parameter(
-        1e-06,
-        "float or array of shape (n_alphas,)",
+        "auto",
+        '"auto", float or array of shape (n_alphas,)',
         """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
         number of rows. From an array one is chosen by `alpha_selection`, at the cost of one
         decomposition (per block).""",
@@ -49,8 +49,8 @@ class ReadoutParameters:
         lambda name, value: check_choice(name, value, ("auto", *SOLVERS)),
     )
     alpha_selection: str = parameter(
-        "gcv",
-        '{"gcv", "reml", "blocked", "holdout"}',
+        "auto",
+        '{"auto", "halves", "blocked", "holdout", "gcv", "reml"}',
         """Generalised cross-validation; restricted maximum likelihood, from the same sums and less
         misled by errors that depend on their neighbours; 5 consecutive blocks of time, each scored
         by a fit on the others; or the last 20 % of each sequence, scored by a fit on the rest.""",
