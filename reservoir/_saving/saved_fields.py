@@ -113,8 +113,7 @@ FIELDS = {
         _sequence_column: None | int; n_outputs_: count; state_: real(_); washout_: int64(_)
     """,
     "SourceEstimator": """
-        _source: FeatureSource
-        _noise_seed: None | natural; _n_noisy, _n_trained: natural
+        _source: FeatureSource; _noise_seed: None | natural; _n_noisy, _n_trained: natural
         _noise_generator: None | generator
         _readout: Readout(width=_source.width, n_outputs=n_outputs_); _progress: Progress
         _activity: record; state_: state; certificate_?: Certificate
@@ -356,8 +355,7 @@ FIELDS = {
         fit_intercept: bool; n_samples: natural; _factor: float64(width, width)
         _shift: float64(width - fit_intercept); _shift.size: equal(n_features + n_outputs)
         _penalty: float64(n_features); _turn: number; _fill: natural(len(_waiting))
-        _waiting, _whitened: float64(most, width, any)
-        _products: float64(most, most)
+        _waiting, _whitened: float64(most, width, any); _products: float64(most, most)
         _solved: None | tuple[float64(n_outputs, n_features), float64(n_outputs)]
     """,
     "WindowFactor": """

@@ -93,15 +93,15 @@ def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
     Parameters
     ----------
     alpha : float or array of shape (n_outputs,)
-    path : float or array of shape (n_alphas,)
-        The parameter `alpha`.
+    path : array of shape (n_alphas,), or None
+        The penalties that were tried; None if one was given.
     how : str
         What the penalties were compared by.
     """
     used = f"ridge, penalty {listed(alpha)}"
-    tried = np.unique(np.asarray(path, dtype=float))
-    if np.ndim(path) == 0:
+    if path is None:
         return used + ", given"
+    tried = np.unique(np.asarray(path, dtype=float))
     said = f"{used}, the best of {tried.size} from {tried[0]:.3g} to {tried[-1]:.3g} by {how}"
     ends = np.isin(alpha, tried[[0, -1]]).any() and tried.size > 1
     return said + ". It stands at an end of them: a better one may lie beyond" if ends else said

@@ -315,9 +315,11 @@ class RidgeReadout(Readout):
     def after(self, earlier: RidgeReadout) -> RidgeReadout:
         """Return a readout that has seen what an earlier one has, and then what this one has."""
         one = copy.copy(self)
-        one.parts = dict(earlier.parts)
-        for part, sums in self.parts.items():
-            one.parts[part] = sums.after(earlier.parts[part]) if part in earlier.parts else sums
+        # halves are aged by rows of their own alone: what is not dealt out any more is one sum
+        dealt_out = self.runs is not None or len(earlier.parts) < 2
+        before = dict(earlier.parts) if dealt_out else {0: earlier.total()}
+        own = {p: s.after(before[p]) if p in before else s for p, s in self.parts.items()}
+        one.parts = before | own
         if earlier.kept is not None:
             one.kept = earlier.kept.copy()
             if self.kept is not None:

@@ -86,7 +86,11 @@ def test_words_are_those_of_the_network():
     reservoir = "40 tanh units, ring, 40 connections, spectral radius 0.99, leak rate 0.5"
     assert rows["Reservoir"] == reservoir
     assert f"factor of {model.certificate_.rate:.4g} per step" in rows["Certificate"]
-    assert rows["Readout"] == "ridge, penalty 1e-06, given"
+    found = f"ridge, penalty {model.alpha_:.3g}, the best of {len(model.alphas_)} from"
+    assert rows["Readout"].startswith(found)
+    assert rows["Readout"].endswith("by halves of the rows, each left out once")
+    fixed = clone(model).set_params(alpha=1e-6).fit(X, y)
+    assert shown(fixed)["Readout"] == "ridge, penalty 1e-06, given"
     left_out = int(model.washout_[0])
     assert rows["Training error"].endswith(
         f"over {600 - left_out} rows, without {left_out} of washout"
@@ -105,7 +109,7 @@ def test_weights_that_are_given_are_said_to_be():
 
 def test_a_chosen_penalty_says_from_which_and_whether_it_stands_at_an_end():
     alphas = np.logspace(-8, 2, 11)
-    model = ESNRegressor(30, alpha=alphas, random_state=0).fit(X, y)
+    model = ESNRegressor(30, alpha=alphas, alpha_selection="gcv", random_state=0).fit(X, y)
     rows = shown(model)
     assert f"penalty {model.alpha_:.3g}, the best of 11 from 1e-08 to 100 by gen" in rows["Readout"]
     assert "stands at an end" not in rows["Readout"]

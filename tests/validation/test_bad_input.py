@@ -54,7 +54,7 @@ PARAMETERS = [
     ({"bias_scaling": np.nan}, ValueError, "nan"),
     ({"alpha": -1.0}, ValueError, "alpha=-1.0 must be finite and at least 0"),
     ({"alpha": np.nan}, ValueError, "alpha=nan"),
-    ({"alpha": "auto"}, ValueError, "alpha='auto'"),
+    ({"alpha": "best"}, ValueError, "alpha='best' is not known"),
     ({"alpha": []}, ValueError, "alpha must be a number or have shape (n_alphas,)"),
     ({"alpha": [1.0, -1.0]}, ValueError, "at least 0"),
     ({"alpha_selection": "loo"}, ValueError, "alpha_selection='loo' is not known"),

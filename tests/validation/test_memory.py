@@ -121,14 +121,14 @@ REFUSED = {
         HALF,
         "smaller reservoir",
     ),
-    "regressor": (esn, TWO, r"3 at a time.*n_units=120.*sklearn.linear_model.Ridge as readout"),
+    "regressor": (esn, TWO, r"5 at a time.*n_units=120.*sklearn.linear_model.Ridge as readout"),
     "chunks": (
-        lambda: ESNRegressor(N, random_state=0).partial_fit(X, Y),
+        lambda: ESNRegressor(N, alpha=1.0, random_state=0).partial_fit(X, Y),
         TWO,
         r"3 at a time.*n_units=120",
     ),
     "path": (lambda: esn(alpha=[1.0, 2.0]), TWO, r"5 at a time.*n_units=120"),
-    "qr readout": (lambda: esn(solver="qr"), TWO, r"4 at a time.*n_units=120"),
+    "qr readout": (lambda: esn(solver="qr", alpha=1.0), TWO, r"4 at a time.*n_units=120"),
     "twice the units": (lambda: esn(augment="square"), 10 * HALF, r"241 x 241.*n_units=120"),
     "classifier": (
         lambda: esn(ESNClassifier, LABELS),
@@ -210,7 +210,7 @@ def test_a_hundred_thousand_units(limit, monkeypatch):
 
     limit(2.0**34)
     monkeypatch.setitem(sources.SOURCES, "reservoir", connect)
-    with pytest.raises(MemoryError, match=r"3 at a time, take 224 GiB .* there are 16 GiB"):
+    with pytest.raises(MemoryError, match=r"5 at a time, take 373 GiB .* there are 16 GiB"):
         ESNRegressor(100_000).fit(X, Y)
     with pytest.raises(AssertionError, match="connected"):
         ESNRegressor(100_000, readout=Ridge()).fit(X, Y)

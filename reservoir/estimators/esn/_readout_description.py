@@ -12,6 +12,7 @@ from reservoir.estimators._described import listed, words_for_penalty
 _RULES = {
     "gcv": "generalised cross-validation",
     "reml": "restricted maximum likelihood",
+    "halves": "halves of the rows, each left out once",
     "blocked": "blocks of time left out",
     "holdout": "the last rows left out",
 }
@@ -22,8 +23,10 @@ def description_of_readout(model: Any) -> dict[str, str]:
     if not hasattr(model, "coef_"):
         name = type(getattr(model, "readout_", model.readout)).__name__
         return {"Readout": f"{name}, a scikit-learn estimator"}
-    rule = _RULES.get(model.alpha_selection, model.alpha_selection)
-    found = {"Readout": words_for_penalty(model.alpha_, model.alpha, rule)}
+    rule = getattr(model, "alpha_selection_", model.alpha_selection)
+    rule = _RULES.get(rule, rule)
+    path = getattr(model, "alphas_", None)
+    found = {"Readout": words_for_penalty(model.alpha_, path, rule)}
     error = getattr(model, "training_error_", None)
     if error is not None:
         of = " of scores that aim at 1 and -1" if is_classifier(model) else ""

@@ -343,7 +343,7 @@ def _keep(
     """Give a model all that a fit leaves behind."""
     source, one = model._source, model._targets.one_dimensional
     coef, intercept = (weights.astype(source.dtype) for weights in run.readout)
-    for name in ("alpha_scores_", "training_error_"):
+    for name in ("alphas_", "alpha_scores_", "alpha_selection_", "training_error_"):
         model.__dict__.pop(name, None)
     model.coef_ = coef[0] if one else coef
     model.intercept_ = intercept[0] if one else intercept

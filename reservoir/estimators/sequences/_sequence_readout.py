@@ -178,7 +178,9 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         if not hasattr(self, "coef_"):
             return found | {"Readout": f"{type(self.readout_).__name__}, a scikit-learn estimator"}
         by = "sequences left out"
-        found["Readout"] = words_for_penalty(self.alpha_, self.alpha, by)
+        found["Readout"] = words_for_penalty(
+            self.alpha_, self.alpha if np.ndim(self.alpha) else None, by
+        )
         error = np.sqrt(np.min(self.alpha_scores_, axis=0))
         return found | {"Error": f"{listed(error)} (root mean square), on {by}"}
 

@@ -505,7 +505,8 @@ class TestInitialState:
     def test_the_constructors_is_used_in_training_too(self):
         X, y = series()
         state = np.full(30, 0.5)
-        esn = ESNRegressor(30, initial_state=state, washout=0, random_state=0).fit(X, y)
+        params = {"alpha": 1e-6, "washout": 0, "random_state": 0}
+        esn = ESNRegressor(30, initial_state=state, **params).fit(X, y)
         H = np.hstack([run(esn.reservoir_, X, initial_state=state), X])
         reference = GramAccumulator(32, 1).update(H, y).solve(1e-6)
         np.testing.assert_allclose(esn.coef_, reference.coef[0], rtol=1e-6, atol=1e-9)
@@ -686,11 +687,11 @@ def test_a_readout_that_fails_half_way_leaves_no_trace():
 
 def test_partial_fit_checks_parameters_of_the_reservoir_once():
     X, y = series()
-    esn = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])
+    esn = ESNRegressor(20, alpha=1e-6, random_state=0).partial_fit(X[:200], y[:200])
     # what no later chunk depends on may wait for the next fit
     esn.set_params(feedback=True, missing_targets="skip", alpha_per_target=2)
     esn.partial_fit(X[200:], y[200:])
-    plain = ESNRegressor(20, random_state=0).partial_fit(X[:200], y[:200])
+    plain = ESNRegressor(20, alpha=1e-6, random_state=0).partial_fit(X[:200], y[:200])
     assert np.array_equal(esn.coef_, plain.partial_fit(X[200:], y[200:]).coef_)
     with pytest.raises(TypeError, match="alpha_per_target"):
         esn.fit(X, y)

@@ -11,7 +11,7 @@ from reservoir.datasets import narma
 pytestmark = pytest.mark.both_engines
 
 FEW = "The readout has {} columns, {} effective rows, and the single penalty"
-OPTIONS = {"washout": 0, "random_state": 0}
+OPTIONS = {"alpha": 1e-6, "washout": 0, "random_state": 0}
 
 
 def data(n, seed=0):
@@ -53,14 +53,14 @@ def test_it_is_told_between_bounds(n, is_told):
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
         ESNRegressor(100, **OPTIONS).fit(X[:n], y[:n])
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
-        ESNClassifier(100, alpha=1e-6, **OPTIONS).fit(X[:n], y[:n] > 0)
+        ESNClassifier(100, **OPTIONS).fit(X[:n], y[:n] > 0)
     # the remedy, a penalty that is large, or one for qr
-    ESNRegressor(100, alpha=np.logspace(-8, 2, 11), **OPTIONS).fit(X[:n], y[:n])
-    ESNRegressor(100, alpha=1.0, **OPTIONS).fit(X[:n], y[:n])
+    ESNRegressor(100, **OPTIONS | {"alpha": np.logspace(-8, 2, 11)}).fit(X[:n], y[:n])
+    ESNRegressor(100, **OPTIONS | {"alpha": 1.0}).fit(X[:n], y[:n])
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
-        ESNRegressor(100, alpha=1e-12, **OPTIONS).fit(X[:n], y[:n])
+        ESNRegressor(100, **OPTIONS | {"alpha": 1e-12}).fit(X[:n], y[:n])
     with pytest.warns(UserWarning, match=FEW.format(102, n)) if is_told else no_warning():
-        ESNRegressor(100, alpha=[1e-6], **OPTIONS).fit(X[:n], y[:n])  # nothing to choose from
+        ESNRegressor(100, **OPTIONS | {"alpha": [1e-6]}).fit(X[:n], y[:n])  # nothing to choose from
 
 
 def no_warning():
@@ -85,7 +85,7 @@ def test_what_is_forgotten_too_fast_is_told_if_it_matters(noise, is_told, global
     """200 rows remembered by 202 columns: much is learned of targets with little noise."""
     X, y = data(2000, global_random_seed)
     y = y + noise * np.random.default_rng(global_random_seed).normal(size=2000)
-    options = {"random_state": global_random_seed, "forgetting": 0.995}
+    options = {"alpha": 1e-6, "random_state": global_random_seed, "forgetting": 0.995}
     messages = told(lambda: ESNRegressor(200, **options).fit(X[:1000], y[:1000]))
     found = ["remembers some 200 rows for 202 columns" in each for each in messages]
     assert found == [True] * is_told

@@ -26,7 +26,7 @@ X, Y = make_forecast_pairs(mackey_glass(300, random_state=0))
 
 
 def esn(**params):
-    return ESNRegressor(12, random_state=0, **params)
+    return ESNRegressor(12, **{"alpha": 1e-6, "random_state": 0, **params})
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ pytestmark = pytest.mark.one_engine
 
 def kind_in(model):
     """Return the class of the sums that a fitted model keeps."""
-    (sums,) = model._readout.parts.values()
-    return type(sums)
+    return type(model._readout.total())
 
 
 @pytest.fixture(scope="module")
