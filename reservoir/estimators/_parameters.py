@@ -25,7 +25,9 @@ _T = TypeVar("_T", bound=type)
 Check = Callable[[str, Any], Any]
 
 
-def parameter(default: Any, kind: str, text: str = "", check: Check | None = None) -> Any:
+def parameter(
+    default: Any, kind: str, text: str = "", check: Check | None = None, **options: Any
+) -> Any:
     """Return a field of an estimator.
 
     Parameters
@@ -38,9 +40,11 @@ def parameter(default: Any, kind: str, text: str = "", check: Check | None = Non
     check : callable, optional
         ``check(name, value)`` refuses what the parameter may not be. None where it is refused at
         the place that it is for, as those of a reservoir are.
+    **options
+        Further arguments of `dataclasses.field`.
     """
     about = {"kind": kind, "text": inspect.cleandoc(text), "check": check}
-    return field(default=default, metadata=about)
+    return field(default=default, metadata=about, **options)
 
 
 def changed(
@@ -59,6 +63,7 @@ def changed(
         kind or old.metadata["kind"],
         "\n".join(part for part in (text or old.metadata["text"], inspect.cleandoc(more)) if part),
         old.metadata["check"],
+        kw_only=old.kw_only,
     )
 
 

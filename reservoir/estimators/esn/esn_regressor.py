@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from reservoir._saving import saved
-from reservoir.estimators._parameters import documented
+from reservoir.estimators._parameters import ReservoirParameters, changed, documented
 from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.esn._source_regressor import SourceRegressor
@@ -62,6 +63,9 @@ class ESNRegressor(SourceRegressor, BaseESN):
     >>> bool(abs(forecast - series[1200:1300]).max() < 0.1)
     True
     """
+
+    n_units: int = changed(ReservoirParameters, "n_units", default=300)
+    leak_rate: Any = changed(ReservoirParameters, "leak_rate", default=(0.5, 0.3))
 
     def to_rnn(self) -> RNNRegressor:
         """Return the network as one whose weights are all trained, with the same outputs.
