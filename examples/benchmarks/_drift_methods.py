@@ -24,7 +24,7 @@ Array = np.ndarray
 N_LAGS = 20
 WASHOUT = 100
 REFERENCE = "refitted on a window"
-NETWORK: dict[str, Any] = {"input_scaling": 0.5, "spectral_radius": 0.7}
+NETWORK: dict[str, Any] = {"input_scaling": 0.5, "spectral_radius": 0.7, "leak_rate": 1.0}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from reservoir.metrics import memory_capacity, valid_time
 def narma10(n_units: int, seed: int, **params: object) -> float:
     """NMSE on 2000 steps after 200 of washout and 1800 of training."""
     X, y = narma(4000, random_state=seed)
-    esn = ESNRegressor(n_units, washout=200, random_state=seed, **params)
+    esn = ESNRegressor(n_units, leak_rate=1.0, washout=200, random_state=seed, **params)
     error = esn.fit(X[:2000], y[:2000]).predict(X[2000:]) - y[2000:]
     return float(np.mean(error**2) / np.var(y[2000:]))
 
@@ -78,7 +78,13 @@ FLOWS: dict[str, Any] = {
     "roessler": (roessler, 0.1, 9100, 4000),
 }
 N_TRAIN, WASHOUT, ALPHA = 5000, 100, 1e-8
-SAME = {"spectral_radius": 0.6, "input_scaling": 0.15, "bias_scaling": 1.0, "alpha": ALPHA}
+SAME = {
+    "spectral_radius": 0.6,
+    "leak_rate": 1.0,
+    "input_scaling": 0.15,
+    "bias_scaling": 1.0,
+    "alpha": ALPHA,
+}
 
 
 @lru_cache(maxsize=64)  # 200 kB each

@@ -43,7 +43,9 @@ KINDS = ["square", "even_square", cubes]
 
 
 def esn(augment, **options):
-    return ESNRegressor(**{"n_units": 25, "random_state": 0, "augment": augment, **options})
+    return ESNRegressor(
+        **{"n_units": 25, "leak_rate": 1.0, "random_state": 0, "augment": augment, **options}
+    )
 
 
 @pytest.mark.parametrize("augment", KINDS)

@@ -363,6 +363,7 @@ def states_of(esn, X, y):
 def test_growth_is_told_and_the_remedy_holds(activation, learn, global_random_seed):
     X, y = narma(1500, saturated=True, random_state=global_random_seed)
     options = {"activation": activation, "washout": 0, "random_state": global_random_seed}
+    options["leak_rate"] = 1.0
     esn = ESNRegressor(50, spectral_radius=1.0, initial_state="zeros", **options)
     size = np.zeros(1)
     while size[-1] < 1e20:

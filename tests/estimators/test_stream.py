@@ -32,7 +32,7 @@ X, y = narma(700, random_state=0)
 TWO = np.c_[y, 100 * y**2 + X[:, 0]]
 LABELS = np.array(["low", "middle", "high"])[(y > 0.25).astype(int) + (y > 0.4)]
 FITTED, END = 300, 420
-esn = partial(ESNRegressor, 30, alpha=1e-6, random_state=0)
+esn = partial(ESNRegressor, 30, leak_rate=1.0, alpha=1e-6, random_state=0)
 MODELS = {
     "ridge": (esn(), y),
     "qr": (esn(solver="qr"), y),

@@ -81,7 +81,9 @@ MODELS = {
     "learning": lambda: trained(cell="gru").partial_fit(X[:60], Y[:60]),
     "learning forwards": lambda: trained(online="rtrl").partial_fit(X[:60], Y[:60]),
     "learning by regression": lambda: trained(online="least_squares").partial_fit(X[:60], Y[:60]),
-    "trained from a reservoir": lambda: trained(init=ESNRegressor(6, include_input=False)),
+    "trained from a reservoir": lambda: trained(
+        init=ESNRegressor(6, leak_rate=1.0, include_input=False)
+    ),
     "reservoir to be trained": lambda: regressor().to_rnn(),
     "trained classifier": lambda: RNNClassifier(6, max_iter=1, random_state=0).fit(X, LABELS),
     "transformer": lambda: ReservoirTransformer(25, random_state=0).fit(X),

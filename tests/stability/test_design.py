@@ -280,8 +280,9 @@ def test_bad_input_of_design(args, options, kind, message):
 def test_a_bias_that_costs_memory_is_warned_of():
     X, y = narma(300, random_state=0)
     X = 2 * X - 0.5
+    options = {"bias": "stable", "input_scaling": 0.2, "random_state": 0}
     with pytest.warns(UserWarning, match="about .* of .* steps are left") as caught:
-        esn = ESNRegressor(50, bias="stable", input_scaling=0.2, random_state=0).fit(X, y)
+        esn = ESNRegressor(50, leak_rate=1.0, **options).fit(X, y)
     assert caught[0].filename == __file__
     assert esn.certificate_.holds
     text = str(caught[0].message)
@@ -294,13 +295,12 @@ def test_a_bias_that_costs_memory_is_warned_of():
     assert round(estimated_memory(drawn, draw)) == before
     # what is recommended does without a warning, and keeps what was said
     radius = next(word for word in words if word.startswith("spectral_radius=0.7"))
-    for options in (
+    for changed in (
         {"topology": "orthogonal", "spectral_radius": 0.99},
         {"topology": "ring", "spectral_radius": 0.99},
         {"spectral_radius": float(radius.partition("=")[2])},
     ):
-        options |= {"bias": "stable", "input_scaling": 0.2, "random_state": 0}
-        other = ESNRegressor(50, **options).fit(X, y)
+        other = ESNRegressor(50, leak_rate=1.0, **options, **changed).fit(X, y)
         assert np.abs(other.reservoir_.bias).max() <= 0.1
         assert estimated_memory(other.reservoir_, draw) > kept
 

@@ -88,7 +88,7 @@ PARAMETERS = [
 )
 def test_parameters(params, kind, message):
     # one draw in some hundreds is certified by its weights alone, and takes relu with "stable"
-    params = {"random_state": 0, **params}
+    params = {"n_units": 100, "random_state": 0, **params}
     with pytest.raises(kind, match=re.escape(message)):
         ESNRegressor(**params).fit(X, y)
     if "missing_targets" not in params:

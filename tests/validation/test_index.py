@@ -198,7 +198,8 @@ def test_scores_of_cross_validation(seed):
     series = mackey_glass(1501, random_state=seed).ravel()
     index = pd.date_range("2020-01-01", periods=1500, freq="D")
     X, y = pd.DataFrame({"x": series[:-1]}, index=index), pd.Series(series[1:], index=index)
-    esn = ESNRegressor(200, spectral_radius=0.95, alpha=1e-6, random_state=seed)
+    params = {"leak_rate": 1.0, "spectral_radius": 0.95, "alpha": 1e-6}
+    esn = ESNRegressor(200, **params, random_state=seed)
     arrays = X.to_numpy(), y.to_numpy()
     untold = cross_val_score(esn, *arrays, cv=5)
     with warnings.catch_warnings(record=True) as caught:

@@ -77,7 +77,9 @@ def limit(monkeypatch):
 
 
 def esn(kind=ESNRegressor, y=Y, **params):
-    return kind(**{"n_units": N, "washout": 2, "random_state": 0} | params).fit(X, y)
+    return kind(**{"n_units": N, "leak_rate": 1.0, "washout": 2, "random_state": 0} | params).fit(
+        X, y
+    )
 
 
 def filled(kind):

@@ -35,7 +35,7 @@ def data():
     return Xs, ys
 
 
-PARAMS = {"n_units": 40, "washout": 10, "alpha": 1e-4, "random_state": 0}
+PARAMS = {"n_units": 40, "leak_rate": 1.0, "washout": 10, "alpha": 1e-4, "random_state": 0}
 
 
 def naive_coef(Xs, ys, feedback=False, washout=10):

@@ -130,7 +130,7 @@ class TestRegressor:
 def test_states_and_readout_are_those_of_the_low_level_functions(seed):
     X, y = series(seed=seed)
     esn = ESNRegressor(40, washout=30, alpha=1e-3, random_state=seed).fit(X, y)
-    reservoir = build_reservoir(40, 2, random_state=seed)
+    reservoir = build_reservoir(40, 2, leak_rate=(0.5, 0.3), random_state=seed)
     H = np.hstack([run(reservoir, X), X])
     solution = GramAccumulator(42, 1).update(H[30:], y[30:]).solve(1e-3)
     np.testing.assert_allclose(esn.coef_, solution.coef[0], rtol=1e-9, atol=1e-12)
@@ -433,16 +433,17 @@ class TestClassifier:
 class TestTransformer:
     def test_states_of_the_regressor(self):
         X, y = series()
-        esn = ESNRegressor(30, random_state=0).fit(X, y)
-        states = ReservoirTransformer(30, random_state=0).fit_transform(X)
+        esn = ESNRegressor(30, leak_rate=0.7, random_state=0).fit(X, y)
+        states = ReservoirTransformer(30, leak_rate=0.7, random_state=0).fit_transform(X)
         np.testing.assert_array_equal(states, esn.states(X, initial_state="zeros"))
 
     def test_in_a_pipeline_it_is_an_esn(self):
         X, y = series()
         pipe = make_pipeline(ReservoirTransformer(30, random_state=0), Ridge(1e-3)).fit(X, y)
         esn = ESNRegressor(
-            30, alpha=1e-3, include_input=False, washout=0, initial_state="zeros", random_state=0
-        ).fit(X, y)
+            30, leak_rate=1.0, alpha=1e-3, include_input=False, washout=0, initial_state="zeros",
+            random_state=0,
+        ).fit(X, y)  # fmt: skip
         np.testing.assert_allclose(pipe.predict(X), esn.predict(X), atol=1e-8)
 
     def test_last_goes_on_from_fit(self):
@@ -514,7 +515,7 @@ class TestInitialState:
 
 def test_noise_is_in_fit_only():
     X, y = series()
-    esn = ESNRegressor(30, noise=0.1, random_state=0).fit(X, y)
+    esn = ESNRegressor(30, leak_rate=1.0, noise=0.1, random_state=0).fit(X, y)
     np.testing.assert_array_equal(
         esn.states(X, initial_state="zeros"), run(build_reservoir(30, 2, random_state=0), X)
     )

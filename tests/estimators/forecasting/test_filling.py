@@ -250,7 +250,7 @@ def test_directions_and_units_do_not_matter(gaps, course):
 
 def test_what_is_filled_in_stays_near_the_known_values():
     y = with_gaps(load_sunspots().ravel(), (40, 60), (100, 130), (200, 230))
-    model = ESNRegressor(300, alpha=1e-9, random_state=0)
+    model = ESNRegressor(300, leak_rate=1.0, alpha=1e-9, random_state=0)
     known = y[~np.isnan(y)]
     low, high = known.min(), known.max()
     filled = fill_gaps(y, model)

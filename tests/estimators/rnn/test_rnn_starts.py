@@ -215,7 +215,7 @@ def test_esns_that_cannot_be_trained(params, message):
 
 def test_unfitted_networks_are_fitted_on_the_same_data():
     X, y = series()
-    esn = ESNRegressor(12, include_input=False, in_degree=5, random_state=3)
+    esn = ESNRegressor(12, leak_rate=1.0, include_input=False, in_degree=5, random_state=3)
     rnn = make(init=esn).fit(X, y)
     assert not hasattr(esn, "coef_")
     fitted = clone(esn).fit(X, y)
@@ -256,7 +256,7 @@ def test_labels_from_a_classifier():
 )
 def test_networks_that_do_not_fit(params, message):
     X, y = series()
-    esn = ESNRegressor(12, random_state=0).fit(X, y)
+    esn = ESNRegressor(12, leak_rate=1.0, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=f"init=ESNRegressor has {message}"):
         make(**{"include_input": True, "init": FrozenEstimator(esn), **params}).fit(X, y)
     with pytest.raises(ValueError, match="n_outputs=1, this network 2"):
