@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from _chaos_methods import default_esn, esn_forecaster
+from _chaos_methods import FIRST_DEFAULTS, default_esn, esn_forecaster
 from _dysts_systems import System, load_systems
 from _series_sets import OneSeries, fifteen
 from chaos import forecast, symmetric_valid_steps, window
@@ -128,7 +128,8 @@ def mackey_glass_ahead(seed: int, **changes: Any) -> float:
     series = mackey_glass(2600, random_state=seed)[:, 0]
     series = (series - series.mean()) / series.std()
     X, y = series[:-84, None], series[84:]
-    esn = ESNRegressor(random_state=seed, **changes).fit(X[:2000], y[:2000])
+    esn = ESNRegressor(**FIRST_DEFAULTS, random_state=seed, **changes)
+    esn.fit(X[:2000], y[:2000])
     return float(nrmse(y[2000:], esn.predict(X[2000:])))
 
 

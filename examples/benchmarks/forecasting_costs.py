@@ -72,14 +72,16 @@ def penalties(n_rows: int = 10_000, n_units: int = 500) -> None:
     series = lorenz(n_rows + 1, random_state=0) / 10
 
     def fit(**settings: object) -> object:
-        return ESNRegressor(n_units, random_state=0, **settings).fit(series[:-1], series[1:])
+        return ESNRegressor(n_units, leak_rate=1.0, random_state=0, **settings).fit(
+            series[:-1], series[1:]
+        )
 
     compare(
         f"fit of {n_units} units to {n_rows} rows of Lorenz-63",
         {
             "cholesky, one penalty": lambda: fit(solver="cholesky", alpha=1e-6),
             "cholesky, ten penalties by GCV": lambda: fit(
-                solver="cholesky", alpha=np.logspace(-10, -1, 10)
+                solver="cholesky", alpha=np.logspace(-10, -1, 10), alpha_selection="gcv"
             ),
             "qr, one penalty": lambda: fit(solver="qr", alpha=1e-20),
             "qr, ten penalties by GCV": lambda: fit(solver="qr", alpha=PENALTIES),
@@ -113,7 +115,7 @@ def peak(model: str, n_rows: int) -> float:
     def fit(rows: np.ndarray) -> object:
         if model == "ESNForecaster":
             return reservoir.ESNForecaster(random_state=0).fit(rows)
-        return ESNRegressor(300, solver=model, random_state=0).fit(rows[:-1], rows[1:])
+        return ESNRegressor(300, solver=model, alpha=1e-6, random_state=0).fit(rows[:-1], rows[1:])
 
     fit(series[:5000])  # loads what is lazy
     return measure(lambda: fit(series))[1]

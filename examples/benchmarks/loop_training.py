@@ -22,8 +22,8 @@ from reservoir.datasets import LYAPUNOV_TIME, lorenz
 from reservoir.metrics import valid_time
 
 PERIOD, DT = 600, 0.01
-PERIODIC = {"n_units": 300, "leak_rate": 0.1, "feedback": True}
-CHAOTIC = {"n_units": 300, "leak_rate": 0.3, "feedback": True}
+PERIODIC = {"n_units": 300, "leak_rate": 0.1, "feedback": True, "alpha": 1e-6}
+CHAOTIC = {"n_units": 300, "leak_rate": 0.3, "feedback": True, "alpha": 1e-6}
 TAUGHT = {
     "teacher": {},
     "teacher, noise 1e-4": {"noise": 1e-4},

@@ -112,6 +112,7 @@ def by_penalty(alpha: float, seen: Array, seed: int) -> Callable[[Array], Array]
     esn = ESNRegressor(
         300,
         spectral_radius=0.05,
+        leak_rate=1.0,
         input_scaling=0.3,
         bias_scaling=1.0,
         include_input=True,

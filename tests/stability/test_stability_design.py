@@ -415,7 +415,9 @@ def test_stable_estimators_forget_their_start(dtype, activation):
 def test_every_estimator_takes_the_stable_bias(tmp_path):
     X, y = narma(400, random_state=0)
     models = [
-        ESNRegressor(30, bias="stable", spectral_radius=0.97, random_state=0).fit(X, y),
+        ESNRegressor(30, leak_rate=1.0, bias="stable", spectral_radius=1.3, random_state=0).fit(
+            X, y
+        ),
         ESNClassifier(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X, y > 0.5),
         ReservoirTransformer(30, bias="stable", spectral_radius=1.3, random_state=0).fit(X),
     ]

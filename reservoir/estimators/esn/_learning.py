@@ -354,9 +354,14 @@ def few_rows(
     return (
         f"The readout has {held.columns} columns, {share * held.rows:.0f} effective rows, and "
         f"the single penalty alpha={held.alpha:g}: with about as many rows as columns it fits "
-        "noise, and errors on new rows are at their largest. Let the data choose from several, "
-        f"{code('alpha = np.logspace(-8, 2, 11)')}, or take many more rows than columns."
+        "noise, and errors on new rows are at their largest. "
+        f"{_let_the_data_choose()}, or take many more rows than columns."
     )
+
+
+def _let_the_data_choose() -> str:
+    chosen = code('alpha = "auto"')
+    return f"Let the data choose, {chosen}"
 
 
 def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
@@ -378,8 +383,8 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
     return (
         f"The readout remembers some {held.remembered:.0f} rows for {held.columns} columns, under "
         f"the single penalty alpha={held.alpha:g}, and its errors in training are such that new "
-        "rows will be predicted worse than by the mean. Let the data choose from several, "
-        f"{code('alpha = np.logspace(-8, 0, 9)')}, take fewer units, or forget more slowly."
+        "rows will be predicted worse than by the mean. "
+        f"{_let_the_data_choose()}, take fewer units, or forget more slowly."
     )
 
 

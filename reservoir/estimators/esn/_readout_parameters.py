@@ -29,8 +29,10 @@ class ReadoutParameters:
         "auto",
         '"auto", float or array of shape (n_alphas,)',
         """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
-        number of rows. From an array one is chosen by `alpha_selection`, at the cost of one
-        decomposition (per block).""",
+        number of rows. "auto": from the powers of ten between 1e-11 of the mean square sum of the
+        features, below which penalties do nothing, and 100 times the sum over features, which
+        leaves the mean of the targets, one is chosen by `alpha_selection`; from an array likewise.
+        The fitted attributes `alphas_` and `alpha_scores_` hold what was tried.""",
         check_alpha,
     )
     solver: str = parameter(
@@ -51,9 +53,16 @@ class ReadoutParameters:
     alpha_selection: str = parameter(
         "auto",
         '{"auto", "halves", "blocked", "holdout", "gcv", "reml"}',
-        """Generalised cross-validation; restricted maximum likelihood, from the same sums and less
-        misled by errors that depend on their neighbours; 5 consecutive blocks of time, each scored
-        by a fit on the others; or the last 20 % of each sequence, scored by a fit on the rest.""",
+        """How a penalty is chosen where there is a choice. "halves": runs of neighbouring rows
+        belong to two halves in turns, each scored by a fit on the other. "blocked": 5 consecutive
+        blocks of time, each scored by a fit on the others. "holdout": the last 20 % of each
+        sequence, scored by a fit on the rest. "gcv": generalised cross-validation. "reml":
+        restricted maximum likelihood, from the same sums and less misled by errors that depend on
+        their neighbours. "auto": "halves", or "reml" where a half would have fewer than 8 rows, and
+        where `forgetting` is less than 1. Chunks of partial_fit can neither be "blocked" nor
+        "holdout"; with the others any split of the rows is one fit. Several outputs count in units
+        of the variance of their targets, classes all alike. A session goes on with the penalty
+        that it began with.""",
         lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
     )
     alpha_per_target: bool = parameter(
@@ -69,8 +78,8 @@ class ReadoutParameters:
         in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
         of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
         Later sequences are younger; the penalty is not forgotten. With less than 1 several
-        sequences run one by one, `alpha_selection` must be "gcv" or "reml" if there is a choice of
-        penalties, and `readout` must be None.""",
+        sequences run one by one, `alpha_selection` must be "auto", "gcv" or "reml" if there is a
+        choice of penalties, and `readout` must be None.""",
         check_forgetting,
     )
     readout: Any = parameter(
