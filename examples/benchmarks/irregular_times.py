@@ -14,7 +14,8 @@ All echo state networks have 200 units; leak rate and input scaling are those wi
 on the last quarter of the rows to fit, out of .1, .2, .3, .5, .8 and .1, .3, 1. "by time" is
 ``time_column``, "gaps" has the time since the row before as an input, "by row" neither. "default"
 is ``ESNRegressor(100, leak_rate=1.0, alpha=1e-6)``, by row; "trained" is
-``RNNRegressor(cell="leaky")`` as it comes, by row and by time. The linear model and the boosted trees see the last eight rows and the gaps between them.
+``RNNRegressor(cell="leaky")`` as it comes, by row and by time. The linear model and the boosted
+trees see the last eight rows and the gaps between them.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences
-from reservoir.estimators._parameters import LabelParameters, changed, documented
+from reservoir.estimators._parameters import LabelParameters, documented
 from reservoir.estimators._target_coding import Labels
 from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
@@ -64,14 +64,6 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     >>> clf.score(X[1500:], y[1500:]) > 0.95
     True
     """
-
-    alpha: Any = changed(
-        BaseESN,
-        "alpha",
-        default=1e-2,
-        more="""More than the regressor's: labels are coarse, and a readout that interpolates them
-        does not heed class weights.""",
-    )
 
     def partial_fit(
         self,
