@@ -41,6 +41,11 @@ class BaseESN(
     n_lags = 1
     skip = 1
 
+    @property
+    def _sees_past(self) -> bool:
+        """Whether the readout is to see older rows; other sources have lags of their own."""
+        return self._source_kind == "reservoir" and self.n_lags > 1
+
     def _check(self) -> None:
         super()._check()
         if self._missing_targets == "skip" and self.feedback:
@@ -48,18 +53,13 @@ class BaseESN(
                 "missing_targets='skip' cannot go with feedback=True: each target is fed back "
                 "into the next step. Fill the missing targets, or use feedback=False."
             )
-        if self.n_lags > 1:
+        if self._sees_past:
             self._check_lags()
         if self._clock is not None:
             self._check_timed()
 
     def _check_lags(self) -> None:
         """Refuse lags of inputs that the readout does not see, or whose age differs."""
-        if self._source_kind != "reservoir":
-            raise ValueError(
-                f"n_lags={self.n_lags} cannot go with {type(self).__name__}, whose features are "
-                "its own. Give lagged rows as columns of X."
-            )
         if not self.include_input:
             raise ValueError(
                 f"n_lags={self.n_lags}: the lags are inputs that the readout sees beside the "
@@ -94,15 +94,16 @@ class BaseESN(
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         washouts = super()._washouts(lengths)
-        if not isinstance(self.washout, str):
-            return washouts
         self._check()  # lags are counted before anything is built
+        if not self._sees_past or not isinstance(self.washout, str):
+            return washouts
         return washouts_behind_lags(washouts, lengths, self.n_lags, self.skip)
 
     def _washout_of_chunks(self, n_samples: int) -> int:
         washout = super()._washout_of_chunks(n_samples)
-        n_past = (self.n_lags - 1) * self.skip
-        return max(washout, n_past) if isinstance(self.washout, str) else washout
+        if not self._sees_past or not isinstance(self.washout, str):
+            return washout
+        return max(washout, (self.n_lags - 1) * self.skip)
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         return self._read_rows(X, y, reset=reset, **self._reading(reset))
