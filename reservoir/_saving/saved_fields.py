@@ -136,7 +136,7 @@ FIELDS = {
     """,
     "SourceRegressor": "missing_targets: str",
     "ESNRegressor": """
-        coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
+        n_lags, skip: int; coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
             else of(_source.dtype, n_outputs_, _source.width)
         intercept_?: scalar(_source.dtype) if _targets.one_dimensional
             else of(_source.dtype, n_outputs_)
@@ -291,6 +291,7 @@ FIELDS = {
     """,
     "TimedReservoir": "driven: DrivenReservoir; clock: Clock",
     "LaggedSource": "source: FeatureSource; n_lags, skip: count",
+    "PastInputs": "source: DrivenReservoir(include_input=True); n_lags, skip: count",
     "LaggedPolynomials": """
         n_features, n_lags, skip, degree: count; basis: 'monomial' | 'chebyshev'
         centre, width_of_input: float64(n_features)
@@ -423,8 +424,7 @@ FIELDS = {
     """,
     "Window": """
         network: Network; start: real(network.cell.state_size); n_skipped: natural
-        inputs: real(n_rows, network.n_columns)
-        targets: real(n_rows, network.n_outputs, any)
+        inputs: real(n_rows, network.n_columns); targets: real(n_rows, network.n_outputs, any)
     """,
     # ------------------------------------------------------------ proofs
     "Certificate": """

@@ -35,6 +35,10 @@ class FeatureSource(ABC):
         Numbers that a state holds.
     n_fed_back : int
         Outputs that come back into the source, one step late; 0 for none.
+    n_past : int
+        Rows before the present one that a state holds; 0 for none.
+    hides_input_by : str
+        Parameters of an estimator that keep the input from the features; empty if none do.
     dtype : numpy.dtype
         Of features and states.
     state_dtype : numpy.dtype
@@ -46,6 +50,8 @@ class FeatureSource(ABC):
     state_size: Any
     dtype: Any
     n_fed_back: Any = 0
+    n_past: Any = 0
+    hides_input_by: Any = ""
 
     @property
     def state_dtype(self) -> Any:

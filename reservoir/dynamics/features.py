@@ -46,6 +46,8 @@ class DrivenReservoir(FeatureSource):
     augment: Any = None
     n_augmented: int | None = None
 
+    hides_input_by = "include_input=False"
+
     @classmethod
     def seen_through(
         cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool

@@ -1,4 +1,4 @@
-"""Rows of the past beside the present one, in front of another source of features."""
+"""Sources whose states hold rows of the past; and the one that hands them to another source."""
 
 from __future__ import annotations
 
@@ -14,9 +14,64 @@ from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
 
 
+@dataclass(frozen=True, eq=False)
+class HoldsPast(FeatureSource):
+    """A source whose state holds rows of its input, in front of the state of another source.
+
+    Parameters
+    ----------
+    source : FeatureSource
+    n_lags : int
+        Rows that are seen: the present one and those `skip`, 2 `skip`, ... steps before.
+    skip : int, default=1
+        Steps between two of them.
+    """
+
+    source: Any
+    n_lags: int
+    skip: int = 1
+
+    @property
+    def n_past(self) -> int:
+        """Rows before the present one that a state holds."""
+        return (self.n_lags - 1) * self.skip
+
+    @property
+    def n_held(self) -> int:
+        """Numbers in these rows."""
+        return self.n_past * self.n_features
+
+    @property
+    def state_size(self) -> int:
+        """The past rows, the oldest first, then the state of the source."""
+        return self.n_held + self.source.state_size
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and states."""
+        return self.source.dtype
+
+    def fresh_state(self, row: Array) -> Array:
+        """Return the state of a source that has seen nothing but one row, again and again."""
+        return self.behind_equal_rows(row, np.zeros(self.source.state_size))
+
+    def behind_equal_rows(self, row: Array, state: Array) -> Array:
+        """Return a state of the other source with a past of equal rows in front of it."""
+        return np.concatenate([np.tile(row, self.n_past), state])
+
+    def _known(self, rows: Array, state: Array) -> Array:
+        """Return the rows that a state holds and, behind them, those that follow."""
+        held = state[: self.n_held].reshape(self.n_past, self.n_features)
+        return np.concatenate([held, rows])
+
+    def _ages(self) -> list[int]:
+        """Return where the lagged rows stand in a past, the present one first."""
+        return [self.n_past - k * self.skip for k in range(self.n_lags)]
+
+
 @saved
 @dataclass(frozen=True, eq=False)
-class LaggedSource(FeatureSource):
+class LaggedSource(HoldsPast):
     """A source whose input holds rows of the past: where one row does not tell the state.
 
     Delays of a few observed variables stand in for those that are not observed (Takens 1981).
@@ -25,15 +80,9 @@ class LaggedSource(FeatureSource):
     ----------
     source : FeatureSource
         Its inputs are the present row, then the rows `skip`, 2 `skip`, ... steps before.
-    n_lags : int
-        Rows that it sees, the present one included.
-    skip : int, default=1
-        Steps between two of them.
+    n_lags, skip : int
+        As of `HoldsPast`.
     """
-
-    source: FeatureSource
-    n_lags: int
-    skip: int = 1
 
     @property
     def n_features(self) -> int:
@@ -44,21 +93,6 @@ class LaggedSource(FeatureSource):
     def width(self) -> Any:
         """Columns of the features."""
         return self.source.width
-
-    @property
-    def n_past(self) -> int:
-        """Rows before the present one that a state holds."""
-        return (self.n_lags - 1) * self.skip
-
-    @property
-    def state_size(self) -> int:
-        """The past rows, the oldest first, then the state of the source."""
-        return self.n_past * self.n_features + self.source.state_size
-
-    @property
-    def dtype(self) -> Any:
-        """Of features and states."""
-        return self.source.dtype
 
     def iter_features(
         self,
@@ -73,12 +107,11 @@ class LaggedSource(FeatureSource):
         skip: int = 0,
     ) -> Iterator[tuple[int, Array, Array]]:
         """Run over one sequence, block by block."""
-        size = self.n_past * self.n_features
-        every = np.concatenate([state[:size].reshape(self.n_past, -1), rows])
+        every = self._known(rows, state)
         lagged = np.hstack([every[k : k + len(rows)] for k in self._ages()])
         for start, features, end in self.source.iter_features(
             lagged,
-            state[size:],
+            state[self.n_held :],
             teacher=teacher,
             noise=noise,
             generator=generator,
@@ -93,16 +126,8 @@ class LaggedSource(FeatureSource):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
-        n_runs, size = len(states), self.n_past * self.n_features
+        n_runs, size = len(states), self.n_held
         every = np.hstack([states[:, :size], inputs]).reshape(n_runs, self.n_past + 1, -1)
         lagged = every[:, self._ages()].reshape(n_runs, -1)
         features, after = self.source.advance(states[:, size:], lagged, teachers)
         return features, np.hstack([every[:, 1:].reshape(n_runs, -1), after])
-
-    def fresh_state(self, row: Array) -> Array:
-        """Return the state of a source that has seen nothing but one row, again and again."""
-        return np.concatenate([np.tile(row, self.n_past), np.zeros(self.source.state_size)])
-
-    def _ages(self) -> list[int]:
-        """Return where the lagged rows stand in a past, the present one first."""
-        return [self.n_past - k * self.skip for k in range(self.n_lags)]

@@ -37,6 +37,8 @@ class TimedReservoir(FeatureSource):
     driven: DrivenReservoir
     clock: Clock
 
+    hides_input_by = DrivenReservoir.hides_input_by
+
     @property
     def reservoir(self) -> Reservoir:
         """The reservoir."""

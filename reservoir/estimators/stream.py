@@ -45,7 +45,7 @@ class Stream:
     ----------
     estimator : fitted ESNRegressor, ESNClassifier, NVARRegressor, RNNRegressor or RNNClassifier
     initial_state : {"last", "zeros", "steady"} or array, default="last"
-        As in `predict`; an array has shape (n_units [+ n_outputs],).
+        As in `predict`; an array may have the shape of `state_`.
     score_forgetting : float in (0, 1], default=0.999
         What each row that is scored multiplies the weights of earlier rows by, in `score_`. The
         default looks back on about 1000 rows: of fewer R^2 is a matter of chance, and of many more
@@ -57,7 +57,7 @@ class Stream:
 
     Attributes
     ----------
-    state : array of shape (n_units [+ n_outputs],) or None
+    state : array of the shape of `state_`, or None
         Where the last chunk ended; None before the first.
     score_ : float
         The estimator's own score, R^2 or accuracy, of the predictions that stood before their

@@ -56,6 +56,7 @@ MODELS = {
     "float32": lambda: regressor(dtype="float32"),
     "numpy dtype": lambda: regressor(dtype=np.float32),
     "feedback": lambda: regressor(feedback=True, feedback_scaling=0.1),
+    "lags": lambda: regressor(n_lags=np.int64(3), skip=2),
     "noise": lambda: regressor(noise=0.01),
     "generator": lambda: regressor(noise=0.01, random_state=np.random.default_rng(3)),
     "path": lambda: regressor(alpha=np.logspace(-4, 0, 3), alpha_per_target=True),

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level
+from reservoir._validation import Sequences, caller_level, check_numbers, washouts_behind_lags
+from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.estimators._described import description_of_reservoir
 from reservoir.estimators._parameters import (
     DrawnParameters,
@@ -36,6 +37,14 @@ class BaseESN(
     """A reservoir under a readout. Subclasses say what targets and outputs mean."""
 
     _source_kind = "reservoir"
+    # parameters of the regressor alone
+    n_lags = 1
+    skip = 1
+
+    @property
+    def _sees_past(self) -> bool:
+        """Whether the readout is to see older rows; other sources have lags of their own."""
+        return self._source_kind == "reservoir" and self.n_lags > 1
 
     def _check(self) -> None:
         super()._check()
@@ -44,8 +53,25 @@ class BaseESN(
                 "missing_targets='skip' cannot go with feedback=True: each target is fed back "
                 "into the next step. Fill the missing targets, or use feedback=False."
             )
+        if self._sees_past:
+            self._check_lags()
         if self._clock is not None:
             self._check_timed()
+
+    def _check_lags(self) -> None:
+        """Refuse lags of inputs that the readout does not see, or whose age differs."""
+        if not self.include_input:
+            raise ValueError(
+                f"n_lags={self.n_lags}: the lags are inputs that the readout sees beside the "
+                "present one, and include_input=False keeps inputs from it. Use "
+                "include_input=True, or n_lags=1."
+            )
+        if self._clock is not None:
+            raise ValueError(
+                f"time_column={self.time_column!r} cannot go with n_lags={self.n_lags}: of rows at "
+                "irregular times no lag is of one length. Use n_lags=1, or a regular grid without "
+                "time_column."
+            )
 
     def _check_timed(self) -> None:
         """Refuse what is not known of steps of several lengths."""
@@ -66,12 +92,27 @@ class BaseESN(
                 'or "auto".'
             )
 
+    def _washouts(self, lengths: list[int]) -> list[int]:
+        washouts = super()._washouts(lengths)
+        self._check()  # lags are counted before anything is built
+        if not self._sees_past or not isinstance(self.washout, str):
+            return washouts
+        return washouts_behind_lags(washouts, lengths, self.n_lags, self.skip)
+
+    def _washout_of_chunks(self, n_samples: int) -> int:
+        washout = super()._washout_of_chunks(n_samples)
+        if not self._sees_past or not isinstance(self.washout, str):
+            return washout
+        return max(washout, (self.n_lags - 1) * self.skip)
+
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         return self._read_rows(X, y, reset=reset, **self._reading(reset))
 
     def _states_before(self, spec: Any, sequences: Sequences, last: Array | None) -> list[Array]:
         if self._clock is not None:
             spec = self._starting_from(spec, sequences, last, self.reservoir_.n_units)
+        elif isinstance(self._source, PastInputs):
+            spec = _behind_equal_rows(self._source, spec, sequences)
         return super()._states_before(spec, sequences, last)
 
     def _warn_of_range(self, sequences: Sequences) -> None:
@@ -102,7 +143,13 @@ class BaseESN(
     def _description(self) -> dict[str, str]:
         certificate = getattr(self, "certificate_", None)
         reservoir = description_of_reservoir(self, self.reservoir_, certificate)
-        return reservoir | description_of_readout(self)
+        return reservoir | self._description_of_lags() | description_of_readout(self)
+
+    def _description_of_lags(self) -> dict[str, str]:
+        source = self._source
+        if not isinstance(source, PastInputs):
+            return {}
+        return {"Inputs": f"the readout sees those of {source.n_lags} rows, {source.skip} apart"}
 
     def states(self, X: Any, *, initial_state: Any = None) -> Any:
         """Return the reservoir's states under a series.
@@ -130,3 +177,23 @@ class BaseESN(
         return sequences.restore(
             source.states(sequences.arrays, starts, teachers=fed_back, engine=self._engine)
         )
+
+
+def _behind_equal_rows(source: PastInputs, spec: Any, sequences: Sequences) -> Any:
+    """Return where runs start, as `Progress.starts` takes it: units alone get a past.
+
+    The rows before the first one are like it, for zeros and for states that the user gave.
+    """
+    n_units = source.reservoir.n_units
+    if isinstance(spec, str):
+        if spec != "zeros":
+            return spec
+        spec = np.zeros(n_units)
+    states = check_numbers("initial_state", spec)
+    if states.ndim not in (1, 2) or states.shape[-1] != n_units:
+        return spec
+    units = states if states.ndim == 2 else [states] * len(sequences)
+    if len(units) != len(sequences):
+        return spec
+    pairs = zip(sequences.arrays, units, strict=True)
+    return np.stack([source.behind_equal_rows(rows[0], each) for rows, each in pairs])

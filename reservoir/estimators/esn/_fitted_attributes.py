@@ -3,7 +3,9 @@
 FITTED = """
 coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
     Weights of the built-in readout: states first, then inputs. With `augment` the weights of what
-    it makes of the states stand in the place of the first n_units.
+    it makes of the states stand in the place of the first n_units. With `n_lags`, of
+    `ESNRegressor`, those of older rows stand behind the present input, n_features for each, the
+    latest row first.
 intercept_ : float or array of shape (n_outputs,)
 alpha_ : float or array of shape (n_outputs,)
     The penalty used.
@@ -23,6 +25,8 @@ washout_ : array of shape (n_sequences,)
 state_ : array of shape (n_units,), with feedback (n_units + n_outputs,)
     The state at the end of training (of its last sequence), then the last target. With a
     `time_column` (n_units + 1,): then the time of the last row, in steps since the first of fit.
+    With `n_lags`, of `ESNRegressor`, the last ``(n_lags - 1) * skip`` rows of X stand in front, the
+    oldest first.
 time_step_ : float or None
     The gap for which `leak_rate` is given; None without a `time_column`.
 n_outputs_ : int

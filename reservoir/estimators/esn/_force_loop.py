@@ -20,7 +20,7 @@ class Loop(NamedTuple):
 
     Attributes
     ----------
-    state : array of shape (n_units,)
+    state : array of shape (state_size,)
     output : array of shape (n_outputs,)
     """
 
@@ -131,14 +131,15 @@ def force_loop(
     """
     first, dtype, limit = run.readout, source.dtype, loop_limit(source.dtype)
     state, fed = run.loop.state[None], run.loop.output[None]
-    size = first.norm()
+    size, n_held = first.norm(), source.n_past * source.n_features
     for t in steps:
         if t == mark:
             run.marked = Loop(state[0], fed[0])
         before, row = state[0], inputs[t : t + 1]
         features, state = source.advance(state, row, fed)
         if activity is not None:
-            source.watch_run(activity, skip - t, row, state, before, received=fed)
+            units = state[:, n_held:]
+            source.watch_run(activity, skip - t, row, units, before, received=fed)
         with np.errstate(over="ignore", invalid="ignore"):
             output = run.readout.outputs(features)
         _refuse_divergence(t, limit, state, output)

@@ -330,7 +330,9 @@ def naming_columns(source: FeatureSource, sequence_column: Any) -> Iterator[None
         else:
             what = f"The squares of X overflow in column {of_input}"
             what += "" if sequence_column is None else " (the id column not counted)"
-            remedy = "Scale X (StandardScaler), or keep it from the readout (include_input=False)."
+            hidden = source.hides_input_by
+            remedy = f", or keep it from the readout ({hidden})." if hidden else "."
+            remedy = f"Scale X (StandardScaler){remedy}"
         raise ValueError(f"{what}. {remedy}") from error
 
 

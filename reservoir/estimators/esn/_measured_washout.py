@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation import washouts_behind_lags
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.stability import transient_length
 
 
@@ -35,7 +37,7 @@ def measured_washouts(
         # fed back is the target, one step late; before the first what the start says, or zeros
         feedback = None
         if reservoir.n_outputs:
-            given = start[reservoir.n_units :]
+            given = start[source.state_size :]
             first = given if given.size else np.zeros(reservoir.n_outputs)
             feedback = np.vstack([first, Y[:-1]])
         try:
@@ -51,4 +53,7 @@ def measured_washouts(
                 "series, or an integer."
             )
         washouts.append(steps)
+    if isinstance(source, PastInputs):
+        lengths = [len(X) for X in arrays]
+        return washouts_behind_lags(washouts, lengths, source.n_lags, source.skip)
     return washouts

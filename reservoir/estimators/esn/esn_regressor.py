@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from reservoir._saving import saved
-from reservoir.estimators._parameters import ReservoirParameters, changed, documented
+from reservoir._validation import check_count
+from reservoir.estimators._parameters import (
+    ReservoirParameters,
+    SequenceParameters,
+    changed,
+    documented,
+    parameter,
+)
 from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
 from reservoir.estimators.esn._source_regressor import SourceRegressor
@@ -22,8 +29,9 @@ class ESNRegressor(SourceRegressor, BaseESN):
     """Echo state network: a fixed random reservoir under a ridge readout.
 
     ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and
-    ``y[t] = C [x[t]; u[t]] + c``. Only C and c are learned [1]_, from sums over rows: the states
-    are never stored.
+    ``y[t] = C [x[t]; u[t]] + c``; with `n_lags` rows of older inputs, ``u[t - skip]`` and so on,
+    stand behind u[t]. Only C and c are learned [1]_, from sums over rows: the states are never
+    stored.
 
     Rows of X are time steps, in order. Several sequences are given as a list of tables, as a 3-D
     array (n_sequences, n_steps, n_features), by an id column (`sequence_column`) or by a pandas
@@ -66,6 +74,29 @@ class ESNRegressor(SourceRegressor, BaseESN):
 
     n_units: int = changed(ReservoirParameters, "n_units", default=300)
     leak_rate: Any = changed(ReservoirParameters, "leak_rate", default=(0.5, 0.3))
+    initial_state: Any = changed(
+        SequenceParameters,
+        "initial_state",
+        more="""With `n_lags` the rows before the first one are like it, but for "last", and for an
+        array that holds them in front of the units as `state_` does.""",
+    )
+    n_lags: int = parameter(
+        1,
+        "int",
+        """Rows of the input that the readout sees with `include_input`: the present one and those
+        before it. The reservoir receives the present one only. What is linear in the last few rows
+        need not be carried by the states then: ten lags or so help where y is asked for row by row.
+        ``washout="auto"`` and ``"measured"`` leave out as many rows at least as it takes until
+        every row that is seen is one of the data. With more than 1 closed loops are NumPy's, not
+        compiled.""",
+        check_count,
+    )
+    skip: int = parameter(
+        1,
+        "int, in steps",
+        """From one of these rows to the next.""",
+        check_count,
+    )
 
     def to_rnn(self) -> RNNRegressor:
         """Return the network as one whose weights are all trained, with the same outputs.
@@ -79,7 +110,7 @@ class ESNRegressor(SourceRegressor, BaseESN):
         Raises
         ------
         ValueError
-            With ``feedback=True``, an `augment`, a `time_column`, or a `readout` of its own.
+            With ``feedback=True``, an `augment`, `n_lags` above 1, or a `readout` of its own.
 
         Examples
         --------

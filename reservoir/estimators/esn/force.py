@@ -292,6 +292,11 @@ def _prepare(
     # built for a column of zeros, which is then taken away
     n_samples = len(targets[0])
     model._start(replace(rows, arrays=(np.zeros((n_samples, 1)),)), targets)
+    if model._source.n_past:
+        raise ValueError(
+            f"n_lags={model.n_lags} counts rows of exog, and none are given. Use n_lags=1, or give "
+            "exog."
+        )
     deaf = replace(model.reservoir_, W_in=np.zeros((model.reservoir_.n_units, 0)))
     model._source, model.reservoir_ = replace(model._source, reservoir=deaf), deaf  # type: ignore[type-var]
     return rows, targets[0], None
@@ -329,9 +334,8 @@ def _start_of(model: ESNRegressor, rows: Sequences, spec: Any) -> Loop:
     source = model._source
     size = source.state_size
     if isinstance(spec, str) and spec == "random":
-        spec = np.zeros(size + source.n_fed_back)
         generator = as_generator(model.random_state)  # its children have made the weights
-        spec[:size] = generator.uniform(-_FIRST_STATES, _FIRST_STATES, size)
+        spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, model.reservoir_.n_units)
     last = model._last_state() if "state_" in vars(model) else None
     state = model._states_before(spec, rows, last)[0]
     return Loop(state[:size], state[size:])

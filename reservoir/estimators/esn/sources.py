@@ -14,6 +14,7 @@ from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.dynamics.timed_reservoir import TimedReservoir
 from reservoir.estimators._base import read_dtype
@@ -69,7 +70,7 @@ def reservoir_source(
     rows: Sequence[Array],
     targets: Sequence[Array] | None,
     generator: np.random.Generator,
-) -> tuple[DrivenReservoir | TimedReservoir, Certificate | None]:
+) -> tuple[DrivenReservoir | PastInputs | TimedReservoir, Certificate | None]:
     """Return the reservoir that an estimator's parameters describe, and what is proved of it."""
     clock = getattr(estimator, "_clock", None)
     steps = None
@@ -96,7 +97,10 @@ def reservoir_source(
         include_input=bool(getattr(estimator, "include_input", False)),
     )
     certificate = None if ranges is None else ranges.certify(built)
-    return source if clock is None else TimedReservoir(source, clock), certificate
+    if clock is not None:
+        return TimedReservoir(source, clock), certificate
+    n_lags = int(getattr(estimator, "n_lags", 1))
+    return source if n_lags == 1 else PastInputs(source, n_lags, int(estimator.skip)), certificate
 
 
 def polynomials_source(

@@ -365,6 +365,11 @@ def network_of(esn: Any) -> Network:
             f"A network with augment={augment!r} cannot be trained as a recurrent network, whose "
             "readout sees states and inputs alone. Use augment=None."
         )
+    if esn._source.n_past:
+        raise ValueError(
+            f"A network with n_lags={esn._source.n_lags} cannot be trained as a recurrent network, "
+            "whose readout sees the present input alone. Use n_lags=1."
+        )
     activation = get_activation(reservoir.activation)
     leak = np.asarray(reservoir.leak_rate, dtype=np.float64)
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))

@@ -123,6 +123,12 @@ def _read_readout(model: Any, readout: Any, include_input: Any) -> tuple[Array, 
                 f"certify_loop needs a readout that is linear in the states; the model has "
                 f"augment={augment!r}. Use augment=None."
             )
+        n_lags = getattr(model, "n_lags", 1)
+        if n_lags > 1:
+            raise TypeError(
+                "certify_loop needs a readout of states and of the present input; the model has "
+                f"n_lags={n_lags}. Use n_lags=1."
+            )
         readout = np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_)
         # behind the weights of the states stand those of the inputs, if there are any
         include_input = readout[0].shape[1] > as_reservoir(model).n_units

@@ -1,0 +1,222 @@
+"""A reservoir whose readout sees inputs of the past beside the states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.lagged import HoldsPast
+from reservoir.dynamics.reservoir import Reservoir
+from reservoir.dynamics.saturation import Record
+
+
+@saved
+@dataclass(frozen=True, eq=False)
+class PastInputs(HoldsPast):
+    """A reservoir that receives the present row, under a readout that sees older rows as well.
+
+    What is linear in the last few inputs need not be carried by the states. The features are those
+    of the reservoir, the present input last of them, then the older rows, the latest first.
+
+    Parameters
+    ----------
+    source : DrivenReservoir
+        With ``include_input=True``.
+    n_lags, skip : int
+        As of `HoldsPast`.
+    """
+
+    source: DrivenReservoir
+
+    hides_input_by = "include_input=False, n_lags=1"
+
+    @property
+    def reservoir(self) -> Reservoir:
+        """The reservoir."""
+        return self.source.reservoir
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the input."""
+        return self.source.n_features
+
+    @property
+    def width(self) -> int:
+        """Columns of the features."""
+        return self.source.width + (self.n_lags - 1) * self.n_features
+
+    @property
+    def n_fed_back(self) -> int:
+        """Outputs that come back through feedback weights."""
+        return self.source.n_fed_back
+
+    def iter_features(
+        self,
+        rows: Array,
+        state: Array,
+        *,
+        teacher: Array | None = None,
+        noise: float = 0.0,
+        generator: np.random.Generator | None = None,
+        engine: str = "auto",
+        activity: Record | None = None,
+        skip: int = 0,
+    ) -> Iterator[tuple[int, Array, Array]]:
+        """Run over one sequence, block by block."""
+        known = self._known(rows, state)
+        for start, features, units in self.source.iter_features(
+            rows,
+            state[self.n_held :],
+            teacher=teacher,
+            noise=noise,
+            generator=generator,
+            engine=engine,
+            activity=activity,
+            skip=skip,
+        ):
+            yield start, *self._with_past(known[start:], features, units)
+
+    def iter_many_features(
+        self,
+        series: Sequence[Array],
+        states: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+        activity: Record | None = None,
+        skips: Sequence[int] | None = None,
+    ) -> Iterator[tuple[int, int, Array, Array]]:
+        """Run over several sequences side by side."""
+        known = [self._known(rows, state) for rows, state in zip(series, states, strict=True)]
+        for index, start, features, units in self.source.iter_many_features(
+            series,
+            [state[self.n_held :] for state in states],
+            teachers=teachers,
+            engine=engine,
+            activity=activity,
+            skips=skips,
+        ):
+            yield index, start, *self._with_past(known[index][start:], features, units)
+
+    def _with_past(self, known: Array, features: Array, units: Array) -> tuple[Array, Array]:
+        """Return features and a state with the past of each; `known` begins with a block's past."""
+        n_rows = len(features)
+        older = [known[age : age + n_rows] for age in self._ages()[1:]]
+        past = known[n_rows : n_rows + self.n_past]
+        return np.hstack([features, *older]), np.concatenate([past.ravel(), units])
+
+    def advance(
+        self, states: Array, inputs: Array, teachers: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Take one step of many runs side by side."""
+        held, n = states[:, : self.n_held], self.n_features
+        features, units = self.source.advance(states[:, self.n_held :], inputs, teachers)
+        older = [held[:, age * n : (age + 1) * n] for age in self._ages()[1:]]
+        return np.hstack([features, *older]), np.hstack([held[:, n:], inputs, units])
+
+    def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
+        """Return the state that a constant input leads to."""
+        return self.behind_equal_rows(row, self.source.steady_state(row, quiet=quiet))
+
+    def run_loop(
+        self,
+        readout: Any,
+        n_steps: int,
+        *,
+        initial_state: Array,
+        initial_output: Array,
+        exog: Array | None = None,
+        clip: Any = None,
+        engine: str = "auto",
+    ) -> tuple[Array, Array, int]:
+        """Run on own outputs: a loop of the reservoir whose readout remembers what it saw."""
+        # all rows: those of the state, then the input of each step
+        known = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
+        known[: self.n_past] = self._known(known[:0], initial_state)
+        outputs, units, n_sound = self.source.run_loop(
+            self._remembering(readout, known),
+            n_steps,
+            initial_state=initial_state[self.n_held :],
+            initial_output=initial_output,
+            exog=exog,
+            clip=clip,
+            engine=engine,
+        )
+        past = known[n_sound : n_sound + self.n_past]
+        return outputs, np.concatenate([past.ravel(), units]), n_sound
+
+    def _remembering(self, readout: Any, known: Array) -> Callable[[Array], Array]:
+        """Return a readout as a function of the reservoir's features at each step, in order.
+
+        The present input is written into `known`, where later steps look it up.
+        """
+        n_seen, older = self.source.width, np.array(self._ages()[1:], dtype=np.intp)
+        features, step = np.empty(self.width, self.dtype), 0
+        say = readout if callable(readout) else _linear(readout, self.dtype)
+
+        def remember(seen: Array) -> Array:
+            nonlocal step
+            known[self.n_past + step] = seen[n_seen - self.n_features :]
+            features[:n_seen] = seen
+            features[n_seen:] = known[older + step].ravel()
+            step += 1
+            return say(features)
+
+        return remember
+
+    def states(
+        self,
+        series: Sequence[Array],
+        starts: Sequence[Array],
+        *,
+        teachers: Sequence[Array] | None = None,
+        engine: str = "auto",
+    ) -> list[Array]:
+        """Return the states of the units, (n_samples, n_units) for each sequence."""
+        starts = [start[self.n_held :] for start in starts]
+        return self.source.states(series, starts, teachers=teachers, engine=engine)
+
+    def input_column(self, column: int) -> int | None:
+        """Return which column of the input stands there, of whichever row."""
+        n_seen = self.source.width
+        if column < n_seen:
+            return self.source.input_column(column)
+        return (column - n_seen) % self.n_features
+
+    def overflow_of(self, column: int) -> tuple[str, str]:
+        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        return self.source.overflow_of(column)
+
+    def engine_for(self, n_steps: int) -> str:
+        """Return who steps: compiled kernels where they are worth it."""
+        return self.source.engine_for(n_steps)
+
+    def activity(self) -> Record | None:
+        """Return an empty record of what the units do."""
+        return self.source.activity()
+
+    def watch_run(
+        self,
+        activity: Record,
+        skip: int,
+        rows: Array,
+        states: Array,
+        start: Array,
+        *,
+        received: Array | None = None,
+    ) -> None:
+        """Add the states of steps, from row `skip` on, to a record."""
+        units = start[self.n_held :]
+        self.source.watch_run(activity, skip, rows, states, units, received=received)
+
+
+def _linear(readout: tuple[Array, Array], dtype: Any) -> Callable[[Array], Array]:
+    """Return a linear readout as a function of one row of features."""
+    coef, intercept = (np.asarray(part, dtype) for part in readout)
+    return lambda features: coef @ features + intercept

@@ -1,0 +1,146 @@
+"""Rows of the past beside the states: features, steps side by side, loops on own outputs."""
+
+import numpy as np
+import pytest
+
+from reservoir import _kernels
+from reservoir.building import build_reservoir
+from reservoir.dynamics import run, step
+from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.past_inputs import PastInputs
+from reservoir.loops.path_loops import run_source_loops
+
+pytestmark = pytest.mark.both_engines
+ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
+KINDS = [(2, 1), (3, 2), (10, 1)]
+
+
+def source_of(n_lags=3, skip=2, n_features=2, n_outputs=0, augment=None, **options):
+    reservoir = build_reservoir(12, n_features, n_outputs=n_outputs, random_state=0, **options)
+    return PastInputs(DrivenReservoir(reservoir, True, augment), n_lags, skip)
+
+
+def inputs(n_rows, n_features=2, seed=1):
+    return np.random.default_rng(seed).normal(size=(n_rows, n_features))
+
+
+def by_hand(states, rows, n_lags, skip):
+    """Features row by row; the rows before the first one are like it."""
+    table = []
+    for t, x in enumerate(states):
+        seen = [rows[max(t - k * skip, 0)] for k in range(n_lags)]
+        table.append(np.concatenate([x, *seen]))
+    return np.array(table)
+
+
+@pytest.mark.parametrize(("n_lags", "skip"), KINDS)
+def test_features_are_states_and_lagged_rows(n_lags, skip):
+    source, rows = source_of(n_lags, skip), inputs(700)
+    n_past = (n_lags - 1) * skip
+    expected = by_hand(run(source.reservoir, rows), rows, n_lags, skip)
+    assert source.width == expected.shape[1]
+    assert source.state_size == 12 + 2 * n_past
+    state, found = source.fresh_state(rows[0]), []
+    for begin, end in ((0, 1), (1, 4), (4, 700)):  # several blocks, some shorter than the past
+        for _, features, after in source.iter_features(rows[begin:end], state):
+            found.append(features.copy())
+            state = after
+    np.testing.assert_allclose(np.concatenate(found), expected, rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(state[: 2 * n_past], rows[700 - n_past :].ravel())
+    columns = [source.input_column(j) for j in range(source.width)]
+    assert columns == [None] * 12 + [0, 1] * n_lags
+
+
+@pytest.mark.parametrize("augment", [None, "square"])
+def test_runs_side_by_side_are_runs_alone(augment):
+    source = source_of(augment=augment)
+    series = [inputs(n, seed=n) for n in (3, 40, 41, 60)]
+    starts = [source.fresh_state(rows[0]) for rows in series]
+    together = [np.empty((len(rows), source.width)) for rows in series]
+    for index, start, features, end in source.iter_many_features(series, starts):
+        together[index][start : start + len(features)] = features
+        if start + len(features) == len(series[index]):
+            starts[index] = end
+    for rows, found, end in zip(series, together, starts, strict=True):
+        state, alone = source.fresh_state(rows[0])[None], []
+        for row in rows:
+            features, state = source.advance(state, row[None])
+            alone.append(features[0])
+        np.testing.assert_allclose(found, alone, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(end, state[0], rtol=0, atol=1e-13)
+
+
+def test_a_constant_input_leads_to_the_steady_state():
+    source, row = source_of(), np.array([0.3, -0.2])
+    steady = source.steady_state(row)
+    _, after = source.advance(steady[None], row[None])
+    np.testing.assert_allclose(after[0], steady, rtol=0, atol=1e-12)
+
+
+def loop_by_hand(source, coef, intercept, state, output, exog, hold=lambda y: y):
+    """A loop whose first inputs are its outputs; with feedback weights they are none."""
+    reservoir, n = source.reservoir, source.n_past
+    units, past = state[source.n_held :], list(state[: source.n_held].reshape(n, -1))
+    said = []
+    for row in exog:
+        fed = hold(output)
+        if reservoir.W_fb is None:
+            row = np.concatenate([fed, row])
+            units = step(reservoir, units, row)
+        else:
+            units = step(reservoir, units, row, fed)
+        past.append(row)
+        seen = [past[-1 - k * source.skip] for k in range(source.n_lags)]
+        output = coef @ np.concatenate([units, *seen]) + intercept
+        said.append(output)
+    return np.array(said), np.concatenate([*past[len(past) - n :], units])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("n_outputs", [0, 1])
+def test_a_loop_is_the_loop_by_hand(engine, n_outputs):
+    source = source_of(n_outputs=n_outputs)
+    rng = np.random.default_rng(2)
+    coef, intercept = rng.normal(size=(1, source.width)) / 6, rng.normal(size=1)
+    state = rng.normal(size=source.state_size) / 4
+    exog, first = inputs(30, 2 if n_outputs else 1), np.array([0.4])
+    where = {"initial_state": state, "initial_output": first, "exog": exog, "engine": engine}
+    clip = (-0.5, 0.9)
+    for hold in (None, clip, lambda y: 0.5 * y + 0.1):
+        bounded = {None: lambda y: y, clip: lambda y: np.clip(y, *clip)}.get(hold, hold)
+        expected = loop_by_hand(source, coef, intercept, state, first, exog, bounded)
+        found = source.run_loop((coef, intercept), 30, clip=hold, **where)
+        assert found[2] == 30
+        for ours, theirs in zip(found, expected, strict=False):
+            np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12)
+        called = source.run_loop(lambda v: coef @ v + intercept, 30, clip=hold, **where)
+        np.testing.assert_allclose(called[0], expected[0], rtol=0, atol=1e-12)
+    nothing, same, _ = source.run_loop((coef, intercept), 0, **where | {"exog": exog[:0]})
+    assert nothing.shape == (0, 1)
+    np.testing.assert_array_equal(same, state)
+
+
+def test_many_loops_are_loops_one_by_one():
+    source, rng = source_of(), np.random.default_rng(3)
+    readouts = [(rng.normal(size=(2, source.width)) / 9, rng.normal(size=2)) for _ in range(3)]
+    states, firsts = rng.normal(size=(2, source.state_size)), rng.normal(size=(2, 2))
+    rows = run_source_loops(source, readouts, 9, initial_states=states, initial_outputs=firsts)
+    for i, readout in enumerate(readouts):
+        for j, (state, first) in enumerate(zip(states, firsts, strict=True)):
+            alone, _, _ = source.run_loop(readout, 9, initial_state=state, initial_output=first)
+            np.testing.assert_allclose(rows[:, i, j], alone, rtol=0, atol=1e-12)
+
+
+def test_a_loop_that_diverges_stands_where_it_was_sound():
+    source = source_of(n_features=1, activation="identity")
+    coef = np.full((1, source.width), 3.0)
+    state, first = np.full(source.state_size, 0.1), np.ones(1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows, after, n_sound = source.run_loop(
+            (coef, np.zeros(1)), 400, initial_state=state, initial_output=first
+        )
+    assert 10 < n_sound < 400
+    np.testing.assert_array_equal(rows[n_sound:], np.tile(rows[n_sound - 1], (400 - n_sound, 1)))
+    fed = np.concatenate([first, rows[:n_sound, 0]])[n_sound - source.n_past : n_sound]
+    np.testing.assert_array_equal(after[: source.n_held], fed)
+    assert np.isfinite(after).all()
