@@ -15,11 +15,17 @@ from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
-from reservoir.readouts.normal_equations import along_path, by_cholesky, penalised
+from reservoir.readouts.normal_equations import (
+    TridiagonalPath,
+    along_path,
+    by_cholesky,
+    penalised,
+)
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
     TINY,
+    Likelihood,
     RidgeSolution,
     RowSums,
     Solved,
@@ -267,13 +273,51 @@ class GramAccumulator(RowSums):
             If there are no rows.
         """
         matrix, cross = self._normal_equations(fit_intercept)
-        sum_y2, means = self.sum_y2, (self.mean_h, self.mean_y)
-        if not fit_intercept:
-            sum_y2 = sum_y2 + self.weight * self.mean_y**2
-            means = (np.zeros(self.n_features), np.zeros(self.n_outputs))
-        mean_h, mean_y = (mean.copy() for mean in means)
+        return self._eigenbasis(matrix, cross, self._squares_y(fit_intercept), fit_intercept)
+
+    def _eigenbasis(
+        self, matrix: Array, cross: Array, sum_y2: Array, fit_intercept: bool
+    ) -> Eigenbasis:
+        mean_h, mean_y = (mean * float(fit_intercept) for mean in (self.mean_h, self.mean_y))
         counts = self._counts(fit_intercept)
         return Eigenbasis(matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, **counts)
+
+    def _squares_y(self, fit_intercept: bool) -> Array:
+        """Return the sums of the squared targets, about their means with an intercept."""
+        return self.sum_y2 + self.weight * self.mean_y**2 * float(not fit_intercept)
+
+    @in_room(5)
+    def likelihood(
+        self, differences: GramAccumulator, rho: float, least: float, fit_intercept: bool
+    ) -> Likelihood:
+        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
+
+        Parameters
+        ----------
+        differences : GramAccumulator
+            Sums over the differences of neighbouring rows.
+        rho : float in [0, 1)
+        least : float > 0
+            The smallest penalty that will be asked for.
+        fit_intercept : bool
+
+        Returns
+        -------
+        object with a method `reml`
+        """
+        matrix, cross = self._normal_equations(fit_intercept)
+        apart, cross_apart = differences._normal_equations(False)
+        own = matrix.any(axis=0)  # of a constant column, differences are rounding errors, too
+        apart *= rho * own
+        apart *= own[:, None]
+        matrix *= (1 - rho) ** 2
+        matrix += apart
+        cross = (1 - rho) ** 2 * cross + rho * own[:, None] * cross_apart
+        squares = [one._squares_y(each) for one, each in ((self, fit_intercept), (differences, False))]
+        sum_y2 = (1 - rho) ** 2 * squares[0] + rho * squares[1]
+        if len(matrix) == 1 or not least > NOISE * linalg.norm(matrix, check_finite=False):
+            return self._eigenbasis(matrix, cross, sum_y2, fit_intercept)
+        return TridiagonalPath(matrix, cross, sum_y2, self.n_contrasts(fit_intercept))
 
     @in_room(3)
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
