@@ -88,11 +88,13 @@ class NeighbourSums:
         features, targets, weights : arrays of shape (n_rows, ...)
             Not changed. Rows of weight zero, or without a target, do not enter.
         """
-        enter = ~np.isnan(targets).any(axis=1)
+        enters = ~np.isnan(targets).any(axis=1)
         if weights is not None:
-            enter &= weights > 0
-        numbers = numbers[enter]
-        n = len(numbers)
+            enters &= weights > 0
+        # neighbours may be apart where sequences take turns
+        enter = np.flatnonzero(enters)
+        enter = enter[np.argsort(numbers[enter], kind="stable")]
+        numbers, n = numbers[enter], len(enter)
         if n == 0:
             return
         H, Y = (each[enter].astype(np.float64, copy=False) for each in (features, targets))
