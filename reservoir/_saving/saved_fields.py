@@ -323,7 +323,7 @@ FIELDS = {
         ends: dict[natural, RunEnd(h=float64(differences.n_features),
             y=float64(differences.n_outputs))]
     """,
-    "RunEnd": "number: natural; weight: positive; age: number; h, y: float64(_); pivots: float64(7)",
+    "RunEnd": "number: natural; weight: positive; age: float; h, y: float64(_); pivots: float64(7)",
     "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
     "LoopTrainedReadout": "",
     "StoredReadout": """

@@ -118,7 +118,7 @@ class NeighbourSums:
         self.differences.update(h, y, None if weights is None else edges, overwrite_h=True)
 
     def _ends_before(self, numbers: Array, runs: Array, joined: Array) -> dict[int, RunEnd]:
-        """Return the row before, by position, of those that continue what earlier calls ended in."""
+        """Return, by position, the row before each that continues what an earlier call ended in."""
         found = {}
         for i in np.flatnonzero(~joined[:-1]).tolist():
             end = self.ends.get(int(runs[i]))
@@ -222,6 +222,7 @@ class NeighbourSums:
         if m <= 0 or not positive.any():
             return scores
         least = float(alphas[positive].min())
+        # all of them: a second minimum over rho is rare, yet its penalty may be another
         for rho, log_det in zip(RHOS.tolist(), self.log_dets.tolist(), strict=True):
             found = sums.likelihood(self.differences, rho, least, fit_intercept)
             # the intercept is a contrast less, of the precision (1 - rho)^2

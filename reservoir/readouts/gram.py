@@ -307,14 +307,15 @@ class GramAccumulator(RowSums):
         """
         matrix, cross = self._normal_equations(fit_intercept)
         apart, cross_apart = differences._normal_equations(False)
-        own = matrix.any(axis=0)  # of a constant column, differences are rounding errors, too
-        apart *= rho * own
-        apart *= own[:, None]
-        matrix *= (1 - rho) ** 2
-        matrix += apart
-        cross = (1 - rho) ** 2 * cross + rho * own[:, None] * cross_apart
-        squares = [one._squares_y(each) for one, each in ((self, fit_intercept), (differences, False))]
-        sum_y2 = (1 - rho) ** 2 * squares[0] + rho * squares[1]
+        # of a constant column, differences are rounding errors, too
+        constant = ~matrix.any(axis=0)
+        apart[constant], apart[:, constant], cross_apart[constant] = 0.0, 0.0, 0.0
+        of_rows, of_steps = (1 - rho) ** 2, rho
+        matrix *= of_rows
+        matrix += of_steps * apart
+        cross = of_rows * cross + of_steps * cross_apart
+        sum_y2 = of_rows * self._squares_y(fit_intercept)
+        sum_y2 += of_steps * differences._squares_y(False)
         if len(matrix) == 1 or not least > NOISE * linalg.norm(matrix, check_finite=False):
             return self._eigenbasis(matrix, cross, sum_y2, fit_intercept)
         return TridiagonalPath(matrix, cross, sum_y2, self.n_contrasts(fit_intercept))

@@ -86,7 +86,7 @@ class _Tridiagonal:
 
     def __init__(self, matrix: Array) -> None:
         # Q is a product of reflections that leave the first coordinate alone: LAPACK keeps them
-        # below the subdiagonal of T, as those of a QR decomposition
+        # in the place of the zeros of T, as those of a QR decomposition
         lwork = int(linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
         packed, self.diagonal, self.beside, self.tau, _ = linalg.lapack.dsytrd(
             np.asfortranarray(matrix), lower=1, lwork=lwork, overwrite_a=True

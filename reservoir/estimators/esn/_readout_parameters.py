@@ -50,10 +50,11 @@ class ReadoutParameters:
     )
     alpha_selection: str = parameter(
         "auto",
-        '{"auto", "halves", "blocked", "holdout", "gcv", "reml"}',
+        '{"auto", "halves", "blocked", "holdout", "gcv", "reml", "reml_ar1"}',
         """Generalised cross-validation; restricted maximum likelihood, from the same sums and less
-        misled by errors that depend on their neighbours; 5 consecutive blocks of time, each scored
-        by a fit on the others; or the last 20 % of each sequence, scored by a fit on the rest.""",
+        misled by errors that depend on their neighbours; the same with AR(1) errors ("reml_ar1"),
+        from a second sum, over neighbouring rows; 5 consecutive blocks of time, each scored by a
+        fit on the others; or the last 20 % of each sequence, scored by a fit on the rest.""",
         lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
     )
     alpha_per_target: bool = parameter(
@@ -69,8 +70,8 @@ class ReadoutParameters:
         in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
         of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
         Later sequences are younger; the penalty is not forgotten. With less than 1 several
-        sequences run one by one, `alpha_selection` must be "gcv" or "reml" if there is a choice of
-        penalties, and `readout` must be None.""",
+        sequences run one by one, `alpha_selection` must be "gcv", "reml" or "reml_ar1" if there is
+        a choice of penalties, and `readout` must be None.""",
         check_forgetting,
     )
     readout: Any = parameter(
