@@ -138,8 +138,7 @@ FIELDS = {
         coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
             else of(_source.dtype, n_outputs_, _source.width)
         intercept_?: scalar(_source.dtype) if _targets.one_dimensional
-            else of(_source.dtype, n_outputs_)
-        _targets: Numbers | TargetCoding
+            else of(_source.dtype, n_outputs_); _targets: Numbers | TargetCoding
     """,
     "ESNClassifier": """
         _targets: Labels; classes_: equal(_targets.classes)

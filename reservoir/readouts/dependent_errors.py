@@ -217,14 +217,14 @@ class NeighbourSums:
         array of shape (n_alphas, n_outputs)
         """
         scores = np.full((len(alphas), sums.n_outputs), np.inf)
-        m = sums.n_contrasts(fit_intercept)
+        m = sums._n_contrasts(fit_intercept)
         positive = alphas > 0
         if m <= 0 or not positive.any():
             return scores
         least = float(alphas[positive].min())
         # all of them: a second minimum over rho is rare, yet its penalty may be another
         for rho, log_det in zip(RHOS.tolist(), self.log_dets.tolist(), strict=True):
-            found = sums.likelihood(self.differences, rho, least, fit_intercept)
+            found = sums._likelihood(self.differences, rho, least, fit_intercept)
             # the intercept is a contrast less, of the precision (1 - rho)^2
             log_det -= 2 * np.log1p(-rho) * fit_intercept
             each = np.array([found.reml(alpha) for alpha in alphas[positive]])

@@ -284,27 +284,15 @@ class GramAccumulator(RowSums):
 
     def _squares_y(self, fit_intercept: bool) -> Array:
         """Return the sums of the squared targets, about their means with an intercept."""
-        return self.sum_y2 + self.weight * self.mean_y**2 * float(not fit_intercept)
+        if fit_intercept:
+            return self.sum_y2
+        return self.sum_y2 + self.weight * self.mean_y**2
 
     @in_room(5)
-    def likelihood(
+    def _likelihood(
         self, differences: GramAccumulator, rho: float, least: float, fit_intercept: bool
     ) -> Likelihood:
-        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
-
-        Parameters
-        ----------
-        differences : GramAccumulator
-            Sums over the differences of neighbouring rows.
-        rho : float in [0, 1)
-        least : float > 0
-            The smallest penalty that will be asked for.
-        fit_intercept : bool
-
-        Returns
-        -------
-        object with a method `reml`
-        """
+        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
         matrix, cross = self._normal_equations(fit_intercept)
         apart, cross_apart = differences._normal_equations(False)
         # of a constant column, differences are rounding errors, too
@@ -318,7 +306,7 @@ class GramAccumulator(RowSums):
         sum_y2 += of_steps * differences._squares_y(False)
         if len(matrix) == 1 or not least > NOISE * linalg.norm(matrix, check_finite=False):
             return self._eigenbasis(matrix, cross, sum_y2, fit_intercept)
-        return TridiagonalPath(matrix, cross, sum_y2, self.n_contrasts(fit_intercept))
+        return TridiagonalPath(matrix, cross, sum_y2, self._n_contrasts(fit_intercept))
 
     @in_room(3)
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:

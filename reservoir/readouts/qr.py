@@ -266,24 +266,10 @@ class QRAccumulator(RowSums):
         return self._basis(*self._factor(fit_intercept), self._noise, fit_intercept)
 
     @in_room(8)
-    def likelihood(
+    def _likelihood(
         self, differences: QRAccumulator, rho: float, least: float, fit_intercept: bool
     ) -> Likelihood:
-        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
-
-        Parameters
-        ----------
-        differences : QRAccumulator
-            The factor of the differences of neighbouring rows.
-        rho : float in [0, 1)
-        least : float > 0
-            The smallest penalty that will be asked for.
-        fit_intercept : bool
-
-        Returns
-        -------
-        object with a method `reml`
-        """
+        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
         A, size = self._factor(fit_intercept)
         B, apart = differences._factor(False)
         n = self.n_features

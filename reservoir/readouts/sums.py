@@ -221,7 +221,7 @@ class RowSums(ABC):
         """Return what gives coefficients for any penalty, from one decomposition."""
 
     @abstractmethod
-    def likelihood(
+    def _likelihood(
         self: _Self, differences: _Self, rho: float, least: float, fit_intercept: bool
     ) -> Likelihood:
         """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
@@ -238,7 +238,7 @@ class RowSums(ABC):
         fit_intercept : bool
         """
 
-    def n_contrasts(self, fit_intercept: bool) -> float:
+    def _n_contrasts(self, fit_intercept: bool) -> float:
         """Return how many contrasts of these rows a restricted likelihood is of."""
         return n_contrasts(**self._counts(fit_intercept))
 

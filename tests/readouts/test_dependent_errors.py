@@ -187,6 +187,23 @@ def test_a_session_learns_as_the_estimator_does():
     assert_same_choice(found, expected)
 
 
+@pytest.mark.parametrize("factor", [1.0, 0.5])
+def test_a_session_forgets_as_the_estimator_does(factor):
+    X, y, _ = series(400)
+    session = esn(washout=0).fit(X[:200], y[:200]).stream()
+    session.learn(X[200:250], y[200:250]).forgetting = 0.99
+    found = session.learn(X[250:300], y[250:300]).forget(factor).to_estimator()
+    expected = esn(washout=0).fit(X[:250], y[:250]).set_params(forgetting=0.99)
+    expected.partial_fit(X[250:300], y[250:300])
+    expected._readout.fade(factor=factor)
+    for model in (found, expected):
+        model.set_params(forgetting=0.99).partial_fit(X[300:], y[300:])
+    assert_same_choice(found, expected)
+    np.testing.assert_allclose(
+        found._readout.neighbours.log_dets, expected._readout.neighbours.log_dets, rtol=1e-9
+    )
+
+
 def test_rows_that_a_session_leaves_out_end_a_run():
     X, y, _ = series(340)
     session = esn(washout=0).fit(X[:200], y[:200]).stream().learn(X[200:300], y[200:300])

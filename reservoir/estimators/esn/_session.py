@@ -78,15 +78,9 @@ class FeatureLearner(SessionLearner):
                     self.readout = copy.deepcopy(self.readout)  # a later block may be refused
                 state = end
                 block = slice(begin, begin + len(features))
-                self._learn_block(
-                    model,
-                    features,
-                    taught[block],
-                    None if weights is None else weights[block],
-                    enter[block],
-                    begin,
-                    follows=follows or begin > 0,
-                )
+                w = None if weights is None else weights[block]
+                of_block = features, taught[block], w, enter[block]
+                self._learn_block(model, *of_block, begin, follows=follows or begin > 0)
             said = activity and activity.warn(model.reservoir_, model._names_of_columns())
             self.activity = None if said else activity
             model._n_trained += len(rows)
