@@ -83,6 +83,20 @@ def test_without_autocorrelation_it_is_reml(kind, monkeypatch):
         np.testing.assert_allclose(scores, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_differences_of_a_constant_column_are_rounding_errors(kind):
+    H, Y, w = rows()
+    H *= 1e-9
+    scores = []
+    for column in (0.0, 1e6 + 1e-10 * np.random.default_rng(0).integers(-2, 3, 47)):
+        H[:, 1] = column
+        neighbours = NeighbourSums(kind(5, 2), STARTS)
+        neighbours.add(NUMBERS, H, Y, w)
+        sums = kind(5, 2).update(H, Y, w)
+        scores.append(neighbours.scores(sums, np.array([1e-20, 1e-19]), True))
+    np.testing.assert_allclose(*scores, rtol=1e-6)
+
+
 def test_rows_that_have_aged_count_by_their_factors(monkeypatch):
     """An edge, and the pivot given the rows before, have the age of the later row."""
     rho, forgetting = 0.8, 0.95
@@ -172,6 +186,7 @@ def test_sequences_are_no_neighbours(washout, n_jobs):
         if half > 1:
             chunks.partial_fit(one[half + 1 :], target[half + 1 :])
     assert_same_choice(chunks, whole)
+    assert len(whole._readout.neighbours.ends) == 1  # where the last sequence may go on
     log_dets = whole._readout.neighbours.log_dets
     np.testing.assert_allclose(log_dets, closed_form(np.diff(edges) - washout), rtol=1e-9)
 
