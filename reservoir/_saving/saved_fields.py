@@ -124,8 +124,7 @@ FIELDS = {
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
         _progress.pairing.inputs: float64(_, _source.n_features) | float64(0, 0)
-        _source.n_features: n_read
-        _targets.per_sequence: equal(False)
+        _source.n_features: n_read; _targets.per_sequence: equal(False)
     """,
     "BaseESN": """
         reservoir_: same(_source.reservoir)
@@ -139,8 +138,7 @@ FIELDS = {
         n_lags, skip: int; coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
             else of(_source.dtype, n_outputs_, _source.width)
         intercept_?: scalar(_source.dtype) if _targets.one_dimensional
-            else of(_source.dtype, n_outputs_)
-        _targets: Numbers | TargetCoding
+            else of(_source.dtype, n_outputs_); _targets: Numbers | TargetCoding
     """,
     "ESNClassifier": """
         _targets: Labels; classes_: equal(_targets.classes)
@@ -163,8 +161,7 @@ FIELDS = {
     """,
     "BaseRNN": """
         _control: None | Control; _engine: 'numpy' | 'numba'; _drawn_at_random?: bool
-        init_: None | str; network_: Network(n_outputs=n_outputs_)
-        network_.n_columns: n_read
+        init_: None | str; network_: Network(n_outputs=n_outputs_); network_.n_columns: n_read
         _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
         params_: weights(network_)
         loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
@@ -300,8 +297,7 @@ FIELDS = {
     "RadialUnits": "centres: real(_, n_features); scaling: real(n_features)",
     "SpikingNetwork": """
         W: csr(n_units, n_units); W_in: csr(n_units, _); W.data, W_in.data: float64(_)
-        refractory: int64(n_units); membrane_time, synapse_time: positive
-        background, reset: number
+        refractory: int64(n_units); membrane_time, synapse_time: positive; background, reset: number
     """,
     "Pooling": "names: tuple[str, ...]; thresholds: None | real(_, _)",
     "SequenceInputs": """
@@ -317,9 +313,17 @@ FIELDS = {
     """,
     "RidgeReadout": """
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs
+        neighbours?: None | NeighbourSums
+        neighbours.differences: RowSums(n_features=width, n_outputs=n_outputs)
         parts: dict[natural, RowSums(n_features=width, n_outputs=n_outputs)]
         kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
     """,
+    "NeighbourSums": """
+        differences: RowSums; starts: int64(_); log_dets: float64(7)
+        ends: dict[natural, RunEnd(h=float64(differences.n_features),
+            y=float64(differences.n_outputs))]
+    """,
+    "RunEnd": "number: natural; weight: positive; age: float; h, y: float64(_); pivots: float64(7)",
     "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
     "LoopTrainedReadout": "",
     "StoredReadout": """
@@ -335,8 +339,7 @@ FIELDS = {
         _upper: float64(n_features, n_features); cross: float64(n_features, n_outputs)
     """,
     "QRAccumulator": """
-        n_blocks: number
-        R: float64(most(1 + n_features + n_outputs), 1 + n_features + n_outputs)
+        n_blocks: number; R: float64(most(1 + n_features + n_outputs), 1 + n_features + n_outputs)
     """,
     "RowSample": """
         forgetting, ageing: fraction; level: natural(64)
@@ -429,8 +432,7 @@ FIELDS = {
     # ------------------------------------------------------------ proofs
     "Certificate": """
         holds, shared: bool; rate: float; method, theorem: str; box: float64(2, n_units, any)
-        gains: float64(n_units, any)
-        weights: None | float64(n_units) | float64(n_units, n_units)
+        gains: float64(n_units, any); weights: None | float64(n_units) | float64(n_units, n_units)
         drive_min, drive_max: float64(n_units, any)
         input_range: None | float64(2, _, any) if reservoir == None
             else None | float64(2, reservoir.n_features, any)
@@ -463,8 +465,7 @@ FIELDS = {
         known: float64(n_rows, _); earlier: list[tuple[float64(_, n_outputs), float64(_, _)]]
     """,
     "Member": """
-        source: FeatureSource; coef: float64(n_outputs, source.width)
-        intercept: float64(n_outputs)
+        source: FeatureSource; coef: float64(n_outputs, source.width); intercept: float64(n_outputs)
     """,
     "NetworkPlan": """
         n_units, n_lags, skip: count; spectral_radius, input_scaling, bias_scaling: number

@@ -139,8 +139,20 @@ class Readout(ABC):
         one.settings = settings
         return one
 
-    def cut(self, lengths: list[int], skips: list[int], *, continues: bool = False) -> Cuts:
-        """Return which part each row belongs to that `update` is to be told of: one part."""
+    def cut(
+        self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
+    ) -> Cuts:
+        """Return which part each row belongs to that `update` is to be told of: one part.
+
+        Parameters
+        ----------
+        lengths, skips : lists of int
+            Rows of each sequence, and how many at its start are washout.
+        continues : bool, default=False
+            Whether the first sequence continues the last one of the call before.
+        number : int, default=0
+            Where its first row stands among all that were ever learned from.
+        """
         return [((0, length),) for length in lengths]
 
     @abstractmethod
@@ -273,6 +285,9 @@ class RowLearner(ABC):
         self, numbers: Array, features: Array, targets: Array, weights: Array | None
     ) -> None:
         """Take a look at rows that were learned, as `Readout.sample` does."""
+
+    def separate(self) -> None:  # noqa: B027 (most do not ask what came before)
+        """Take note that the rows to come do not follow those so far."""
 
     @abstractmethod
     def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:

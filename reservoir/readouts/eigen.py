@@ -79,13 +79,11 @@ class PenaltyPath(ABC):
         1 / m of it, over m: the geometric mean of the variances with which each row is predicted
         from those before it. Where rows have aged, m is the sum of their factors, less one.
         """
-        m = float(self.n_free)
-        if self.ages is not None:
-            m = self.ages[0] - (self.n_samples - self.n_free)
-        if m <= 0 or alpha == 0:
+        if alpha == 0:
             return np.full(len(self.mean_y), np.inf)
         known = np.where(self._gain(alpha) > 0, self.values, 0.0)
-        return self._objective(alpha) / m * np.exp(np.log1p(known / alpha).sum() / m)
+        m = n_contrasts(self.n_samples, self.n_free, self.ages)
+        return predictive_variance(self._objective(alpha), np.log1p(known / alpha).sum(), m)
 
     def coef(self, alpha: ArrayLike) -> Array:
         """Return the coefficients under a penalty.
@@ -136,6 +134,18 @@ class PenaltyPath(ABC):
         if free <= d * EPS * n:
             return np.full_like(rss, np.inf)
         return n * rss / free**2
+
+
+def n_contrasts(n_samples: int, n_free: int, ages: tuple[float, float] | None) -> float:
+    """Return how many contrasts of the rows a restricted likelihood is of, by their ages."""
+    return float(n_free) if ages is None else ages[0] - (n_samples - n_free)
+
+
+def predictive_variance(objective: Array, log_det: float, m: float) -> Array:
+    """Return `PenaltyPath.reml` from the objective, and the determinant of m contrasts."""
+    if m <= 0:
+        return np.full(len(objective), np.inf)
+    return np.asarray(objective / m * np.exp(log_det / m))
 
 
 def aged_inflation(dof: float, total: float, squares: float) -> float:

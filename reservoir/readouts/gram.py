@@ -15,11 +15,17 @@ from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
 from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
-from reservoir.readouts.normal_equations import along_path, by_cholesky, penalised
+from reservoir.readouts.normal_equations import (
+    TridiagonalPath,
+    along_path,
+    by_cholesky,
+    penalised,
+)
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
     TINY,
+    Likelihood,
     RidgeSolution,
     RowSums,
     Solved,
@@ -267,13 +273,40 @@ class GramAccumulator(RowSums):
             If there are no rows.
         """
         matrix, cross = self._normal_equations(fit_intercept)
-        sum_y2, means = self.sum_y2, (self.mean_h, self.mean_y)
-        if not fit_intercept:
-            sum_y2 = sum_y2 + self.weight * self.mean_y**2
-            means = (np.zeros(self.n_features), np.zeros(self.n_outputs))
-        mean_h, mean_y = (mean.copy() for mean in means)
+        return self._eigenbasis(matrix, cross, self._squares_y(fit_intercept), fit_intercept)
+
+    def _eigenbasis(
+        self, matrix: Array, cross: Array, sum_y2: Array, fit_intercept: bool
+    ) -> Eigenbasis:
+        mean_h, mean_y = (mean * float(fit_intercept) for mean in (self.mean_h, self.mean_y))
         counts = self._counts(fit_intercept)
         return Eigenbasis(matrix, cross, sum_y2, mean_h=mean_h, mean_y=mean_y, **counts)
+
+    def _squares_y(self, fit_intercept: bool) -> Array:
+        """Return the sums of the squared targets, about their means with an intercept."""
+        if fit_intercept:
+            return self.sum_y2
+        return self.sum_y2 + self.weight * self.mean_y**2
+
+    @in_room(5)
+    def _likelihood(
+        self, differences: GramAccumulator, rho: float, least: float, fit_intercept: bool
+    ) -> Likelihood:
+        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
+        matrix, cross = self._normal_equations(fit_intercept)
+        apart, cross_apart = differences._normal_equations(False)
+        # of a constant column, differences are rounding errors, too
+        constant = ~matrix.any(axis=0)
+        apart[constant], apart[:, constant], cross_apart[constant] = 0.0, 0.0, 0.0
+        of_rows, of_steps = (1 - rho) ** 2, rho
+        matrix *= of_rows
+        matrix += of_steps * apart
+        cross = of_rows * cross + of_steps * cross_apart
+        sum_y2 = of_rows * self._squares_y(fit_intercept)
+        sum_y2 += of_steps * differences._squares_y(False)
+        if len(matrix) == 1 or not least > NOISE * linalg.norm(matrix, check_finite=False):
+            return self._eigenbasis(matrix, cross, sum_y2, fit_intercept)
+        return TridiagonalPath(matrix, cross, sum_y2, self._n_contrasts(fit_intercept))
 
     @in_room(3)
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import linalg
 
 from reservoir._typing import Array
-from reservoir.readouts.eigen import EPS, NOISE
+from reservoir.readouts.eigen import EPS, NOISE, predictive_variance
 from reservoir.readouts.sums import Solved
 
 
@@ -71,28 +71,67 @@ def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
     if n == 1:
         return cross.T / (gram + alphas[:, None, None])
     zeros = ~gram.any(axis=0)
-    # gram = Q T Q', Q a product of reflections that leave the first coordinate alone: LAPACK keeps
-    # them below the subdiagonal of T, as those of a QR decomposition
-    lwork = int(linalg.lapack.dsytrd_lwork(n, lower=1)[0])
-    packed, diagonal, beside, tau, _ = linalg.lapack.dsytrd(
-        np.asfortranarray(gram), lower=1, lwork=lwork, overwrite_a=True
-    )
-    reflections = np.asfortranarray(packed[1:, :-1])
-
-    def rotated(columns: Array, transposed: str) -> Array:
-        columns = np.asfortranarray(columns)
-        room = 64 * max(columns.shape[1], 1)
-        columns[1:] = linalg.lapack.dormqr("L", transposed, reflections, tau, columns[1:], room)[0]
-        return columns
-
-    targets = rotated(cross.copy(), "T")
+    reduced = _Tridiagonal(gram)
+    targets = reduced.rotated(cross.copy(), "T")
     found = np.empty((n, len(alphas), n_outputs), order="F")
     for k, alpha in enumerate(alphas):
-        pivots, factors, _ = linalg.lapack.dpttrf(diagonal + alpha, beside)
-        found[:, k] = linalg.lapack.dpttrs(pivots, factors, targets)[0]
-    coefs = rotated(found.reshape(n, -1), "N").reshape(n, len(alphas), n_outputs)
+        found[:, k], _ = reduced.solve(alpha, targets)
+    coefs = reduced.rotated(found.reshape(n, -1), "N").reshape(n, len(alphas), n_outputs)
     coefs[zeros] = 0.0  # columns of zeros get zeros, not rounding errors over the penalty
     return np.ascontiguousarray(coefs.transpose(1, 2, 0))
+
+
+class _Tridiagonal:
+    """A symmetric matrix as Q T Q' with T tridiagonal; more than one row, overwritten."""
+
+    def __init__(self, matrix: Array) -> None:
+        # Q is a product of reflections that leave the first coordinate alone: LAPACK keeps them
+        # in the place of the zeros of T, as those of a QR decomposition
+        lwork = int(linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
+        packed, self.diagonal, self.beside, self.tau, _ = linalg.lapack.dsytrd(
+            np.asfortranarray(matrix), lower=1, lwork=lwork, overwrite_a=True
+        )
+        self.reflections = np.asfortranarray(packed[1:, :-1])
+
+    def rotated(self, columns: Array, transposed: str) -> Array:
+        """Return Q ("N") or Q' ("T") times columns, which may be overwritten."""
+        columns = np.asfortranarray(columns)
+        room = 64 * max(columns.shape[1], 1)
+        columns[1:] = linalg.lapack.dormqr(
+            "L", transposed, self.reflections, self.tau, columns[1:], room
+        )[0]
+        return columns
+
+    def solve(self, alpha: float, targets: Array) -> tuple[Array, Array]:
+        """Return ``(T + alpha)^-1 targets``, and the pivots of ``T + alpha``."""
+        pivots, factors, _ = linalg.lapack.dpttrf(self.diagonal + alpha, self.beside)
+        return linalg.lapack.dpttrs(pivots, factors, targets)[0], pivots
+
+
+class TridiagonalPath:
+    """The restricted likelihood of any penalty, from one tridiagonal reduction.
+
+    Parameters
+    ----------
+    gram : array of shape (n_features, n_features)
+        Symmetric, of two features or more; overwritten.
+    cross : array of shape (n_features, n_outputs)
+    sum_y2 : array of shape (n_outputs,)
+    m : float
+        Contrasts that the likelihood is of.
+    """
+
+    def __init__(self, gram: Array, cross: Array, sum_y2: Array, m: float) -> None:
+        self.reduced = _Tridiagonal(gram)
+        self.targets = self.reduced.rotated(cross.copy(), "T")
+        self.sum_y2, self.m = sum_y2, m
+
+    def reml(self, alpha: float) -> Array:
+        """Return `PenaltyPath.reml` of a penalty above the rounding errors of the Gram matrix."""
+        solved, pivots = self.reduced.solve(alpha, self.targets)
+        floor = 16 * np.sqrt(len(pivots)) * EPS * self.sum_y2  # as in `Eigenbasis`
+        objective = np.maximum(self.sum_y2 - (self.targets * solved).sum(axis=0), floor)
+        return predictive_variance(objective, float(np.log(pivots / alpha).sum()), self.m)
 
 
 def penalised(gram: Array, cross: Array, alpha: float) -> tuple[Array, Array]:

@@ -16,6 +16,7 @@ from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
     TINY,
+    Likelihood,
     RidgeSolution,
     RowSums,
     Solved,
@@ -262,7 +263,23 @@ class QRAccumulator(RowSums):
         ValueError
             If there are no rows.
         """
+        return self._basis(*self._factor(fit_intercept), self._noise, fit_intercept)
+
+    @in_room(8)
+    def _likelihood(
+        self, differences: QRAccumulator, rho: float, least: float, fit_intercept: bool
+    ) -> Likelihood:
+        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``."""
         A, size = self._factor(fit_intercept)
+        B, apart = differences._factor(False)
+        n = self.n_features
+        B[:, :n] *= A[:, :n].any(axis=0)  # of a constant column, differences are rounding errors
+        A, B = (1 - rho) * A, np.sqrt(rho) * B
+        size = np.hypot((1 - rho) * size, np.sqrt(rho) * apart)
+        noise = max(self._noise, differences._noise)
+        return self._basis(eliminated(A, B, triangular=True), size, noise, fit_intercept)
+
+    def _basis(self, A: Array, size: Array, noise: float, fit_intercept: bool) -> SingularBasis:
         n = self.n_features
         means = self._means(fit_intercept)
         rest = A[n:, n:]
@@ -271,7 +288,7 @@ class QRAccumulator(RowSums):
             A[:n, n:],
             np.einsum("ij,ij->j", rest, rest),
             size=size[:n],
-            noise=self._noise,
+            noise=noise,
             least_rss=(4 * EPS * size[n:]) ** 2,
             mean_h=means[:n],
             mean_y=means[n:],

@@ -15,6 +15,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
+from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
 from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
@@ -54,7 +55,8 @@ def ridge_path(
         likelihood [2]_, from the same one; less misled by errors that depend on one another [3]_,
         and it never takes a penalty of 0. "blocked": each
         block is scored by a fit on all other rows. "halves": the same with two blocks. "holdout":
-        the same with one, the rows held out.
+        the same with one, the rows held out. The rule "reml_ar1" of estimators needs the order of
+        the rows, of which `gram` knows nothing.
     blocks : sequence of accumulators, optional
         Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more), "halves"
         (two) and "holdout" (one).
@@ -75,7 +77,8 @@ def ridge_path(
     Raises
     ------
     ValueError
-        If a penalty is negative or not finite, or the blocks do not fit the selection.
+        If a penalty is negative or not finite, or the blocks do not fit the selection, or that
+        needs the order of the rows.
 
     References
     ----------
@@ -98,6 +101,13 @@ def ridge_path(
     >>> solution.alpha, solution.scores.shape
     (100.0, (3, 1))
     """
+    check_choice("selection", selection, SELECTIONS)
+    if SELECTIONS[selection].neighbours:
+        raise ValueError(
+            f"selection={selection!r} compares neighbouring rows, and sums do not know which rows "
+            f"were neighbours. Use ESNRegressor(alpha_selection={selection!r}), or another "
+            'estimator, or selection="reml" here.'
+        )
     units = _variances(gram)
     return _along_path(gram, alphas, selection, blocks, rest, fit_intercept, per_target, units)[0]
 
@@ -111,9 +121,9 @@ def _along_path(
     fit_intercept: bool,
     per_target: bool,
     units: ArrayLike,
+    neighbours: NeighbourSums | None = None,
 ) -> tuple[RidgeSolution, Solved]:
     """Return what `ridge_path` does, and the leverages of rows in it."""
-    check_choice("selection", selection, SELECTIONS)
     rule = SELECTIONS[selection]
     rule.check(selection, blocks)
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
@@ -121,7 +131,7 @@ def _along_path(
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
     path = functools.cache(partial(gram.path, fit_intercept))
     parts = folds(gram, blocks or (), () if rest is None else (rest,))
-    scores = rule.scores(gram, path, alphas, parts, fit_intercept)
+    scores = rule.scores(gram, path, alphas, parts, fit_intercept, neighbours)
     best = least_score(alphas, scores, per_target, units)
     # a path loses more to rounding; so the solution agrees with `solve` to the last bit
     solved = gram._solve(best, fit_intercept, path)
@@ -246,6 +256,9 @@ class RidgeReadout(Readout):
     forgets = lazy = True
     kept: RowSample | None = None
     runs: Runs | None = None  # where rows belong to two halves in turns
+    neighbours: NeighbourSums | None = None  # where the rule asks for them
+    # first rows of the sequences to come, and the row that the first of these may go on from
+    sequences: tuple[Array, RunEnd | None] | None = None
 
     def __init__(self, settings: ReadoutSettings) -> None:
         super().__init__(settings)
@@ -271,7 +284,8 @@ class RidgeReadout(Readout):
         """Refuse more features than there is memory to solve for."""
         asked = self.settings
         kind = SOLVERS[self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)]
-        with room_for_matrices(width, kind.of_path if self.rule else kind.to_solve):
+        own = kind.to_solve if self.rule is None else kind.of_path + self.rule.neighbours
+        with room_for_matrices(width, own):
             pass
 
     def begin(self, width: int, n_outputs: int) -> RidgeReadout:
@@ -280,6 +294,9 @@ class RidgeReadout(Readout):
         empty, asked = super().begin(width, n_outputs), self.settings
         empty.solver = self.solver or solver_for(asked.solver, asked.alpha, asked.dtype)
         empty.runs = self.runs
+        if self.sequences is not None:
+            differences = SOLVERS[empty.solver](width, n_outputs, forgetting=asked.forgetting)
+            empty.neighbours = NeighbourSums(differences, *self.sequences)
         empty.kept = None if asked.classes is None else RowSample(forgetting=asked.forgetting)
         return empty
 
@@ -294,6 +311,14 @@ class RidgeReadout(Readout):
         self.solver = earlier.solver
         if self.rule is not None and self.rule.alternates:
             self.runs = copy.copy(earlier.runs) or Runs(earlier.n_rows)
+        if self.rule is not None and self.rule.neighbours and earlier.n_rows:
+            if earlier.neighbours is None:
+                raise ValueError(
+                    f"alpha_selection={self.settings.selection!r} compares neighbouring rows, "
+                    "which earlier calls, under another selection, have not done. Use fit, or "
+                    'alpha_selection="reml".'
+                )
+            self.sequences = (np.empty(0, np.int64), earlier.neighbours.last)
 
     @property
     def rule(self) -> SelectionRule | None:
@@ -301,11 +326,16 @@ class RidgeReadout(Readout):
         asked = self.settings
         return rule_for(asked.selection, asked.forgetting) if is_path(asked.alpha) else None
 
-    def cut(self, lengths: list[int], skips: list[int], *, continues: bool = False) -> Cuts:
+    def cut(
+        self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
+    ) -> Cuts:
         """Return which part of the sums each row belongs to, as the selection wants it."""
         rule = self.rule
         if rule is None:
             return super().cut(lengths, skips)
+        if rule.neighbours:
+            before = None if self.sequences is None else self.sequences[1]
+            self.sequences = (starts_of(lengths, number, continues), before)
         if not rule.alternates:
             return rule.cut(lengths, skips)
         if self.runs is None:
@@ -320,6 +350,8 @@ class RidgeReadout(Readout):
         before = dict(earlier.parts) if dealt_out else {0: earlier.total()}
         own = {p: s.after(before[p]) if p in before else s for p, s in self.parts.items()}
         one.parts = before | own
+        if self.neighbours is not None and earlier.neighbours is not None:
+            one.neighbours = self.neighbours.after(earlier.neighbours)
         if earlier.kept is not None:
             one.kept = earlier.kept.copy()
             if self.kept is not None:
@@ -342,9 +374,16 @@ class RidgeReadout(Readout):
     def sample(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
     ) -> None:
-        """Keep some rows, if they are a classifier's."""
+        """Keep some rows, if they are a classifier's, and compare neighbours, where that counts."""
         if self.kept is not None:
             self.kept.add(numbers, features, targets, weights)
+        if self.neighbours is not None:
+            self.neighbours.add(numbers, features, targets, weights)
+
+    def separate(self) -> None:
+        """Let the rows to come be no neighbours of those so far."""
+        if self.neighbours is not None:
+            self.neighbours.separate()
 
     def update(
         self, features: Array, targets: Array, weights: Array | None = None, *, part: int = 0
@@ -372,6 +411,8 @@ class RidgeReadout(Readout):
         """Add what another one has seen; its sums may become this one's."""
         for part, sums in other.parts.items():
             self.parts[part] = self.parts[part].merge(sums) if part in self.parts else sums
+        if self.neighbours is not None and other.neighbours is not None:
+            self.neighbours.merge(other.neighbours)
         if self.kept is None:
             self.kept = other.kept
         elif other.kept is not None:
@@ -448,6 +489,7 @@ class RidgeReadout(Readout):
             settings.alpha_per_target,
             # scores of classes are in one unit: their sum is Brier's
             _variances(total) if settings.classes is None else 1.0,
+            self.neighbours,
         )
         chosen = {"alphas_": np.array(alphas, dtype=np.float64), "alpha_selection_": selection}
         return solution, solved, chosen | {"alpha_scores_": solution.scores}
@@ -490,6 +532,8 @@ class RidgeReadout(Readout):
             if forgetting is not None:
                 sums.forgetting = forgetting
             self.parts[part] = sums.discounted(factor)
+        if self.neighbours is not None:
+            self.neighbours.fade(forgetting=forgetting, factor=factor)
         if self.kept is not None:
             if forgetting is not None:
                 self.kept.merge(RowSample(forgetting=forgetting))

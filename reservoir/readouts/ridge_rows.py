@@ -60,8 +60,12 @@ class RidgeRows(RowLearner):
     def sample(
         self, numbers: Array, features: Array, targets: Array, weights: Array | None
     ) -> None:
-        """Keep some rows, if they are a classifier's."""
+        """Keep some rows, if they are a classifier's, and compare neighbours, where that counts."""
         self.kept.sample(numbers, features, targets, weights)
+
+    def separate(self) -> None:
+        """Let the rows to come be no neighbours of those so far."""
+        self.kept.separate()
 
     def _add_to_sums(self) -> None:
         if not self.waiting:

@@ -13,6 +13,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir.readouts.contract import Cuts
+from reservoir.readouts.dependent_errors import NeighbourSums
 from reservoir.readouts.eigen import PenaltyPath
 from reservoir.readouts.sums import RowSums
 
@@ -37,10 +38,12 @@ class SelectionRule(ABC):
         alternate.
     alternates : bool
         Whether the blocks are two halves that rows belong to in turns, by `Runs`.
+    neighbours : bool
+        Whether the rule needs sums over the differences of neighbouring rows, too.
     """
 
     fewest = 0
-    alternates = False
+    alternates = neighbours = False
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         """Return which part of the sums each row belongs to.
@@ -75,6 +78,7 @@ class SelectionRule(ABC):
         alphas: Array,
         folds: Folds,
         fit_intercept: bool,
+        neighbours: NeighbourSums | None = None,
     ) -> Array:
         """Return an estimate of the mean squared error, (n_alphas, n_outputs).
 
@@ -89,6 +93,8 @@ class SelectionRule(ABC):
             For each block two sums, over all other rows and over the block's; the first is made
             when its turn comes.
         fit_intercept : bool
+        neighbours : NeighbourSums, optional
+            Of all rows, where the rule asks for them.
         """
 
 
@@ -105,9 +111,28 @@ class _FromPath(SelectionRule):
         alphas: Array,
         folds: Folds,
         fit_intercept: bool,
+        neighbours: NeighbourSums | None = None,
     ) -> Array:
         found = path()
         return np.array([self.score(found, alpha) for alpha in alphas])
+
+
+class _NeighboursDepend(SelectionRule):
+    """Restricted maximum likelihood with AR(1) errors, from sums over neighbouring rows."""
+
+    neighbours = True
+
+    def scores(
+        self,
+        sums: RowSums,
+        path: Callable[[], PenaltyPath],
+        alphas: Array,
+        folds: Folds,
+        fit_intercept: bool,
+        neighbours: NeighbourSums | None = None,
+    ) -> Array:
+        assert neighbours is not None
+        return neighbours.scores(sums, alphas, fit_intercept)
 
 
 class _Blocked(SelectionRule):
@@ -141,6 +166,7 @@ class _Blocked(SelectionRule):
         alphas: Array,
         folds: Folds,
         fit_intercept: bool,
+        neighbours: NeighbourSums | None = None,
     ) -> Array:
         squared_error = np.zeros((len(alphas), sums.n_outputs))
         weights = []
@@ -246,6 +272,7 @@ class Runs:
 SELECTIONS: dict[str, SelectionRule] = {
     "gcv": _FromPath(lambda path, alpha: path.gcv(alpha)),
     "reml": _FromPath(lambda path, alpha: path.reml(alpha)),
+    "reml_ar1": _NeighboursDepend(),
     "halves": _Halves(),
     "blocked": _Blocked(),
     "holdout": _HoldOut(),

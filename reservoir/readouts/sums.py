@@ -7,7 +7,7 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from reservoir._validation import (
     check_penalties,
     room_for,
 )
-from reservoir.readouts.eigen import EPS, PenaltyPath
+from reservoir.readouts.eigen import EPS, PenaltyPath, n_contrasts
 
 BLOCK_ROWS = 512
 FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
@@ -63,6 +63,13 @@ class Solved(NamedTuple):
 
     coef: Array
     leverage: Callable[[Array], Array]
+
+
+class Likelihood(Protocol):
+    """Anything that tells the restricted likelihood of a penalty, as `PenaltyPath.reml` does."""
+
+    def reml(self, alpha: float) -> Array:
+        """Return it in units of squared targets, (n_outputs,)."""
 
 
 def in_room(n_matrices: int) -> Callable[[_F], _F]:
@@ -212,6 +219,28 @@ class RowSums(ABC):
     @abstractmethod
     def path(self, fit_intercept: bool = True) -> PenaltyPath:
         """Return what gives coefficients for any penalty, from one decomposition."""
+
+    @abstractmethod
+    def _likelihood(
+        self: _Self, differences: _Self, rho: float, least: float, fit_intercept: bool
+    ) -> Likelihood:
+        """Return restricted likelihoods with errors of the precision ``(1 - rho)^2 I + rho L``.
+
+        Their common factor, a power of the determinant of that precision, is left out.
+
+        Parameters
+        ----------
+        differences : accumulator
+            Sums over the differences of neighbouring rows, whose squares L is of.
+        rho : float in [0, 1)
+        least : float > 0
+            The smallest penalty that will be asked for.
+        fit_intercept : bool
+        """
+
+    def _n_contrasts(self, fit_intercept: bool) -> float:
+        """Return how many contrasts of these rows a restricted likelihood is of."""
+        return n_contrasts(**self._counts(fit_intercept))
 
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
         """Return coefficients and intercepts under each penalty, as `squared_errors` takes them.

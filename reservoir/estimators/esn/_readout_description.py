@@ -12,6 +12,7 @@ from reservoir.estimators._described import listed, words_for_penalty
 _RULES = {
     "gcv": "generalised cross-validation",
     "reml": "restricted maximum likelihood",
+    "reml_ar1": "restricted maximum likelihood with AR(1) errors",
     "halves": "halves of the rows, each left out once",
     "blocked": "blocks of time left out",
     "holdout": "the last rows left out",

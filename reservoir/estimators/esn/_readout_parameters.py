@@ -52,13 +52,14 @@ class ReadoutParameters:
     )
     alpha_selection: str = parameter(
         "auto",
-        '{"auto", "halves", "blocked", "holdout", "gcv", "reml"}',
+        '{"auto", "halves", "blocked", "holdout", "gcv", "reml", "reml_ar1"}',
         """How a penalty is chosen where there is a choice. "halves": runs of neighbouring rows
         belong to two halves in turns, each scored by a fit on the other. "blocked": 5 consecutive
         blocks of time, each scored by a fit on the others. "holdout": the last 20 % of each
         sequence, scored by a fit on the rest. "gcv": generalised cross-validation. "reml":
         restricted maximum likelihood, from the same sums and less misled by errors that depend on
-        their neighbours. "auto": "halves", or "reml" where a half would have fewer than 8 rows, and
+        their neighbours. "reml_ar1": the same with AR(1) errors, from a second sum, over
+        differences of neighbouring rows. "auto": "halves", or "reml" where a half would have fewer than 8 rows, and
         where `forgetting` is less than 1. Chunks of partial_fit can neither be "blocked" nor
         "holdout"; with the others any split of the rows is one fit. Several outputs count in units
         of the variance of their targets, classes all alike. A session goes on with the penalty
@@ -78,8 +79,8 @@ class ReadoutParameters:
         in `fit` and `partial_fit` alike: ``1 - 1/n`` remembers about n rows, 1.0 all of them. Rows
         of the washout, of weight 0 or without a target (``missing_targets="skip"``) count as none.
         Later sequences are younger; the penalty is not forgotten. With less than 1 several
-        sequences run one by one, `alpha_selection` must be "auto", "gcv" or "reml" if there is a
-        choice of penalties, and `readout` must be None.""",
+        sequences run one by one, `alpha_selection` must be "auto", "gcv", "reml" or "reml_ar1" if
+        there is a choice of penalties, and `readout` must be None.""",
         check_forgetting,
     )
     readout: Any = parameter(

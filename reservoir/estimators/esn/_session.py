@@ -78,14 +78,9 @@ class FeatureLearner(SessionLearner):
                     self.readout = copy.deepcopy(self.readout)  # a later block may be refused
                 state = end
                 block = slice(begin, begin + len(features))
-                self._learn_block(
-                    model,
-                    features,
-                    taught[block],
-                    None if weights is None else weights[block],
-                    enter[block],
-                    begin,
-                )
+                w = None if weights is None else weights[block]
+                of_block = features, taught[block], w, enter[block]
+                self._learn_block(model, *of_block, begin, follows=follows or begin > 0)
             said = activity and activity.warn(model.reservoir_, model._names_of_columns())
             self.activity = None if said else activity
             model._n_trained += len(rows)
@@ -101,6 +96,8 @@ class FeatureLearner(SessionLearner):
         weights: Array | None,
         enter: Array,
         begin: int,
+        *,
+        follows: bool,
     ) -> None:
         if not enter.any():
             return
@@ -109,6 +106,8 @@ class FeatureLearner(SessionLearner):
             features, targets = features[enter], targets[enter]
             weights = None if weights is None else weights[enter]
         self.readout.learn(features, targets, weights, model._targets.for_readout)
+        if not follows:
+            self.readout.separate()
         self.readout.sample(numbers, features, targets, weights)
         self.new = True
 
@@ -124,6 +123,8 @@ class FeatureLearner(SessionLearner):
         """Set the readout, too, from which partial_fit goes on."""
         self.new = True
         self.settle(model)
+        if not stands:
+            self.readout.separate()
         model._readout = self.readout.readout()
         model._readout.settings = ReadoutSettings()
         model._noise_generator = self.noise

@@ -251,8 +251,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
     ) -> list[Job]:
         """Return what there is to learn from; `held` makes the first sequence's noise go on."""
         size = self._source.state_size
-        cuts = readout.cut(sequences.lengths, skips, continues=continues)
         jobs, number = [], self._n_trained
+        cuts = readout.cut(sequences.lengths, skips, continues=continues, number=number)
         for i, (X, Y) in enumerate(zip(sequences.arrays, targets, strict=True)):
             last = np.zeros(self.n_outputs_)
             last[: len(starts[i]) - size] = starts[i][size:]

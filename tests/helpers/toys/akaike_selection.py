@@ -6,7 +6,7 @@ from reservoir.readouts.selection import SelectionRule
 
 
 class Akaike(SelectionRule):
-    def scores(self, sums, path, alphas, folds, fit_intercept):
+    def scores(self, sums, path, alphas, folds, fit_intercept, neighbours=None):
         n, path = sums.n_samples, path()
         scores = []
         for alpha in alphas:

@@ -1,0 +1,248 @@
+"""Errors that depend on those of the row before: sums over neighbouring rows, and what they say."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir.readouts.sums import RowSums
+
+#: Autocorrelations of neighbouring errors that are tried.
+RHOS = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.95, 0.98])
+
+
+@saved
+@dataclass
+class RunEnd:
+    """The last row of a run of neighbours, which the next row of its sequence may continue.
+
+    Attributes
+    ----------
+    number : int
+        Where it stands among all rows.
+    h, y : arrays of shape (n_features,) and (n_outputs,)
+    weight : float > 0
+        Its sample weight.
+    age : float
+        What forgetting has left of it.
+    pivots : array of shape (n_rhos,)
+        Its pivots, as long as no row follows.
+    """
+
+    number: int
+    h: Array
+    y: Array
+    weight: float
+    age: float
+    pivots: Array
+
+
+@saved
+class NeighbourSums:
+    """Sums over the differences of neighbouring rows, for errors with an autocorrelation rho.
+
+    The errors of a run of neighbours have the precision ``(1 - rho)^2 W + rho L`` over their
+    variance: W holds the sample weights, and L is the Laplacian of the path along the run, of edges
+    that weigh ``sqrt(w_t w_(t-1))``. These are AR(1) errors with reflecting ends. So one sum over
+    differences serves every rho, and means are the weighted ones for each. A row that does not
+    enter ends a run.
+
+    Parameters
+    ----------
+    differences : RowSums
+        An empty accumulator, of the kind that sums the rows themselves.
+    starts : array of shape (n_sequences,)
+        Numbers of the rows that begin a sequence, ascending.
+    before : RunEnd, optional
+        The row that a sequence goes on from which began earlier.
+
+    Attributes
+    ----------
+    log_dets : array of shape (n_rhos,)
+        Logarithms of the determinants of the precisions, over that of W. Those of rows that have
+        aged, as pivots given the rows before, count by what is left of them.
+    ends : dict of int to RunEnd
+        By how many sequences have begun.
+    """
+
+    def __init__(self, differences: RowSums, starts: Array, before: RunEnd | None = None) -> None:
+        self.differences, self.starts = differences, starts
+        self.ends = {} if before is None else {0: copy.copy(before)}
+        self.log_dets = np.zeros(len(RHOS))
+
+    def add(
+        self, numbers: Array, features: Array, targets: Array, weights: Array | None = None
+    ) -> None:
+        """Add rows, those of each sequence in order; sequences may take turns.
+
+        Parameters
+        ----------
+        numbers : array of shape (n_rows,)
+            Where the rows stand among all that were ever learned from.
+        features, targets, weights : arrays of shape (n_rows, ...)
+            Not changed. Rows of weight zero, or without a target, do not enter.
+        """
+        enters = ~np.isnan(targets).any(axis=1)
+        if weights is not None:
+            enters &= weights > 0
+        # neighbours may be apart where sequences take turns
+        enter = np.flatnonzero(enters)
+        enter = enter[np.argsort(numbers[enter], kind="stable")]
+        numbers, n = numbers[enter], len(enter)
+        if n == 0:
+            return
+        H, Y = (each[enter].astype(np.float64, copy=False) for each in (features, targets))
+        w = np.ones(n) if weights is None else weights[enter]
+        runs = np.searchsorted(self.starts, numbers, side="right")
+        joined = np.zeros(n + 1, bool)  # each row to the one before it
+        joined[1:-1] = (np.diff(numbers) == 1) & (np.diff(runs) == 0)
+        before = self._ends_before(numbers, runs, joined)
+        self._add_pivots(numbers, runs, H, Y, w, joined, before)
+        rows = [np.vstack([each[:1], each[:-1]]) for each in (H, Y)]
+        roots = np.sqrt(w)
+        edges = roots * np.concatenate([roots[:1], roots[:-1]])
+        alone = ~joined[:-1]
+        for previous, each in zip(rows, (H, Y), strict=True):
+            previous[alone] = each[alone]
+        for i, end in before.items():
+            rows[0][i], rows[1][i], edges[i] = end.h, end.y, roots[i] * np.sqrt(end.weight)
+        # a row without neighbour counts as one, too: so both kinds of sums age alike
+        with np.errstate(over="ignore", invalid="ignore"):
+            h, y = np.subtract(H, rows[0], out=rows[0]), Y - rows[1]
+        self.differences.update(h, y, None if weights is None else edges, overwrite_h=True)
+
+    def _ends_before(self, numbers: Array, runs: Array, joined: Array) -> dict[int, RunEnd]:
+        """Return, by position, the row before each that continues what an earlier call ended in."""
+        found = {}
+        for i in np.flatnonzero(~joined[:-1]).tolist():
+            end = self.ends.get(int(runs[i]))
+            if end is not None and end.number == numbers[i] - 1:
+                found[i] = end
+        return found
+
+    def _add_pivots(
+        self,
+        numbers: Array,
+        runs: Array,
+        H: Array,
+        Y: Array,
+        w: Array,
+        joined: Array,
+        before: dict[int, RunEnd],
+    ) -> None:
+        """Add logarithms of determinants, of a tridiagonal matrix for each rho, and keep the ends.
+
+        About the diagonal ``W^(1/2)`` the precision has -rho beside its diagonal.
+        """
+        ageing, ages = self.differences._row_ages(len(w))
+        ages = np.ones(len(w)) if ages is None else ages
+        rho = RHOS[:, None]
+        ratio = np.sqrt(w[1:] / w[:-1]) * joined[1:-1]
+        ties = np.zeros(len(w))
+        ties[:-1] += ratio
+        ties[1:] += np.divide(1.0, ratio, out=np.zeros_like(ratio), where=ratio > 0)
+        diagonal = (1 - rho) ** 2 + rho * ties
+        self.log_dets *= ageing
+        for end in self.ends.values():
+            end.age *= ageing
+        for i, end in before.items():
+            step = np.sqrt(w[i] / end.weight)
+            pivots = end.pivots + RHOS * step
+            self.log_dets += end.age * np.log(pivots / end.pivots)
+            diagonal[:, i] += RHOS / step - RHOS**2 / pivots
+        # one matrix of all: nothing beside the diagonal between runs, or one rho and the next
+        beside = -rho * joined[1:]
+        pivots, _, _ = linalg.lapack.dpttrf(diagonal.ravel(), beside.ravel()[:-1])
+        pivots = pivots.reshape(diagonal.shape)
+        self.log_dets += np.log(pivots) @ ages
+        over = np.searchsorted(self.starts, numbers + 1, side="right") != runs
+        for i in np.flatnonzero(~joined[1:]).tolist():
+            run, of_row = int(runs[i]), (float(w[i]), float(ages[i]), pivots[:, i].copy())
+            self.ends[run] = RunEnd(int(numbers[i]), H[i].copy(), Y[i].copy(), *of_row)
+            if over[i]:
+                del self.ends[run]
+
+    @property
+    def last(self) -> RunEnd | None:
+        """The last row, if a later call may go on from it."""
+        return copy.copy(self.ends[max(self.ends)]) if self.ends else None
+
+    def merge(self, other: NeighbourSums) -> None:
+        """Add what another one has seen after this one; its sums may become this one's."""
+        ageing = other.differences.ageing
+        self.differences.merge(other.differences)
+        self.log_dets = self.log_dets * ageing + other.log_dets
+        self.ends = other.ends
+
+    def after(self, earlier: NeighbourSums) -> NeighbourSums:
+        """Return sums that have seen what earlier ones have, and then these; use these up."""
+        one, ageing = copy.copy(self), self.differences.ageing
+        one.differences = self.differences.after(earlier.differences)
+        one.log_dets = earlier.log_dets * ageing + self.log_dets
+        return one
+
+    def separate(self) -> None:
+        """Let the rows to come be no neighbours of those so far."""
+        self.ends = {}
+
+    def fade(self, *, forgetting: float | None = None, factor: float = 1.0) -> None:
+        """Let the rows so far weigh `factor` times as much, and those to come forget as told."""
+        if forgetting is not None:
+            self.differences.forgetting = forgetting
+        self.differences = self.differences.discounted(factor)
+        self.log_dets = self.log_dets * factor
+        for end in self.ends.values():
+            end.age *= factor
+
+    def scores(self, sums: RowSums, alphas: Array, fit_intercept: bool) -> Array:
+        """Return restricted likelihoods, for each penalty that of the rho which suits it best.
+
+        In the units of `PenaltyPath.reml`, which is what rho = 0 gives.
+
+        Parameters
+        ----------
+        sums : RowSums
+            Over the same rows.
+        alphas : array of shape (n_alphas,)
+        fit_intercept : bool
+
+        Returns
+        -------
+        array of shape (n_alphas, n_outputs)
+        """
+        scores = np.full((len(alphas), sums.n_outputs), np.inf)
+        m = sums._n_contrasts(fit_intercept)
+        positive = alphas > 0
+        if m <= 0 or not positive.any():
+            return scores
+        least = float(alphas[positive].min())
+        # all of them: a second minimum over rho is rare, yet its penalty may be another
+        for rho, log_det in zip(RHOS.tolist(), self.log_dets.tolist(), strict=True):
+            found = sums._likelihood(self.differences, rho, least, fit_intercept)
+            # the intercept is a contrast less, of the precision (1 - rho)^2
+            log_det -= 2 * np.log1p(-rho) * fit_intercept
+            each = np.array([found.reml(alpha) for alpha in alphas[positive]])
+            scores[positive] = np.minimum(scores[positive], each * np.exp(-log_det / m))
+        return scores
+
+
+def starts_of(lengths: Sequence[int], number: int, continues: bool) -> Array:
+    """Return the numbers of the rows that begin a sequence.
+
+    Parameters
+    ----------
+    lengths : sequence of int
+        Rows of each sequence.
+    number : int
+        That of the first row.
+    continues : bool
+        Whether the first sequence began earlier.
+    """
+    starts = number + np.cumsum([0, *lengths[:-1]])
+    return starts[1:] if continues else starts
