@@ -59,11 +59,11 @@ class ReadoutParameters:
         sequence, scored by a fit on the rest. "gcv": generalised cross-validation. "reml":
         restricted maximum likelihood, from the same sums and less misled by errors that depend on
         their neighbours. "reml_ar1": the same with AR(1) errors, from a second sum, over
-        differences of neighbouring rows. "auto": "halves", or "reml" where a half would have fewer than 8 rows, and
-        where `forgetting` is less than 1. Chunks of partial_fit can neither be "blocked" nor
-        "holdout"; with the others any split of the rows is one fit. Several outputs count in units
-        of the variance of their targets, classes all alike. A session goes on with the penalty
-        that it began with.""",
+        differences of neighbouring rows. "auto": "halves", or "reml" where a half would have fewer
+        than 8 rows, and where `forgetting` is less than 1. Chunks of partial_fit can neither be
+        "blocked" nor "holdout"; with the others any split of the rows is one fit. Several outputs
+        count in units of the variance of their targets, classes all alike. A session goes on with
+        the penalty that it began with.""",
         lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
     )
     alpha_per_target: bool = parameter(
