@@ -159,10 +159,10 @@ def test_what_is_kept_is_not_measured_again(tmp_path, monkeypatch):
     monkeypatch.setattr(benchmark, "score_model", counted)
     path = tmp_path / "kept.jsonl"
     names = list(tasks.TASKS)[:2]
-    few = {"own": {"alpha": benchmark.PATH}, models.NAIVE: None}
+    few = {"own": {"alpha": 1e-3}, models.NAIVE: None}
     first = benchmark.measure(few, names, 2, 1, benchmark.Kept(path))
     assert len(calls) == 8
-    more = {**few, "the same": {"alpha": benchmark.PATH, "n_units": 100}, "new": {"n_units": 30}}
+    more = {**few, "the same": {"alpha": 1e-3, "n_units": 300}, "new": {"n_units": 30}}
     again = benchmark.measure(more, names, 3, 1, benchmark.Kept(path))
     assert len(calls) == 8 + 2 * 2 + 2 * 3  # one model more of two seeds, all of a third seed
     assert first.items() <= again.items()

@@ -165,11 +165,8 @@ class NVARRegressor(SourceRegressor, LagParameters):
     alpha: Any = changed(
         ReadoutParameters,
         "alpha",
-        more="""The default suits terms of about unit size (Chebyshev polynomials, or standardised
-        inputs), whatever the number of rows, with little noise: on Lorenz-63, the Henon map and
-        Mackey-Glass series it forecast about as far as the best of 1e-10 to 1e-1. Series without
-        noise gain from 1e-8 and less, down to 1e-27 times n_samples for those of flows with
-        ``solver="qr"``; noise of one per cent asks for 1e-3 and more.""",
+        more="""Series without noise gain from smaller penalties than are tried, down to 1e-27 times
+        n_samples for those of flows with ``solver="qr"``.""",
     )
     washout: Any = changed(
         ReadoutParameters,
