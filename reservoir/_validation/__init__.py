@@ -48,7 +48,7 @@ from reservoir._validation.targets import (
 )
 from reservoir._validation.time_stamps import Clock, refuse_full_leak, step_of, with_gaps
 from reservoir._validation.times import Times
-from reservoir._validation.washout import resolve_washout, washouts_behind_lags
+from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
 from reservoir._validation.wording import code
 
@@ -98,7 +98,6 @@ __all__ = [
     "room_for",
     "step_of",
     "steps_between",
-    "washouts_behind_lags",
     "with_gaps",
     "with_targets",
 ]

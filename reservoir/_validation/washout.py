@@ -34,23 +34,3 @@ def resolve_washout(washout: Any, lengths: Sequence[int]) -> list[int]:
                 f'has n_samples={n_samples}. Lower it or use washout="auto".'
             )
     return [washout] * len(lengths)
-
-
-def washouts_behind_lags(
-    washouts: Sequence[int], lengths: Sequence[int], n_lags: int, skip: int
-) -> list[int]:
-    """Return washouts that leave out each row some of whose lags lie before the first row.
-
-    `washouts` are the numbers of rows that are left out anyway. A sequence without other rows is
-    refused.
-    """
-    n_past = (n_lags - 1) * skip
-    for i, n_samples in enumerate(lengths):
-        if n_samples <= n_past:
-            which = "X" if len(lengths) == 1 else f"sequence {i}"
-            raise ValueError(
-                f"n_lags={n_lags} and skip={skip} see {n_past} rows before the present one, which "
-                f"leaves nothing to fit: {which} has n_samples={n_samples}. Lower them, or give "
-                "washout=0."
-            )
-    return [max(washout, n_past) for washout in washouts]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, caller_level, check_numbers, washouts_behind_lags
+from reservoir._validation import Sequences, caller_level, check_numbers
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.estimators._described import description_of_reservoir
 from reservoir.estimators._parameters import (
@@ -93,17 +93,14 @@ class BaseESN(
             )
 
     def _washouts(self, lengths: list[int]) -> list[int]:
-        washouts = super()._washouts(lengths)
         self._check()  # lags are counted before anything is built
-        if not self._sees_past or not isinstance(self.washout, str):
-            return washouts
-        return washouts_behind_lags(washouts, lengths, self.n_lags, self.skip)
-
-    def _washout_of_chunks(self, n_samples: int) -> int:
-        washout = super()._washout_of_chunks(n_samples)
-        if not self._sees_past or not isinstance(self.washout, str):
-            return washout
-        return max(washout, (self.n_lags - 1) * self.skip)
+        n_past = (self.n_lags - 1) * self.skip if self._sees_past else 0
+        if n_past >= max(lengths):
+            raise ValueError(
+                f"n_lags={self.n_lags} and skip={self.skip} see {n_past} rows before the present "
+                f"one; the longest sequence has n_samples={max(lengths)}. Lower them."
+            )
+        return super()._washouts(lengths)
 
     def _read(self, X: Any, y: Any = None, *, reset: bool) -> Sequences:
         return self._read_rows(X, y, reset=reset, **self._reading(reset))

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import washouts_behind_lags
 from reservoir.dynamics.feature_source import FeatureSource
-from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.stability import transient_length
 
 
@@ -53,7 +51,4 @@ def measured_washouts(
                 "series, or an integer."
             )
         washouts.append(steps)
-    if isinstance(source, PastInputs):
-        lengths = [len(X) for X in arrays]
-        return washouts_behind_lags(washouts, lengths, source.n_lags, source.skip)
     return washouts

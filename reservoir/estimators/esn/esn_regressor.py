@@ -86,9 +86,8 @@ class ESNRegressor(SourceRegressor, BaseESN):
         """Rows of the input that the readout sees with `include_input`: the present one and those
         before it. The reservoir receives the present one only. What is linear in the last few rows
         need not be carried by the states then: ten lags or so help where y is asked for row by row.
-        ``washout="auto"`` and ``"measured"`` leave out as many rows at least as it takes until
-        every row that is seen is one of the data. With more than 1 closed loops are NumPy's, not
-        compiled.""",
+        Before the first row of a sequence stand rows like it. With more than 1 closed loops are
+        NumPy's, not compiled.""",
         check_count,
     )
     skip: int = parameter(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_count, check_switch, washouts_behind_lags
+from reservoir._validation import Sequences, check_count, check_switch
 from reservoir.dynamics.polynomial_lags import BASES, LaggedPolynomials
 from reservoir.estimators._parameters import (
     SequenceParameters,
@@ -261,7 +261,16 @@ class NVARRegressor(SourceRegressor, LagParameters):
         if not _is_auto(self.washout):
             return super()._washouts(lengths)
         self._check()  # lags are counted before anything is built
-        return washouts_behind_lags([0] * len(lengths), lengths, self.n_lags, self.skip)
+        n_past = (self.n_lags - 1) * self.skip
+        for i, n_samples in enumerate(lengths):
+            if n_samples <= n_past:
+                which = "X" if len(lengths) == 1 else f"sequence {i}"
+                raise ValueError(
+                    f"n_lags={self.n_lags} and skip={self.skip} see {n_past} rows before the "
+                    f"present one, which leaves nothing to fit: {which} has "
+                    f"n_samples={n_samples}. Lower them, or give washout=0."
+                )
+        return [n_past] * len(lengths)
 
     def _refuse_increments(self, n_features: int) -> None:
         """Refuse increments of what is no input, or of what is not learned by the ridge."""
