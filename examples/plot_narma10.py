@@ -25,9 +25,9 @@ def nmse(y_true, y_pred):
 
 # %%
 # Nothing is fed back: the network reads u(t) and says y(t + 1), 2000 rows to learn from, the first
-# 200 of them to warm up, and 2000 to be scored. Each seed draws the data and the network. A leak
-# rate of 1, as the products are of single inputs, which slow units would smear; the penalty is
-# small, as there is no noise. The linear filter reads the last 30 inputs.
+# 200 of them to warm up, and 2000 to be scored. Each seed draws the data and the network. The leak
+# rate is 1, as the products are of single inputs, which slow units would smear. The linear filter
+# reads the last 30 inputs.
 errors, linear = np.zeros((len(seeds), len(sizes))), []
 for i, seed in enumerate(seeds):
     X, y = narma(2 * n_train, order=10, random_state=seed)
@@ -38,7 +38,6 @@ for i, seed in enumerate(seeds):
             leak_rate=1.0,
             input_scaling=0.1,
             bias_scaling=0.2,
-            alpha=1e-8,
             washout=200,
             random_state=seed,
         ).fit(X[:n_train], y[:n_train])
