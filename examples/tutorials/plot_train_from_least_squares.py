@@ -151,8 +151,9 @@ print(f"seed 2, Adam: {done} epochs, the best is number {best_epoch}")
 # --------------------------------------
 # Do you have an echo state network that is not good enough? `to_rnn` makes a trained
 # network of it, with the same outputs, and `fit` goes on from its weights. Here it is
-# the first from above. From such a start, which is far from any optimum, Adam
-# has much to gain.
+# the first from above. From such a start, which is far from any optimum, Adam has much to
+# gain; it would have little behind the leak rates that an `ESNRegressor` comes with,
+# since leaks are not trained.
 same = esn.to_rnn()
 print(f"as a reservoir             {error(esn):.3f}")
 print(f"as a network, not trained  {error(same):.3f}")
