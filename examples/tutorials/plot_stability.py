@@ -259,9 +259,9 @@ for name, rows in rivals.items():
 # The decision
 # ------------
 # The first network is out: it has two answers to one calm year, and is no better for
-# it. For the next month take the orthogonal one. Its errors are the least of these and
-# differ least between seeds, if by little beside the ridge, which has no state that
-# could go wrong; and it forgets its start within a proved 986 months, where runs show
+# it. For the next month take the orthogonal one. Its median error is the least of these,
+# if by little beside the ridge, which has no state that could go wrong, and it differs
+# least between seeds. It forgets its start within a proved 986 months, where runs show
 # about seventy. Random weights under a searched bias forget sooner, within a proved 175
 # months, where runs show about ten, and pay for it with half of the memory; their
 # errors are those of the ridge. In general:
