@@ -35,9 +35,10 @@ print(f"{len(S)} frames, of which {len(gap)} are in the gap")
 # One network goes forwards in time, one backwards, so that each frame is read from what
 # came before it and from what came after; the mean of the two is filled in. Each learns
 # from the two stretches around the gap, given as a list. Leak rates from 1 to .003 are
-# memories from one frame to two seconds.
-esn = ESNRegressor(300, leak_rate=np.geomspace(0.003, 1, 300), random_state=0)
-esn.set_params(alpha=np.logspace(-3, 6, 10), alpha_selection="blocked")
+# memories from one frame to two seconds. The penalty is chosen on blocks of time that
+# are left out, which a gap resembles most.
+leak_rate = np.geomspace(0.003, 1, 300)
+esn = ESNRegressor(leak_rate=leak_rate, alpha_selection="blocked", random_state=0)
 
 
 def network(X):

@@ -23,7 +23,7 @@ wrong = {"network": [], "no memory": []}
 for seed in range(5):
     X, y = sine_square(2 * n_train, period=period, random_state=seed)
     X = X + noise * np.random.default_rng(seed).standard_normal(X.shape)
-    esn = ESNClassifier(200, alpha=1e-2, random_state=seed)
+    esn = ESNClassifier(200, random_state=seed)
     # The rival: thresholds on the input of this step.
     tree = DecisionTreeClassifier(min_samples_leaf=50)
     for name, classifier in zip(wrong, [esn, tree], strict=True):

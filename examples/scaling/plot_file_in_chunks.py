@@ -68,9 +68,10 @@ WEEK, N_WEEKS, N_TEST = 7 * DAY, N_DAYS // 7, 4
 
 
 def weeks():
-    for chunk in pd.read_csv(path, chunksize=WEEK):
-        inputs = chunk[["heater", "weather"]].to_numpy() / [3.0, 10.0]
-        yield inputs, chunk["room"].to_numpy() - 20
+    with pd.read_csv(path, chunksize=WEEK) as chunks:
+        for chunk in chunks:
+            inputs = chunk[["heater", "weather"]].to_numpy() / [3.0, 10.0]
+            yield inputs, chunk["room"].to_numpy() - 20
 
 
 def make_network():
@@ -79,7 +80,6 @@ def make_network():
         leak_rate=0.003,
         spectral_radius=0.5,
         input_scaling=0.3,
-        alpha=1e-4,
         washout=DAY,
         random_state=0,
     )
@@ -130,7 +130,8 @@ print(f"  echo state network  {rms(errors):.2f}")
 # -------------------
 # This file is small enough to check what was said: one ``fit`` to all training weeks gives the
 # same weights, to rounding. It does not store the states either. With `n` units either way keeps
-# a matrix of `n` by `n` numbers and works through the rows in blocks.
+# two matrices of `n` by `n` numbers, one for each half of the rows by which the penalty is chosen,
+# and works through the rows in blocks.
 X, y = (np.concatenate(parts) for parts in zip(*list(weeks())[:-N_TEST], strict=True))
 whole = make_network().fit(X, y)
 gap = np.abs(whole.coef_ - esn.coef_).max() / np.abs(whole.coef_).max()

@@ -73,7 +73,8 @@ for n, (seconds, memory) in zip(many, by_series, strict=True):
 # -----
 # A state costs a few operations per connection, and each unit has ten: that grows as the units.
 # What the readout adds up for each row is a matrix of units by units, and solving for the
-# weights takes the cube once: from some hundred units on the fit takes this time.
+# weights takes the cube, a few times where the penalty is chosen, as here: from some hundred
+# units on the fit takes this time.
 units = [50, 100, 200, 400, 800, 1600]
 by_units = [cost(n, 5000) for n in units]
 print("one series of 5000 rows")

@@ -112,6 +112,7 @@ for topology, bias in (("random_sparse", "uniform"), ("orthogonal", "stable")):
         50,
         topology=topology,
         spectral_radius=0.99,
+        leak_rate=1.0,  # as in the networks above, whose rates are those of W
         input_scaling=0.2,
         bias=bias,
         alpha=1e-1,

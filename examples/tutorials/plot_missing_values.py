@@ -92,14 +92,7 @@ inputs = pd.DataFrame(
 
 
 def read_off(seed=0):
-    return ESNRegressor(
-        200,
-        leak_rate=0.3,
-        input_scaling=0.5,
-        alpha=np.logspace(-4, 2, 7),
-        missing_targets="skip",
-        random_state=seed,
-    )
+    return ESNRegressor(input_scaling=0.5, missing_targets="skip", random_state=seed)
 
 
 def rmse(values, mask):

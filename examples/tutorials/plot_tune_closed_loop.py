@@ -162,7 +162,7 @@ def judge(name, run, rows=series):
     print(f"{name:25s}{lengths}{left:9d} of {len(valid)}")
 
 
-linear = make_pipeline(StandardScaler(), NVARRegressor(60, degree=1, alpha=1e-4))
+linear = make_pipeline(StandardScaler(), NVARRegressor(60, degree=1))
 linear.fit(X, y)
 header = "valid steps, at most 400   median   worst  left the data"
 print(header)
