@@ -319,8 +319,8 @@ FIELDS = {
         kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
     """,
     "NeighbourSums": """
-        differences: RowSums; starts: int64(_); log_dets: float64(7); ends: dict[natural, RunEnd(h=float64(differences.n_features),
-            y=float64(differences.n_outputs))]
+        differences: RowSums; starts: int64(_); log_dets: float64(7); ends: dict[natural,
+            RunEnd(h=float64(differences.n_features), y=float64(differences.n_outputs))]
     """,
     "RunEnd": "number: natural; weight: positive; age: float; h, y: float64(_); pivots: float64(7)",
     "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
