@@ -9,8 +9,12 @@ coef_ : array of shape (n_outputs, n_units [+ n_features]), or 1-D for 1-D y
 intercept_ : float or array of shape (n_outputs,)
 alpha_ : float or array of shape (n_outputs,)
     The penalty used.
+alphas_ : array of shape (n_alphas,)
+    The penalties that were tried, unless `alpha` is a number.
 alpha_scores_ : array of shape (n_alphas, n_outputs)
-    What `alpha_selection` thinks of each penalty, if `alpha` is an array: mean squared errors.
+    Mean squared error on rows left out that `alpha_selection` expects of each of them.
+alpha_selection_ : str
+    The rule that has chosen: "auto" stands for one of the others.
 training_error_ : array of shape (n_outputs,)
     Root mean squared error of each output over the rows that were fitted; of a classifier that of
     its scores, which aim at 1 and -1. With ``solver="cholesky"`` an error below some 1e-8 of the
