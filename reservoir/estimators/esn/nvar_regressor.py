@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -250,12 +249,11 @@ class NVARRegressor(SourceRegressor, LagParameters):
             )
         return made
 
-    def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        path = super()._readout_path(alphas)
-        if path is None or not self._learns_increments:
-            return path
+    def _as_outputs(self, readouts: list[Any]) -> list[Any]:
+        if not self._learns_increments:
+            return readouts
         coef, intercept = self._polynomials.repeating(self.n_outputs_)
-        return [(one + coef, constant + intercept) for one, constant in path]
+        return [(one + coef, constant + intercept) for one, constant in readouts]
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         if not _is_auto(self.washout):
