@@ -119,7 +119,7 @@ FIELDS = {
         _activity: record; state_: state; certificate_?: Certificate
         intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(_)
-        alpha_scores_?: float64(_, n_outputs_, any); alpha_selection_?: str
+        alpha_scores_?: float64(_, n_outputs_, any) | float64(_, 1, any); alpha_selection_?: str
         temperature_?: positive; readout_?: BaseEstimator
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
@@ -310,6 +310,7 @@ FIELDS = {
         estimator: readout; solver, selection: str; alpha: 'auto' | numbers
         alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
+        rule?: None
     """,
     "RidgeReadout": """
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs

@@ -15,6 +15,7 @@ from reservoir.model_selection._scoring import sequence_lengths
 _HELD_OUT = 5  # hold-out validation leaves out one part in so many
 STRATEGIES = ("holdout", "recycle", "rolling")
 
+
 class Round(NamedTuple):
     """One fit and the loops from it.
 

@@ -55,8 +55,8 @@ def ridge_path(
         likelihood [2]_, from the same one; less misled by errors that depend on one another [3]_,
         and it never takes a penalty of 0. "blocked": each
         block is scored by a fit on all other rows. "halves": the same with two blocks. "holdout":
-        the same with one, the rows held out. The rule "reml_ar1" of estimators needs the order of
-        the rows, of which `gram` knows nothing.
+        the same with one, the rows held out. The rules "reml_ar1" and "forecast" of estimators need
+        the order of the rows and closed loops, of which `gram` knows nothing.
     blocks : sequence of accumulators, optional
         Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more), "halves"
         (two) and "holdout" (one).

@@ -217,16 +217,18 @@ class FreeRuns(_HoldOut):
         self.errors = errors
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
+        """Return which rows are learned from, part 0, and which are held out."""
         kept = np.maximum(np.subtract(lengths, skips), 0)
         held = kept // _N_GROUPS
         if len(kept) >= _N_GROUPS and kept.max() <= kept.sum() / _N_GROUPS:
-            at_end = np.cumsum(kept[::-1])[::-1] <= held.sum()
+            at_end = np.cumsum(kept[::-1])[::-1] <= kept.sum() / _N_GROUPS
             at_end[-1] = True
             held = np.where(at_end, lengths, 0)
         ends = np.subtract(lengths, held).tolist()
         return [((0, end), (1, length)) for length, end in zip(lengths, ends, strict=True)]
 
     def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
+        """Refuse to choose where nobody runs loops, or of other parts."""
         if self.errors is None:
             raise ValueError(
                 f"selection={name!r} runs closed loops, and sums know of none. Use "
@@ -244,6 +246,7 @@ class FreeRuns(_HoldOut):
         fit_intercept: bool,
         neighbours: NeighbourSums | None = None,
     ) -> Array:
+        """Return the error of loops under each penalty, (n_alphas, 1): all outputs have one."""
         assert self.errors is not None
         ((before, _),) = folds
         return self.errors(*before.along(alphas, fit_intercept))

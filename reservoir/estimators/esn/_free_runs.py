@@ -12,13 +12,13 @@ from sklearn.base import is_classifier
 from reservoir._typing import Array
 from reservoir._workers import threads_for
 from reservoir.estimators._pairing import Pairing, affine_pairs
-from reservoir.estimators.esn._learning import Job
+from reservoir.estimators.esn._learning import Job, state_behind
 from reservoir.loops.loop_by_loop import places_behind, states_before
 from reservoir.loops.path_loops import mean_log_errors
 from reservoir.readouts.ridge import is_path, rule_for
 
 _N_STARTS = 8  # loops, as in a closed-loop search
-_LONGEST = 100  # steps of each: most chaotic loops are lost by then, and a fit must not take long
+_LONGEST = 50  # steps of each: most chaotic loops are lost by then, and a fit must not take long
 _SHORTEST = 2
 _OTHER = 'Use alpha_selection="auto", or a number as alpha.'
 
@@ -128,8 +128,11 @@ def free_runs(model: Any, jobs: Sequence[Job], targets: Sequence[Array]) -> Free
     # listen to the rows before each place, as in training but for noise
     starts = [np.concatenate([job.state, job.last_output[: source.n_fed_back]]) for job in jobs]
 
+    engine = source.engine_for(sum(len(job.X) for job in jobs))
+
     def listen(i: int, begin: int, end: int, state: Array) -> Array:
-        return model._listen(jobs[i].X[begin:end], targets[i][begin:end], state)
+        rows, taught = jobs[i].X[begin:end], targets[i][begin:end]
+        return state_behind(source, rows, taught, state, engine=engine)
 
     states = np.stack(states_before(places, starts, listen))[:, : source.state_size]
     windows = np.stack([jobs[i].X[t : t + n_steps] for i, t in places])
@@ -183,7 +186,8 @@ def _places(
     lengths = [len(job.X) for job in jobs]
     first = [max(1, job.skip, end) for job, end in zip(jobs, ends, strict=True)]
     held = [n - begin for n, begin in zip(lengths, first, strict=True) if n > begin]
-    kept = sum(max(end - job.skip, 0) for job, end in zip(jobs, ends, strict=True))
+    learned = [Y[job.skip : end] for job, end, Y in zip(jobs, ends, known, strict=True)]
+    kept = sum(int(np.sum(~np.isnan(Y).any(axis=1))) for Y in learned)
     n_steps = min(_LONGEST, sum(held) // max(2 * len(held), 1))
     if n_steps < _SHORTEST or not kept:
         raise ValueError(

@@ -97,8 +97,13 @@ class NVARRegressor(SourceRegressor, LagParameters):
     intercept_ : float or array of shape (n_outputs,)
     alpha_ : float or array of shape (n_outputs,)
         The penalty used.
-    alpha_scores_ : array of shape (n_alphas, n_outputs)
-        What `alpha_selection` thinks of each penalty, if `alpha` is an array: mean squared errors.
+    alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
+        What `alpha_selection` thinks of each penalty, if there is a choice: mean squared errors. Of
+        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over
+        the steps of a closed loop, the median over loops; a step counts as 1e-9 at least and as 1
+        at most.
+    alpha_selection_ : str
+        The rule that chose: what "auto" has come to, if that was asked for.
     training_error_ : array of shape (n_outputs,)
         Root mean squared error of each output over the rows that were fitted. With
         ``solver="cholesky"`` an error below some 1e-8 of the targets' standard deviation cannot be
