@@ -178,8 +178,7 @@ FIELDS = {
         _sequence_column, _time_column: column; _targets: TargetCoding; _per_row: bool
         features_: ReservoirFeatures(n_features_in_=n_features_in_)
         input_scaling_: numbers; input_scaling_scores_?: numeric(...); readout_?: BaseEstimator
-        _mean?, _scale?: float64(_); n_outputs_?: count
-        intercept_?: any; coef_?intercept_: real(...)
+        _mean?, _scale?: float64(_); n_outputs_?: count; intercept_?: any; coef_?intercept_: real(...)
         alpha_?intercept_: number | float64(_); alpha_scores_?intercept_: float64(_, _, any)
     """,
     "ESNSequenceClassifier": """
@@ -308,9 +307,8 @@ FIELDS = {
     "Readout": "settings: ReadoutSettings; width, n_outputs: natural",
     "ReadoutSettings": """
         estimator: readout; solver, selection: str; alpha: 'auto' | numbers
-        alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool
+        alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool; rule?: None
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
-        rule?: None
     """,
     "RidgeReadout": """
         solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs

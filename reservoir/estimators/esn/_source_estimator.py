@@ -185,12 +185,12 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         if measured:
             skips = measured_washouts(self._source, sequences.arrays, targets, starts)
         self.washout_ = np.array(skips, dtype=np.int64)
-        # what is to be run, and the closed loops that choose the penalty, if they are to
+        # what there is to learn from, and the closed loops that choose the penalty, if they do
         readout = self._new_readout()
         jobs = self._jobs(readout, sequences, targets, weights, skips, starts)
-        loops = free_runs(self, jobs, targets) if chooses_by_loops(self) else None
+        rule = FreeRuns(free_runs(self, jobs, targets).errors) if chooses_by_loops(self) else None
         # run, sum up, solve
-        self._learn(readout, jobs, None if loops is None else FreeRuns(loops.errors))
+        self._learn(readout, jobs, rule)
         self._progress.finish(sequences, targets, washout=skips[0])
 
     def _washouts(self, lengths: list[int]) -> list[int]:
