@@ -176,9 +176,9 @@ FIELDS = {
     "RNNClassifier": "_targets: Labels; classes_: equal(_targets.classes)",
     "SequenceReadout": """
         _sequence_column, _time_column: column; _targets: TargetCoding; _per_row: bool
-        features_: ReservoirFeatures(n_features_in_=n_features_in_)
+        features_: ReservoirFeatures(n_features_in_=n_features_in_); intercept_?: any
         input_scaling_: numbers; input_scaling_scores_?: numeric(...); readout_?: BaseEstimator
-        _mean?, _scale?: float64(_); n_outputs_?: count; intercept_?: any; coef_?intercept_: real(...)
+        _mean?, _scale?: float64(_); n_outputs_?: count; coef_?intercept_: real(...)
         alpha_?intercept_: number | float64(_); alpha_scores_?intercept_: float64(_, _, any)
     """,
     "ESNSequenceClassifier": """

@@ -127,7 +127,6 @@ def free_runs(model: Any, jobs: Sequence[Job], targets: Sequence[Array]) -> Free
     places, n_steps = _places(model, jobs, ends, known)
     # listen to the rows before each place, as in training but for noise
     starts = [np.concatenate([job.state, job.last_output[: source.n_fed_back]]) for job in jobs]
-
     engine = source.engine_for(sum(len(job.X) for job in jobs))
 
     def listen(i: int, begin: int, end: int, state: Array) -> Array:
@@ -135,6 +134,7 @@ def free_runs(model: Any, jobs: Sequence[Job], targets: Sequence[Array]) -> Free
         return state_behind(source, rows, taught, state, engine=engine)
 
     states = np.stack(states_before(places, starts, listen))[:, : source.state_size]
+    # what enters each loop, and what its outputs are compared with
     windows = np.stack([jobs[i].X[t : t + n_steps] for i, t in places])
     outputs, exog = windows[:, 0, :n_outputs], windows[:, :, n_outputs:]
     if source.n_fed_back:
@@ -142,8 +142,8 @@ def free_runs(model: Any, jobs: Sequence[Job], targets: Sequence[Array]) -> Free
     followed = np.stack([known[i][t : t + n_steps] for i, t in places], axis=1)
     spread = learned[~np.isnan(learned).any(axis=1)].std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    exog_or_none = exog if exog.shape[2] else None
-    return FreeRunTrial(model, states, outputs, exog_or_none, followed, spread, scale, offset)
+    given = exog if exog.shape[2] else None
+    return FreeRunTrial(model, states, outputs, given, followed, spread, scale, offset)
 
 
 def _known(job: Job, targets: Array) -> Array:
