@@ -93,6 +93,14 @@ def test_the_choice_is_that_of_forecasts_by_hand(model, inputs, targets):
     )
 
 
+def test_loops_take_no_more_than_fifty_steps():
+    inputs, targets = make_forecast_pairs(mackey_glass(621, random_state=1))
+    fitted = esn().fit(inputs, targets)
+    places = [(0, t) for t in np.arange(8) * 70 // 7 + 500]
+    expected = by_hand(esn(), (inputs[:500], targets[:500]), ([inputs], [targets]), places, 50)
+    np.testing.assert_allclose(fitted.alpha_scores_[:, 0], expected, rtol=1e-4)
+
+
 @pytest.mark.parametrize("feedback", [False, True])
 def test_loops_are_those_of_a_closed_loop_search(feedback):
     parts = [slice(0, 240), slice(0, 190), slice(50, 240)]
