@@ -75,7 +75,7 @@ class ReadoutParameters:
     alpha_per_target: bool = parameter(
         False,
         "bool",
-        """Whether each output gets a penalty of its own. In the loops of "forecast" none is alone.""",
+        """Whether each output gets a penalty of its own. "forecast" has one for all.""",
         check_switch,
     )
     forgetting: float = parameter(
