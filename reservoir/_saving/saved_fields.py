@@ -119,7 +119,7 @@ FIELDS = {
         _activity: record; state_: state; certificate_?: Certificate
         intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(_)
-        alpha_scores_?: float64(_, n_outputs_, any); alpha_selection_?: str
+        alpha_scores_?: float64(_, n_outputs_, any) | float64(_, 1, any); alpha_selection_?: str
         temperature_?: positive; readout_?: BaseEstimator
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
@@ -176,10 +176,9 @@ FIELDS = {
     "RNNClassifier": "_targets: Labels; classes_: equal(_targets.classes)",
     "SequenceReadout": """
         _sequence_column, _time_column: column; _targets: TargetCoding; _per_row: bool
-        features_: ReservoirFeatures(n_features_in_=n_features_in_)
+        features_: ReservoirFeatures(n_features_in_=n_features_in_); intercept_?: any
         input_scaling_: numbers; input_scaling_scores_?: numeric(...); readout_?: BaseEstimator
-        _mean?, _scale?: float64(_); n_outputs_?: count
-        intercept_?: any; coef_?intercept_: real(...)
+        _mean?, _scale?: float64(_); n_outputs_?: count; coef_?intercept_: real(...)
         alpha_?intercept_: number | float64(_); alpha_scores_?intercept_: float64(_, _, any)
     """,
     "ESNSequenceClassifier": """
@@ -308,7 +307,7 @@ FIELDS = {
     "Readout": "settings: ReadoutSettings; width, n_outputs: natural",
     "ReadoutSettings": """
         estimator: readout; solver, selection: str; alpha: 'auto' | numbers
-        alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool
+        alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool; rule?: None
         forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
     """,
     "RidgeReadout": """

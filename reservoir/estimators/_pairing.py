@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from reservoir._saving import saved
@@ -78,6 +80,32 @@ class Pairing:
                     f"y[{t}, {k}]={given[row, k]:.6g}, but X[{t + 1}, {k}]={seen[row, k]:.6g}"
                 )
                 return
+
+
+def affine_pairs(arrays: Sequence[Array], targets: Sequence[Array]) -> tuple[Array, Array] | None:
+    """Return scale and offset with y[t] == scale * X[t+1] + offset, (n_outputs,) each.
+
+    So it is behind a scaler in a pipeline, which y does not pass through. None if y is nothing of
+    the kind, or an output tells nothing of the input.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays of shape (n_samples, n_features)
+    targets : sequence of arrays of shape (n_samples, n_outputs)
+    """
+    x = np.concatenate([X[1:, : targets[0].shape[1]] for X in arrays])
+    y = np.concatenate([Y[:-1] for Y in targets])
+    known = ~np.isnan(y).any(axis=1)
+    x, y = x[known].astype(np.float64), y[known]
+    if not len(y):
+        return None
+    dx, dy = x - x.mean(axis=0), y - y.mean(axis=0)
+    square = (dx**2).mean(axis=0)
+    scale = np.where(square > 0, (dx * dy).mean(axis=0) / np.where(square > 0, square, 1.0), 1.0)
+    offset = y.mean(axis=0) - scale * x.mean(axis=0)
+    shown = (scale * x + offset).astype(arrays[0].dtype)
+    fits = scale.all() and _close(y, shown, y.std(axis=0)).all()
+    return (scale, offset) if fits else None
 
 
 def _close(targets: Array, shown: Array, spread: Array | float) -> Array:

@@ -11,6 +11,7 @@ from reservoir._typing import Array
 
 Run = Callable[..., tuple[Array, Array, int]]
 Listen = Callable[[int, int, int, Array], Array]
+Places = list[tuple[int, int]]
 
 
 def run_one_by_one(
@@ -58,6 +59,34 @@ def run_one_by_one(
             )
             rows[:n_sound, k, i] = said[:n_sound]
     return rows
+
+
+def places_behind(
+    first: Sequence[int], lengths: Sequence[int], n_steps: int, n_starts: int
+) -> Places:
+    """Return where loops begin, at equal distances: (sequence, row of the first input).
+
+    Parameters
+    ----------
+    first : sequence of int
+        The first row of each sequence that may be a place.
+    lengths : sequence of int
+        Rows of each sequence.
+    n_steps : int
+        Rows that a loop is compared with, from its place on.
+    n_starts : int
+        Places, or as many as there are rows for them.
+    """
+    rooms = [max(n - n_steps - row + 1, 0) for n, row in zip(lengths, first, strict=True)]
+    total = sum(rooms)
+    n_starts = min(n_starts, total)
+    picks = np.arange(n_starts) * (total - 1) // max(n_starts - 1, 1)
+    ends = np.cumsum(rooms)
+    index = np.searchsorted(ends, picks, side="right")
+    return [
+        (int(i), int(first[i] + pick - (ends[i] - rooms[i])))
+        for i, pick in zip(index, picks, strict=True)
+    ]
 
 
 def states_before(

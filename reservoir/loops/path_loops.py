@@ -114,6 +114,25 @@ def run_source_loops(
     )
 
 
+def mean_log_errors(rows: Array, followed: Array, spread: Array) -> Array:
+    """Return the mean of `log_errors` of each loop over the steps that are known.
+
+    Parameters
+    ----------
+    rows : array of shape (n_steps, n_readouts, n_starts, n_outputs)
+    followed : array of shape (n_steps, n_starts, n_outputs)
+        NaN where nothing is known; of each loop something is.
+    spread : array of shape (n_outputs,)
+
+    Returns
+    -------
+    array of shape (n_readouts, n_starts)
+    """
+    known = np.logical_not(np.isnan(followed).any(axis=2))
+    logs = log_errors(rows, followed[:, None], spread)
+    return np.mean(logs, axis=0, where=known[:, None])
+
+
 def log_errors(
     rows: Array, followed: Array, spread: Array, *, low: float = 1e-9, high: float = 1.0
 ) -> Array:

@@ -9,12 +9,11 @@ from sklearn.utils import _safe_indexing
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice, resolve_washout
+from reservoir.loops.loop_by_loop import Places, places_behind
 from reservoir.model_selection._scoring import sequence_lengths
 
 _HELD_OUT = 5  # hold-out validation leaves out one part in so many
 STRATEGIES = ("holdout", "recycle", "rolling")
-
-Places = list[tuple[int, int]]
 
 
 class Round(NamedTuple):
@@ -172,17 +171,10 @@ def equispaced(
 ) -> Places:
     """Return places at equal distances, behind the washout and behind the first `after` rows."""
     first = _first_rows(lengths, washout, after)
-    rooms = [max(n - horizon - row + 1, 0) for n, row in zip(lengths, first, strict=True)]
-    total = sum(rooms)
-    if total < n_starts:
-        _refuse_places(lengths, horizon, n_starts, total, where)
-    picks = np.arange(n_starts) * (total - 1) // max(n_starts - 1, 1)
-    ends = np.cumsum(rooms)
-    index = np.searchsorted(ends, picks, side="right")
-    return [
-        (int(i), int(first[i] + pick - (ends[i] - rooms[i])))
-        for i, pick in zip(index, picks, strict=True)
-    ]
+    places = places_behind(first, lengths, horizon, n_starts)
+    if len(places) < n_starts:
+        _refuse_places(lengths, horizon, n_starts, len(places), where)
+    return places
 
 
 def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> list[Round]:

@@ -13,7 +13,7 @@ from sklearn.metrics import get_scorer
 from reservoir._typing import Array
 from reservoir._validation import check_count
 from reservoir.estimators.forecasting.loop_trials import run_trials
-from reservoir.loops.path_loops import log_errors
+from reservoir.loops.path_loops import mean_log_errors
 from reservoir.model_selection._loop_places import LoopData, equispaced
 from reservoir.model_selection._scoring import sequence_column_of
 
@@ -61,9 +61,7 @@ def read_scoring(scoring: Any) -> Scoring:
 
 def _log_accuracy(rows: Array, followed: Array, spread: Array) -> Array:
     """Return minus the mean logarithm of the error over the known steps."""
-    known = np.logical_not(np.isnan(followed).any(axis=2))
-    logs = log_errors(rows, followed[:, None], spread)
-    return -np.mean(logs, axis=0, where=known[:, None])
+    return -mean_log_errors(rows, followed, spread)
 
 
 class _ByMetric:

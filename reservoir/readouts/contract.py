@@ -43,6 +43,8 @@ class ReadoutSettings:
         All labels that will ever come, for a classifier.
     partial : bool
         Whether it is partial_fit that asks.
+    rule : SelectionRule, optional
+        The rule that `selection` names, where that needs more than sums over rows.
     """
 
     estimator: Any = None
@@ -58,6 +60,7 @@ class ReadoutSettings:
     decode: Callable[[Array], Any] | None = None
     classes: Array | None = None
     partial: bool = False
+    rule: Any = None
 
 
 class RowsAndColumns(NamedTuple):

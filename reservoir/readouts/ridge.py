@@ -55,8 +55,8 @@ def ridge_path(
         likelihood [2]_, from the same one; less misled by errors that depend on one another [3]_,
         and it never takes a penalty of 0. "blocked": each
         block is scored by a fit on all other rows. "halves": the same with two blocks. "holdout":
-        the same with one, the rows held out. The rule "reml_ar1" of estimators needs the order of
-        the rows, of which `gram` knows nothing.
+        the same with one, the rows held out. The rules "reml_ar1" and "forecast" of estimators need
+        the order of the rows and closed loops, of which `gram` knows nothing.
     blocks : sequence of accumulators, optional
         Parts of `gram`, each over consecutive rows. Needed by "blocked" (two or more), "halves"
         (two) and "holdout" (one).
@@ -108,24 +108,23 @@ def ridge_path(
             f"were neighbours. Use ESNRegressor(alpha_selection={selection!r}), or another "
             'estimator, or selection="reml" here.'
         )
-    units = _variances(gram)
-    return _along_path(gram, alphas, selection, blocks, rest, fit_intercept, per_target, units)[0]
+    SELECTIONS[selection].check(selection, blocks)
+    how = SELECTIONS[selection], fit_intercept, per_target, _variances(gram)
+    return _along_path(gram, alphas, blocks, rest, *how)[0]
 
 
 def _along_path(
     gram: RowSums,
     alphas: ArrayLike,
-    selection: str,
     blocks: Sequence[RowSums] | None,
     rest: RowSums | None,
+    rule: SelectionRule,
     fit_intercept: bool,
     per_target: bool,
     units: ArrayLike,
     neighbours: NeighbourSums | None = None,
 ) -> tuple[RidgeSolution, Solved]:
     """Return what `ridge_path` does, and the leverages of rows in it."""
-    rule = SELECTIONS[selection]
-    rule.check(selection, blocks)
     alphas = np.atleast_1d(check_penalties("alpha", alphas))
     if alphas.ndim != 1 or alphas.size == 0:
         raise ValueError(f"alphas must have shape (n_alphas,); got {alphas.shape}.")
@@ -324,7 +323,9 @@ class RidgeReadout(Readout):
     def rule(self) -> SelectionRule | None:
         """How the penalty is chosen; None if it is given."""
         asked = self.settings
-        return rule_for(asked.selection, asked.forgetting) if is_path(asked.alpha) else None
+        if not is_path(asked.alpha):
+            return None
+        return asked.rule or rule_for(asked.selection, asked.forgetting)
 
     def cut(
         self, lengths: list[int], skips: list[int], *, continues: bool = False, number: int = 0
@@ -478,13 +479,14 @@ class RidgeReadout(Readout):
             rule = SELECTIONS[selection]
             blocks = rule.blocks(dict(sorted(self.parts.items()))) if rule.fewest else []
         self._check_blocks(blocks, rule.fewest, total.n_samples)
+        rule.check(selection, blocks)
         alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
         solution, solved = _along_path(
             total,
             alphas,
-            selection,
             blocks,
             self._rest(blocks),
+            rule,
             settings.fit_intercept,
             settings.alpha_per_target,
             # scores of classes are in one unit: their sum is Brier's

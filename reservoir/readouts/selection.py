@@ -19,6 +19,7 @@ from reservoir.readouts.sums import RowSums
 
 _N_BLOCKS = 5  # folds of the blocked selection, scikit-learn's default number
 _HELD_OUT = 0.2  # share of the rows that the hold-out selection scores on
+_N_GROUPS = 5  # of rows or of sequences one in so many is held out for closed loops
 
 #: Sums over the rows of a fit, and over those that it is scored on.
 Folds = Iterable[tuple[RowSums, RowSums]]
@@ -40,10 +41,12 @@ class SelectionRule(ABC):
         Whether the blocks are two halves that rows belong to in turns, by `Runs`.
     neighbours : bool
         Whether the rule needs sums over the differences of neighbouring rows, too.
+    in_loops : bool
+        Whether it needs closed loops, which an estimator runs for it.
     """
 
     fewest = 0
-    alternates = neighbours = False
+    alternates = neighbours = in_loops = False
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         """Return which part of the sums each row belongs to.
@@ -195,6 +198,60 @@ class _HoldOut(_Blocked):
             raise ValueError(f"selection={name!r} needs blocks=[held_out]; got {n_blocks} blocks.")
 
 
+class FreeRuns(_HoldOut):
+    """Closed loops in rows at the end, under coefficients from the rows before.
+
+    The last fifth of each sequence is held out; of five sequences or more, none of which has more
+    than a fifth of the rows, whole ones at the end.
+
+    Parameters
+    ----------
+    errors : callable, optional
+        ``errors(coefs, intercepts)``, the errors of loops under what `RowSums.along` returns, as
+        scores, (n_alphas, 1). An estimator runs the loops: sums know of none.
+    """
+
+    in_loops = True
+
+    def __init__(self, errors: Callable[[Array, Array], Array] | None = None) -> None:
+        self.errors = errors
+
+    def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
+        """Return which rows are learned from, part 0, and which are held out."""
+        kept = np.maximum(np.subtract(lengths, skips), 0)
+        held = kept // _N_GROUPS
+        if len(kept) >= _N_GROUPS and kept.max() <= kept.sum() / _N_GROUPS:
+            at_end = np.cumsum(kept[::-1])[::-1] <= kept.sum() / _N_GROUPS
+            at_end[-1] = True
+            held = np.where(at_end, lengths, 0)
+        ends = np.subtract(lengths, held).tolist()
+        return [((0, end), (1, length)) for length, end in zip(lengths, ends, strict=True)]
+
+    def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
+        """Refuse to choose where nobody runs loops, or of other parts."""
+        if self.errors is None:
+            raise ValueError(
+                f"selection={name!r} runs closed loops, and sums know of none. Use "
+                f"ESNRegressor(alpha_selection={name!r}), or another estimator that forecasts, or "
+                'selection="reml" here.'
+            )
+        super().check(name, blocks)
+
+    def scores(
+        self,
+        sums: RowSums,
+        path: Callable[[], PenaltyPath],
+        alphas: Array,
+        folds: Folds,
+        fit_intercept: bool,
+        neighbours: NeighbourSums | None = None,
+    ) -> Array:
+        """Return the error of loops under each penalty, (n_alphas, 1): all outputs have one."""
+        assert self.errors is not None
+        ((before, _),) = folds
+        return self.errors(*before.along(alphas, fit_intercept))
+
+
 class _Halves(_Blocked):
     """Two halves, each scored by a fit on the other: runs of rows belong to them in turns."""
 
@@ -276,6 +333,7 @@ SELECTIONS: dict[str, SelectionRule] = {
     "halves": _Halves(),
     "blocked": _Blocked(),
     "holdout": _HoldOut(),
+    "forecast": FreeRuns(),
 }
 
 

@@ -16,6 +16,7 @@ _RULES = {
     "halves": "halves of the rows, each left out once",
     "blocked": "blocks of time left out",
     "holdout": "the last rows left out",
+    "forecast": "free runs in the last rows",
 }
 
 
@@ -34,8 +35,11 @@ def description_of_readout(model: Any) -> dict[str, str]:
         found["Training error"] = f"{listed(error)} (root mean square{of}), {_rows_of(model)}"
     scores = getattr(model, "alpha_scores_", None)
     if scores is not None:
-        best = np.sqrt(np.min(scores, axis=0))
-        found["Expected error"] = f"{listed(best)} on other rows like these, by {rule}"
+        best = np.min(scores, axis=0)
+        if getattr(model, "alpha_selection_", None) == "forecast":
+            found["Expected error"] = f"{best[0]:.3g} standard deviations of y, by {rule}"
+        else:
+            found["Expected error"] = f"{listed(np.sqrt(best))} on other rows like these, by {rule}"
     return found
 
 

@@ -52,16 +52,22 @@ class ReadoutParameters:
     )
     alpha_selection: str = parameter(
         "auto",
-        '{"auto", "halves", "blocked", "holdout", "gcv", "reml", "reml_ar1"}',
+        '{"auto", "halves", "blocked", "holdout", "gcv", "reml", "reml_ar1", "forecast"}',
         """How a penalty is chosen where there is a choice. "halves": runs of neighbouring rows
         belong to two halves in turns, each scored by a fit on the other. "blocked": 5 consecutive
         blocks of time, each scored by a fit on the others. "holdout": the last 20 % of each
         sequence, scored by a fit on the rest. "gcv": generalised cross-validation. "reml":
         restricted maximum likelihood, from the same sums and less misled by errors that depend on
         their neighbours. "reml_ar1": the same with AR(1) errors, from a second sum, over
-        differences of neighbouring rows. "auto": "halves", or "reml" where a half would have fewer
-        than 8 rows, and where `forgetting` is less than 1. Chunks of partial_fit can neither be
-        "blocked" nor "holdout"; with the others any split of the rows is one fit. Several outputs
+        differences of neighbouring rows. "forecast", of regressors whose y is the next row of X, in
+        any unit, or with `feedback`: closed loops in the last fifth of each sequence, or in whole
+        sequences where there are many, under coefficients from the rest. There are up to 8, from
+        places at equal distances, each half as long as what a sequence has there, and 50 steps at
+        most; the median decides of what `reservoir.model_selection.ClosedLoopSearchCV` scores, and
+        rows of weight 0 or without a target do not count. "auto": "halves", or "reml" where a half
+        would have fewer than 8 rows, and where `forgetting` is less than 1. Chunks of partial_fit
+        can be neither "blocked", "holdout" nor "forecast"; with the others any split of the rows is
+        one fit. Several outputs
         count in units of the variance of their targets, classes all alike. A session goes on with
         the penalty that it began with.""",
         lambda name, value: check_choice(name, value, ("auto", *SELECTIONS)),
@@ -69,7 +75,7 @@ class ReadoutParameters:
     alpha_per_target: bool = parameter(
         False,
         "bool",
-        """Whether each output gets a penalty of its own.""",
+        """Whether each output gets a penalty of its own. "forecast" has one for all.""",
         check_switch,
     )
     forgetting: float = parameter(

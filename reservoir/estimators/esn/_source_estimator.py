@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,7 @@ from reservoir.estimators._base import SequenceEstimator
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._progress import Progress, StateShape
 from reservoir.estimators._reach import warn_of_leaving
+from reservoir.estimators.esn._free_runs import check_free_runs, chooses_by_loops, free_runs
 from reservoir.estimators.esn._learning import (
     Job,
     equal_share,
@@ -46,6 +47,7 @@ from reservoir.loops.path_loops import run_source_loops
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
 from reservoir.readouts.ridge import is_path, rule_for
+from reservoir.readouts.selection import FreeRuns
 from reservoir.readouts.sums import check_forgetting
 
 _Self = TypeVar("_Self", bound="SourceEstimator")
@@ -103,6 +105,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
                 "it. Give a number, or search over the readout's own parameters."
             )
         self._check_forgetting()
+        if chooses_by_loops(self):
+            check_free_runs(self)
 
     def _check_forgetting(self) -> None:
         """Refuse to forget where rows have no order, or nothing is told to forget them."""
@@ -181,9 +185,12 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         if measured:
             skips = measured_washouts(self._source, sequences.arrays, targets, starts)
         self.washout_ = np.array(skips, dtype=np.int64)
-        # run, sum up, solve
+        # what there is to learn from, and the closed loops that choose the penalty, if they do
         readout = self._new_readout()
-        self._learn(readout, self._jobs(readout, sequences, targets, weights, skips, starts))
+        jobs = self._jobs(readout, sequences, targets, weights, skips, starts)
+        rule = FreeRuns(free_runs(self, jobs, targets).errors) if chooses_by_loops(self) else None
+        # run, sum up, solve
+        self._learn(readout, jobs, rule)
         self._progress.finish(sequences, targets, washout=skips[0])
 
     def _washouts(self, lengths: list[int]) -> list[int]:
@@ -291,8 +298,11 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             )
         )
 
-    def _learn(self, empty: Readout, jobs: list[Job]) -> None:
-        """Run the jobs, solve for the readout, and keep where the run ended."""
+    def _learn(self, empty: Readout, jobs: list[Job], rule: FreeRuns | None = None) -> None:
+        """Run the jobs, solve for the readout, and keep where the run ended.
+
+        `rule` chooses the penalty, where what the settings name does not do.
+        """
         source, settings = self._source, empty.settings
         self._n_trained += sum(len(job.X) for job in jobs)
         # what overflows is named by the user's column
@@ -310,6 +320,8 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             readout = learned.readout
             if self._readout is not None:
                 readout = readout.after(self._readout)
+            if rule is not None:  # not before: what loops need is not sent to workers
+                readout.settings = replace(readout.settings, rule=rule)
         self._watch_units(learned.activity)
         unread = not getattr(self.__dict__.get("_unsolved"), "has_told", True)
         earlier = None if unread or self._readout is None else self._readout.renewed(settings)
@@ -491,9 +503,14 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
         return self._source.run_loop(readout, n_steps, engine=self._engine, **options)
 
     def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        return self._solved().linear_path(
+        path = self._solved().linear_path(
             alphas, fit_intercept=self.fit_intercept, dtype=self._dtype
         )
+        return None if path is None else self._as_outputs(path)
+
+    def _as_outputs(self, readouts: list[Any]) -> list[Any]:
+        """Return coefficients and intercepts of outputs, for those of what readouts are taught."""
+        return readouts
 
     def _run_loops(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
         if self._source.n_fed_back or any(callable(readout) for readout in readouts):

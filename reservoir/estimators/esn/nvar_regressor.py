@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -100,8 +99,10 @@ class NVARRegressor(SourceRegressor, LagParameters):
         The penalty used.
     alphas_ : array of shape (n_alphas,)
         The penalties that were tried, unless `alpha` is a number.
-    alpha_scores_ : array of shape (n_alphas, n_outputs)
-        Mean squared error on rows left out that `alpha_selection` expects of each of them.
+    alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
+        Mean squared error on rows left out that `alpha_selection` expects of each of them. Of
+        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over the
+        steps of a closed loop, the median over loops; a step counts as 1e-9 at least and as 1 at most.
     alpha_selection_ : str
         The rule that has chosen: "auto" stands for one of the others.
     training_error_ : array of shape (n_outputs,)
@@ -254,12 +255,11 @@ class NVARRegressor(SourceRegressor, LagParameters):
             )
         return made
 
-    def _readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
-        path = super()._readout_path(alphas)
-        if path is None or not self._learns_increments:
-            return path
+    def _as_outputs(self, readouts: list[Any]) -> list[Any]:
+        if not self._learns_increments:
+            return readouts
         coef, intercept = self._polynomials.repeating(self.n_outputs_)
-        return [(one + coef, constant + intercept) for one, constant in path]
+        return [(one + coef, constant + intercept) for one, constant in readouts]
 
     def _washouts(self, lengths: list[int]) -> list[int]:
         if not _is_auto(self.washout):
