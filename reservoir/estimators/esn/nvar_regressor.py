@@ -101,8 +101,9 @@ class NVARRegressor(SourceRegressor, LagParameters):
         The penalties that were tried, unless `alpha` is a number.
     alpha_scores_ : array of shape (n_alphas, n_outputs) or (n_alphas, 1)
         Mean squared error on rows left out that `alpha_selection` expects of each of them. Of
-        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over the
-        steps of a closed loop, the median over loops; a step counts as 1e-9 at least and as 1 at most.
+        "forecast" one error for all outputs, in standard deviations of y: the geometric mean over
+        the steps of a closed loop, the median over loops; a step counts as 1e-9 at least and as 1
+        at most.
     alpha_selection_ : str
         The rule that has chosen: "auto" stands for one of the others.
     training_error_ : array of shape (n_outputs,)
