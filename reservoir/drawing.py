@@ -98,9 +98,13 @@ class Drawing:
 def _leak_of_each(leak_rate: Any, n_units: int) -> Any:
     """Return leak rates as a reservoir takes them: a tuple of a few is one for each group of units.
 
-    Groups are neighbouring units, and their sizes differ by one at most.
+    Groups are neighbouring units, and their sizes differ by one at most. One unit has the first.
     """
-    if not isinstance(leak_rate, tuple) or not 1 < len(leak_rate) < n_units:
+    if not isinstance(leak_rate, tuple) or len(leak_rate) < 2:
+        return leak_rate
+    if n_units == 1:
+        return leak_rate[0]  # the default, a few rates, must not refuse a single unit
+    if len(leak_rate) >= n_units:
         return leak_rate
     sizes = [len(part) for part in np.array_split(np.arange(n_units), len(leak_rate))]
     return np.repeat(check_numbers("leak_rate", leak_rate), sizes)

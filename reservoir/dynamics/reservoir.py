@@ -253,7 +253,8 @@ def as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
     leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
         raise ValueError(
-            f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}."
+            f"leak_rate must be a number or have shape ({n_units},); got shape {leak.shape}. Give "
+            "one number, or one for each unit."
         )
     if not ((leak > 0) & (leak <= 1)).all():
         bad = leak[~((leak > 0) & (leak <= 1))].flat[0]

@@ -156,7 +156,7 @@ class ReservoirParameters:
         """How much of the state is new at each step; lower it for slow series. A tuple of more than
         one rate and fewer than n_units, such as (0.5, 0.3), has one for each group of neighbouring
         units, whose sizes differ by one at most; all units hear each other, unlike the groups of
-        `ReservoirFeatures`.""",
+        `ReservoirFeatures`. One unit has the first rate.""",
     )
     activation: Any = parameter(
         "tanh",

@@ -166,6 +166,12 @@ def _of_search(results: Mapping[str, Any]) -> _Tried:
             f"{', '.join(sorted(found)) or 'none'}."
         )
     (penalty,) = found
+    for one in params:
+        if isinstance(one[penalty], str) or np.ndim(one[penalty]):
+            raise ValueError(
+                f"results has {penalty}={one[penalty]!r}, from which each network chooses: it has "
+                "no place on the axis. Search over numbers."
+            )
     return _Tried(
         [{name: value for name, value in one.items() if name != penalty} for one in params],
         np.array([one[penalty] for one in params], dtype=float),

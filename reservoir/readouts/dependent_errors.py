@@ -228,7 +228,9 @@ class NeighbourSums:
             # the intercept is a contrast less, of the precision (1 - rho)^2
             log_det -= 2 * np.log1p(-rho) * fit_intercept
             each = np.array([found.reml(alpha) for alpha in alphas[positive]])
-            scores[positive] = np.minimum(scores[positive], each * np.exp(-log_det / m))
+            with np.errstate(over="ignore", invalid="ignore"):  # little is left of the rows
+                each *= np.exp(-log_det / m)
+            scores[positive] = np.fmin(scores[positive], each)
         return scores
 
 

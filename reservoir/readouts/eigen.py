@@ -145,7 +145,8 @@ def predictive_variance(objective: Array, log_det: float, m: float) -> Array:
     """Return `PenaltyPath.reml` from the objective, and the determinant of m contrasts."""
     if m <= 0:
         return np.full(len(objective), np.inf)
-    return np.asarray(objective / m * np.exp(log_det / m))
+    with np.errstate(over="ignore"):  # a fraction of a contrast: no penalty of such a score wins
+        return np.asarray(objective / m * np.exp(log_det / m))
 
 
 def aged_inflation(dof: float, total: float, squares: float) -> float:

@@ -314,8 +314,8 @@ class RidgeReadout(Readout):
             if earlier.neighbours is None:
                 raise ValueError(
                     f"alpha_selection={self.settings.selection!r} compares neighbouring rows, "
-                    "which earlier calls, under another selection, have not done. Use fit, or "
-                    'alpha_selection="reml".'
+                    "which earlier calls, under another selection or one alpha, have not done. Use "
+                    'fit, or alpha_selection="reml".'
                 )
             self.sequences = (np.empty(0, np.int64), earlier.neighbours.last)
 
@@ -368,7 +368,7 @@ class RidgeReadout(Readout):
         if self.rule is not None and self.rule.fewest and not self.rule.alternates:
             raise ValueError(
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}, "
-                'which depends on how many rows are to come. Use alpha_selection="auto", "gcv" or '
+                'which depends on how many rows are to come. Use alpha_selection="auto" or '
                 '"reml", or give one number as alpha.'
             )
 
@@ -472,12 +472,17 @@ class RidgeReadout(Readout):
         settings, selection, rule = self.settings, self.settings.selection, self.rule
         assert rule is not None
         blocks = rule.blocks(dict(sorted(self.parts.items())))
+        aged = any(min(block.forgetting, block.ageing) < 1 for block in blocks)
         if selection == "auto":
             few = len(blocks) < 2 or min(block.n_samples for block in blocks) < _LEAST_HALF
-            aged = any(min(block.forgetting, block.ageing) < 1 for block in blocks)
             selection = "reml" if few or aged else "halves"
             rule = SELECTIONS[selection]
             blocks = rule.blocks(dict(sorted(self.parts.items()))) if rule.fewest else []
+        elif rule.alternates and aged:
+            raise ValueError(
+                f"alpha_selection={selection!r} compares parts of the rows, and rows of earlier "
+                'calls have been forgotten in part. Use fit, or alpha_selection="auto" or "reml".'
+            )
         self._check_blocks(blocks, rule.fewest, total.n_samples)
         rule.check(selection, blocks)
         alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
@@ -510,7 +515,7 @@ class RidgeReadout(Readout):
             raise ValueError(
                 f"alpha_selection={self.settings.selection!r} has too few rows to choose from: "
                 f"{n_rows} behind the washout, in parts of {sizes}. Give a longer series, a "
-                'smaller washout, or alpha_selection="gcv" or "reml".'
+                'smaller washout, or alpha_selection="auto" or "reml".'
             )
 
     def row_learner(self, model: Any) -> RidgeRows:

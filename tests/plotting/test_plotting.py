@@ -395,6 +395,10 @@ def test_memory_profile_starts_at_lag_one():
         (lambda: plotting.closed_loop_search({"a": 1}), "has the keys a: neither"),
         (lambda: plotting.closed_loop_search(TRIED | {"alpha": np.zeros(6)}), "penalty alpha=0.0"),
         (
+            lambda: plotting.closed_loop_search(searched([{"alpha": "auto"}], [0.0])),
+            "alpha='auto', from which .* Search over numbers",
+        ),
+        (
             lambda: plotting.closed_loop_search(TRIED | {"score": np.full(6, np.nan)}),
             "No candidate",
         ),

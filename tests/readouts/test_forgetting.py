@@ -414,7 +414,7 @@ def test_after_a_drift_forgetting_finds_the_new_system(global_random_seed):
         ({"readout": Ridge()}, r"forgetting=0.9 is the ridge's; readout=Ridge\(\).*readout=None"),
         (
             {"alpha": [1.0, 2.0], "alpha_selection": "blocked"},
-            r"alpha_selection='blocked'.*forgetting=0.9.*\"gcv\" or \"reml\", a number",
+            r"alpha_selection='blocked'.*forgetting=0.9.*\"auto\" or \"reml\", a number",
         ),
         (
             {"alpha": [1.0, 2.0], "alpha_selection": "holdout"},

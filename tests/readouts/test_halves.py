@@ -223,6 +223,24 @@ def test_few_rows_and_sums_that_forget_take_one_sum():
         esn(alpha_selection="halves", washout=0).fit(X[:10], Y[:10])
 
 
+def test_halves_that_were_forgotten_in_part_are_refused_with_what_goes_on():
+    X, y = narma(200, random_state=0)
+    session = ESNRegressor(5, alpha_selection="halves", random_state=0).fit(X, y).stream()
+    model = session.learn(X, y).forget(0.5).to_estimator()
+    with pytest.raises(ValueError, match=r"'halves' compares parts.* alpha_selection=\"auto\""):
+        model.partial_fit(X, y).predict(X)
+    assert model.set_params(alpha_selection="auto").partial_fit(X, y).alpha_selection_ == "reml"
+
+
+@pytest.mark.parametrize("forgetting", [0.01, 1e-6])
+@pytest.mark.parametrize("selection", ["auto", "reml_ar1"])
+def test_what_forgets_nearly_all_at_once_scores_without_a_warning(selection, forgetting):
+    X, y = narma(200, random_state=0)
+    given = {"forgetting": forgetting, "alpha_selection": selection, "random_state": 0}
+    model = ESNRegressor(20, **given).fit(X, y)
+    assert not np.isnan(model.alpha_scores_).any()
+
+
 def test_what_a_session_learned_goes_on_in_its_half():
     X, Y = targets(500, 3)
     whole = esn().fit(X, Y)

@@ -122,7 +122,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
             raise ValueError(
                 f"alpha_selection={self.alpha_selection!r} compares parts of the data, of which "
                 f"forgetting={self.forgetting} would leave the last. Use "
-                'alpha_selection="gcv" or "reml", a number as alpha, or forgetting=1.0.'
+                'alpha_selection="auto" or "reml", a number as alpha, or forgetting=1.0.'
             )
 
     def _readout_kind(self) -> type[Readout]:

@@ -86,7 +86,7 @@ class ESNRegressor(SourceRegressor, BaseESN):
         """Rows of the input that the readout sees with `include_input`: the present one and those
         before it. The reservoir receives the present one only. What is linear in the last few rows
         need not be carried by the states then: ten lags or so help where y is asked for row by row.
-        Before the first row of a sequence stand rows like it. With more than 1 closed loops are
+        Before the first row of a sequence stand rows like it. With more than 1, closed loops are
         NumPy's, not compiled.""",
         check_count,
     )
