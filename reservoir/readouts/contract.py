@@ -212,6 +212,10 @@ class Readout(ABC):
         """Return the standard deviation of each target, (n_outputs,); None if it is not known."""
         return None
 
+    def columns_apart(self) -> float | None:
+        """Return by what factor columns differ, if small ones are lost beside large; else None."""
+        return None
+
     @abstractmethod
     def solve(self) -> dict[str, Any]:
         """Return the fitted attributes, by name, that all rows so far lead to."""

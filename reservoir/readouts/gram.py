@@ -107,9 +107,10 @@ class GramAccumulator(RowSums):
         self.cross = np.zeros((self.n_features, self.n_outputs))
         self.sum_y2 = np.zeros(self.n_outputs)
 
-    def mean_square_sum(self) -> float:
-        """Return the mean of the diagonal of `gram`."""
-        return float(np.diagonal(self._upper).mean())
+    def square_sums(self) -> Array:
+        """Return the diagonal of `gram`; zeros for what is constant to rounding."""
+        squares = np.diagonal(self._upper)
+        return np.where(squares > self._constant(), squares, 0.0)
 
     @property
     @in_room(2)
@@ -397,6 +398,10 @@ class GramAccumulator(RowSums):
     def _intercept(self, coef: Array) -> Array:
         return self.mean_y - coef @ self.mean_h
 
+    def _constant(self) -> Array:
+        """Return the sums of squares that rounding errors leave of constant columns."""
+        return self.weight * (16 * EPS * self.mean_h) ** 2
+
     def _normal_equations(self, fit_intercept: bool) -> tuple[Array, Array]:
         """Gram matrix and cross products that the coefficients solve, without penalty."""
         self._check_filled()
@@ -404,8 +409,7 @@ class GramAccumulator(RowSums):
         with np.errstate(over="ignore", invalid="ignore"):
             if fit_intercept:
                 # a constant column is its mean and rounding errors, which are nothing to fit
-                noise = self.weight * (16 * EPS * self.mean_h) ** 2
-                constant = np.diagonal(gram) <= noise
+                constant = np.diagonal(gram) <= self._constant()
                 gram[constant], gram[:, constant], cross[constant] = 0.0, 0.0, 0.0
             else:
                 gram += self.weight * np.outer(self.mean_h, self.mean_h)

@@ -101,9 +101,9 @@ class QRAccumulator(RowSums):
         """The upper triangular factor of all rows."""
         return _triangle(self._rows)
 
-    def mean_square_sum(self) -> float:
-        """Return the mean over features of the sum of their squares."""
-        return float(_squares(self._rows[:, 1 : 1 + self.n_features]).mean())
+    def square_sums(self) -> Array:
+        """Return for each feature the sum of its squares."""
+        return _squares(self._rows[:, 1 : 1 + self.n_features])
 
     def update(
         self,

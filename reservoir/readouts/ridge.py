@@ -16,7 +16,7 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
 from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
-from reservoir.readouts.eigen import EPS
+from reservoir.readouts.eigen import EPS, NOISE
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
@@ -183,6 +183,8 @@ def check_alpha(name: str, value: Any) -> None:
 SOLVERS: dict[str, type[RowSums]] = {"cholesky": GramAccumulator, "qr": QRAccumulator}
 _LEAST_HALF = 8  # rows of a half of which "auto" expects that it tells of the other
 _PATH = (1e-11, 100.0)  # of the mean square sum of the features, and of the sum over features
+_STILL = 1e-6  # of its mean: a column that moves by less says nothing of units
+_OF_SMALL = 1e-8  # of the square sum of features in small units, beside others in large ones
 _SMALL = 1e-4  # of the mean square sum of the features: a penalty that does not keep errors small
 _LEAST_OF_GRAM = 1e-11  # below such penalties a Gram matrix loses what they would show
 
@@ -216,14 +218,16 @@ def default_path(sums: RowSums) -> Array:
     Returns
     -------
     array of shape (n_alphas,)
-        From 1e-11 of the mean over features of the sum of their squares about the mean, below which
-        a Gram matrix has rounding errors, to 100 times the sum over features.
+        From 1e-11 of the mean over features of the sum of their squares about the mean, or from
+        1e-8 of one that is smaller than nine tenths of them, to 100 times the sum over features.
     """
-    square = sums.mean_square_sum()
-    if not square > 0:
+    squares = sums.square_sums()
+    squares = squares[squares > 0]
+    if not len(squares):
         return np.ones(1)
-    low, high = np.log10(square) + np.log10([_PATH[0], _PATH[1] * sums.n_features])
-    exponents = range(int(np.ceil(low)), int(np.ceil(high)) + 1)
+    least = min(_PATH[0] * squares.mean(), _OF_SMALL * np.quantile(squares, 0.1))
+    ends = np.ceil(np.log10([least, _PATH[1] * squares.sum()]))
+    exponents = range(int(ends[0]), int(ends[1]) + 1)
     return np.array([float(f"1e{k}") for k in exponents])  # powers have rounding errors
 
 
@@ -435,6 +439,19 @@ class RidgeReadout(Readout):
     def spread_of_targets(self) -> Array:
         """Return the standard deviation of each target, (n_outputs,)."""
         return np.sqrt(_variances(self.total()))
+
+    def columns_apart(self) -> float | None:
+        """Return by what factor columns differ, if the path cannot hold the small ones; else None.
+
+        A Gram matrix has half of the digits, and penalties are not in the units of columns.
+        """
+        total = self.total() if self.n_rows else None
+        if self.rule is None or not isinstance(total, GramAccumulator):
+            return None
+        squares = total.square_sums()
+        varying = squares[squares > total.weight * (_STILL * total.mean_h) ** 2]
+        small = np.quantile(varying, 0.1) if len(varying) else np.inf
+        return float(np.sqrt(squares.max() / small)) if small < NOISE * squares.max() else None
 
     def total(self) -> RowSums:
         """Return the sums over all rows; not to be changed, as the parts may be one."""

@@ -173,11 +173,15 @@ class RowSums(ABC):
         return total**2 / squares
 
     @abstractmethod
-    def mean_square_sum(self) -> float:
-        """Return the mean over features of the sum of their squares; penalties are small beside it.
+    def square_sums(self) -> Array:
+        """Return for each feature the sum of its squares; penalties are large or small beside it.
 
         About the means where those are taken off as the rows come.
         """
+
+    def mean_square_sum(self) -> float:
+        """Return the mean over features of the sums of their squares."""
+        return float(self.square_sums().mean())
 
     def without(self: _Self, part: _Self, others: Sequence[_Self] = ()) -> _Self:
         """Return new sums over all rows but those of a part: the others', merged.

@@ -1,7 +1,9 @@
 """A penalty chosen by two halves: runs of rows that grow, the default path, any split."""
 
+import contextlib
 import copy
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
@@ -277,3 +279,22 @@ def test_a_readout_of_ones_own_ignores_the_default_path():
     assert not hasattr(model, "alpha_")
     with pytest.raises(ValueError, match="alpha is an array"):
         model.set_params(alpha=[1.0, 2.0]).fit(X, y)
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(1e3, False), (1e5, True)])
+def test_columns_in_small_units_are_learned_from_or_it_is_told(size, is_told):
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [rng.normal(size=700), size * rng.normal(size=700), np.tile([0.3, 0.7], 350)]
+    )
+    y = X[:, 0] + 0.5 * np.roll(X[:, 0], 1) + 0.1 * rng.normal(size=700)
+
+    def score(X=X, **params):
+        return NVARRegressor(2, **params).fit(X[:500], y[:500]).score(X[500:], y[500:])
+
+    told = partial(pytest.warns, UserWarning, match="differ in size by a factor of")
+    with told() if is_told else contextlib.nullcontext():
+        found = score()
+    assert (found > 0.95) != is_told
+    assert score(solver="qr") > 0.95
+    assert score(X / X.std(axis=0)) > 0.95

@@ -361,6 +361,18 @@ def few_rows(
     )
 
 
+def columns_apart(readout: Readout) -> str | None:
+    """Return a warning if features differ so much in size that small ones are lost."""
+    factor = readout.columns_apart()
+    if factor is None:
+        return None
+    return (
+        f"The features differ in size by a factor of {factor:.1g}: the sums that the penalty is "
+        "chosen from lose the small ones in rounding errors. Scale X (StandardScaler), or use "
+        'solver="qr".'
+    )
+
+
 def _let_the_data_choose() -> str:
     chosen = code('alpha = "auto"')
     return f"Let the data choose, {chosen}"

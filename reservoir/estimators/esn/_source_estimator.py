@@ -30,6 +30,7 @@ from reservoir.estimators._reach import warn_of_leaving
 from reservoir.estimators.esn._free_runs import check_free_runs, chooses_by_loops, free_runs
 from reservoir.estimators.esn._learning import (
     Job,
+    columns_apart,
     equal_share,
     few_rows,
     forgets_too_fast,
@@ -350,7 +351,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
     def _made_of(self, readout: Readout, warning: str | None) -> dict[str, Any]:
         """Return the fitted attributes that the rows seen lead to; warn if there is cause."""
         made = readout.solve()
-        warning = warning or forgets_too_fast(readout, made)
+        warning = warning or forgets_too_fast(readout, made) or columns_apart(readout)
         if warning is not None:
             warnings.warn(warning, UserWarning, stacklevel=caller_level())
         return self._as_attributes(made)
