@@ -29,10 +29,13 @@ class ReadoutParameters:
         "auto",
         '"auto", float or array of shape (n_alphas,)',
         """Ridge penalty, scikit-learn's: ``||Y - HC||^2 + alpha ||C||^2``, not divided by the
-        number of rows. "auto": from the powers of ten between 1e-11 of the mean square sum of the
-        features, below which penalties do nothing, and 100 times the sum over features, which
-        leaves the mean of the targets, one is chosen by `alpha_selection`; from an array likewise.
-        The fitted attributes `alphas_` and `alpha_scores_` hold what was tried.""",
+        number of rows. "auto": from the powers of ten between penalties that do nothing (1e-11 of
+        the mean square sum of the features; 1e-8 of a small one where these differ much) and what
+        leaves the mean of the targets (100 times the sum over features) one is chosen by
+        `alpha_selection`; from an array likewise. The fitted attributes `alphas_` and
+        `alpha_scores_` hold what was tried. A choice costs as much as one fit more, at most three:
+        if outputs are asked for after each row that is learned, use a session (`stream`), or one
+        number.""",
         check_alpha,
     )
     solver: str = parameter(
