@@ -6,11 +6,14 @@
 Every estimator in several containers, with and without feedback, in both precisions, on the NumPy
 engine and (where numba is installed) on kernels, by fit and by partial_fit, with forecasts. Bits
 are equal on one machine with the same libraries and one BLAS thread; elsewhere they need not be.
+It stops if another `reservoir` than that of this checkout would be imported, and if a configuration
+does not run on the engine that was asked for: then it would say "equal" of nothing.
 """
 
 import os
 import sys
 import warnings
+from pathlib import Path
 
 if __name__ == "__main__":
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy comes: sums in one order
@@ -21,6 +24,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import reservoir
 from reservoir import (
     ESNClassifier,
     ESNForecaster,
@@ -40,6 +44,8 @@ from reservoir.datasets import gestures, lorenz, mackey_glass, narma
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
 
 ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
+ROOT = Path(__file__).resolve().parents[2]
+kernel_calls = 0
 
 
 def numbers(model, X, n_steps=20, **options):
@@ -176,15 +182,38 @@ def of_others(dtype):
         yield f"{cell} online", numbers(online, X[400:])
 
 
+def count_kernels():
+    """Count the calls of compiled kernels in `kernel_calls`."""
+    call = _kernels._call
+
+    def counted(name, *args):
+        global kernel_calls
+        kernel_calls += 1
+        return call(name, *args)
+
+    _kernels._call = counted
+
+
+def check_engine(engine, name, n_calls):
+    """Stop if a configuration has not run on the engine that was asked for."""
+    if engine and (n_calls > 0) != (engine == "numba"):
+        raise SystemExit(f"{name}, asked for {engine}: {n_calls} calls of compiled kernels")
+
+
 def collected():
     """Return name -> array of all configurations."""
+    if not Path(reservoir.__file__).is_relative_to(ROOT):
+        raise SystemExit(f"{reservoir.__file__} is not in {ROOT}: set PYTHONPATH to the checkout")
+    count_kernels()
     arrays, n_configurations = {}, 0
     for dtype in ("float64", "float32"):
         runs = [(engine, of(engine, dtype)) for of in (of_esn, of_sequences) for engine in ENGINES]
         runs.append(("", of_others(dtype)))
         for engine, configurations in runs:
+            before = kernel_calls
             for name, found in configurations:
-                n_configurations += 1
+                check_engine(engine, name, kernel_calls - before)
+                n_configurations, before = n_configurations + 1, kernel_calls
                 for what, value in found.items():
                     parts = value if isinstance(value, list) else [value]
                     for i, part in enumerate(parts):
