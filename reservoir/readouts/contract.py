@@ -212,8 +212,8 @@ class Readout(ABC):
         """Return the standard deviation of each target, (n_outputs,); None if it is not known."""
         return None
 
-    def columns_apart(self) -> float | None:
-        """Return by what factor columns differ, if small ones are lost beside large; else None."""
+    def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
+        """Return how much smaller one of some columns is than others, if it is lost beside them."""
         return None
 
     @abstractmethod

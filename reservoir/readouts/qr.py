@@ -11,7 +11,7 @@ from scipy import linalg
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.readouts.eigen import EPS, PenaltyPath, SingularBasis
+from reservoir.readouts.eigen import EPS, NOISE, PenaltyPath, SingularBasis
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
@@ -77,7 +77,7 @@ class QRAccumulator(RowSums):
     True
     """
 
-    to_solve, of_path = 4, 8
+    to_solve, of_path, held = 4, 8, NOISE**2
 
     def __init__(self, n_features: int, n_outputs: int, *, forgetting: float = 1.0) -> None:
         super().__init__(n_features, n_outputs, forgetting=forgetting)

@@ -16,7 +16,7 @@ from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_penalties
 from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings, RowsAndColumns
 from reservoir.readouts.dependent_errors import NeighbourSums, RunEnd, starts_of
-from reservoir.readouts.eigen import EPS, NOISE
+from reservoir.readouts.eigen import EPS
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.qr import QRAccumulator
 from reservoir.readouts.ridge_rows import RidgeRows, rounded
@@ -222,9 +222,9 @@ def default_path(sums: RowSums) -> Array:
         1e-8 of one that is smaller than nine tenths of them, to 100 times the sum over features.
     """
     squares = sums.square_sums()
-    squares = squares[squares > 0]
-    if not len(squares):
+    if not squares.any():
         return np.ones(1)
+    squares = squares[squares > sums.held * squares.max()]  # others are lost in rounding errors
     least = min(_PATH[0] * squares.mean(), _OF_SMALL * np.quantile(squares, 0.1))
     ends = np.ceil(np.log10([least, _PATH[1] * squares.sum()]))
     exponents = range(int(ends[0]), int(ends[1]) + 1)
@@ -440,18 +440,19 @@ class RidgeReadout(Readout):
         """Return the standard deviation of each target, (n_outputs,)."""
         return np.sqrt(_variances(self.total()))
 
-    def columns_apart(self) -> float | None:
-        """Return by what factor columns differ, if the path cannot hold the small ones; else None.
+    def columns_apart(self, which: Sequence[int], among: Sequence[int]) -> float | None:
+        """Return how much smaller one of some columns is than others, if it is lost beside them.
 
         A Gram matrix has half of the digits, and penalties are not in the units of columns.
         """
         total = self.total() if self.n_rows else None
-        if self.rule is None or not isinstance(total, GramAccumulator):
+        if self.rule is None or not isinstance(total, GramAccumulator) or not len(which):
             return None
         squares = total.square_sums()
-        varying = squares[squares > total.weight * (_STILL * total.mean_h) ** 2]
-        small = np.quantile(varying, 0.1) if len(varying) else np.inf
-        return float(np.sqrt(squares.max() / small)) if small < NOISE * squares.max() else None
+        varying = squares > total.weight * (_STILL * total.mean_h) ** 2
+        small = squares[which][varying[which]].min(initial=np.inf)
+        large = squares[among].max()
+        return float(np.sqrt(large / small)) if small < total.held * large else None
 
     def total(self) -> RowSums:
         """Return the sums over all rows; not to be changed, as the parts may be one."""

@@ -19,7 +19,7 @@ from reservoir._validation import (
     check_penalties,
     room_for,
 )
-from reservoir.readouts.eigen import EPS, PenaltyPath, n_contrasts
+from reservoir.readouts.eigen import EPS, NOISE, PenaltyPath, n_contrasts
 
 BLOCK_ROWS = 512
 FAR_FROM_OVERFLOW = 1e300  # a sum of squares below needs no look at its columns
@@ -115,9 +115,12 @@ class RowSums(ABC):
         The product of the factors of all rows seen: what they multiply rows before them by.
     to_solve, of_path : int
         Matrices of n_features x n_features that are there while `solve`, or `path`, works.
+    held : float
+        Of the largest sum of squares of a feature: smaller ones are lost in rounding errors.
     """
 
     to_solve = of_path = 1
+    held = NOISE
     n_samples: int
     weight: float
     # of sums that forget nothing, as all did in files of earlier versions

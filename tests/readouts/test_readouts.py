@@ -584,7 +584,7 @@ def test_penalty_per_target(global_random_seed):
     np.testing.assert_array_equal(solution.alpha, expected)
     np.testing.assert_allclose(solution.coef, gram.solve(expected).coef, rtol=0, atol=1e-12)
     together = ridge_path(gram, ALPHAS)
-    assert together.alpha == ALPHAS[int(scores.sum(axis=1).argmin())]
+    assert together.alpha == ALPHAS[int((scores / Y.var(axis=0)).sum(axis=1).argmin())]
 
 
 def test_path_checks_its_arguments():

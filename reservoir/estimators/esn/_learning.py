@@ -361,9 +361,12 @@ def few_rows(
     )
 
 
-def columns_apart(readout: Readout) -> str | None:
-    """Return a warning if features differ so much in size that small ones are lost."""
-    factor = readout.columns_apart()
+def columns_apart(readout: Readout, source: FeatureSource) -> str | None:
+    """Return a warning if features differ so much in size that small inputs are lost."""
+    inputs = [k for k in range(source.width) if source.input_column(k) is not None]
+    # units at their bounds hardly move, and units without bounds may grow: both are told by name
+    among = range(source.width) if source.activity() is None else inputs
+    factor = readout.columns_apart(inputs, among)
     if factor is None:
         return None
     return (

@@ -351,7 +351,7 @@ class SourceEstimator(SequenceEstimator, ReadoutParameters):
     def _made_of(self, readout: Readout, warning: str | None) -> dict[str, Any]:
         """Return the fitted attributes that the rows seen lead to; warn if there is cause."""
         made = readout.solve()
-        warning = warning or forgets_too_fast(readout, made) or columns_apart(readout)
+        warning = warning or forgets_too_fast(readout, made) or columns_apart(readout, self._source)
         if warning is not None:
             warnings.warn(warning, UserWarning, stacklevel=caller_level())
         return self._as_attributes(made)

@@ -117,7 +117,7 @@ class ESNRegressor(SourceRegressor, BaseESN):
         >>> from reservoir import ESNRegressor
         >>> from reservoir.datasets import narma
         >>> X, y = narma(600, random_state=0)
-        >>> esn = ESNRegressor(30, random_state=0).fit(X[:400], y[:400])
+        >>> esn = ESNRegressor(30, leak_rate=1.0, random_state=0).fit(X[:400], y[:400])
         >>> rnn = esn.to_rnn()
         >>> bool(np.allclose(rnn.predict(X[400:]), esn.predict(X[400:])))
         True
