@@ -11,7 +11,7 @@ from reservoir.datasets import narma
 pytestmark = pytest.mark.both_engines
 
 FEW = "The readout has {} columns, {} effective rows, and the single penalty"
-OPTIONS = {"alpha": 1e-6, "washout": 0, "random_state": 0}
+OPTIONS = {"leak_rate": 1.0, "alpha": 1e-6, "washout": 0, "random_state": 0}
 
 
 def data(n, seed=0):
@@ -37,7 +37,7 @@ def test_errors_are_largest_there_and_the_remedy_helps(global_random_seed):
             each = []
             for seed in range(global_random_seed, global_random_seed + 5):
                 X, y = data(n + 500, seed)
-                esn = ESNRegressor(100, alpha=alpha, washout=0, random_state=seed)
+                esn = ESNRegressor(100, leak_rate=1.0, alpha=alpha, washout=0, random_state=seed)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     each.append(esn.fit(X[:n], y[:n]).score(X[n:], y[n:]))
@@ -85,7 +85,8 @@ def test_what_is_forgotten_too_fast_is_told_if_it_matters(noise, is_told, global
     """200 rows remembered by 202 columns: much is learned of targets with little noise."""
     X, y = data(2000, global_random_seed)
     y = y + noise * np.random.default_rng(global_random_seed).normal(size=2000)
-    options = {"alpha": 1e-6, "random_state": global_random_seed, "forgetting": 0.995}
+    options = {"leak_rate": 1.0, "alpha": 1e-6, "forgetting": 0.995}
+    options["random_state"] = global_random_seed
     messages = told(lambda: ESNRegressor(200, **options).fit(X[:1000], y[:1000]))
     found = ["remembers some 200 rows for 202 columns" in each for each in messages]
     assert found == [True] * is_told
