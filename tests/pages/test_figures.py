@@ -109,9 +109,13 @@ def test_a_record_is_compared_in_each_line(name):
     settings, output = check.read(name)
     leave_out, tolerance = settings.get("leave out", ""), float(settings["tolerance"])
     lines = [line for line in output.splitlines() if line.strip()]
-    for k in range(len(lines)):
+    for k, line in enumerate(lines):
+        around = slice(max(k - 1, 0), k + 2)  # lines are compared one by one
         changed = [*lines[:k], "something else", *lines[k + 1 :]]
-        assert check.differences(output, "\n".join(changed), tolerance, leave_out), lines[k]
+        some, other = ("\n".join(text[around]) for text in (lines, changed))
+        assert check.differences(some, other, tolerance, leave_out), line
+    changed = "\n".join([*lines[:-1], "something else"])
+    assert check.differences(output, changed, tolerance, leave_out)
     left = re.sub(leave_out, "", output, flags=re.MULTILINE) if leave_out else output
     assert check.numbers_of(left), "nothing but words is compared"
 
