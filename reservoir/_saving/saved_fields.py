@@ -118,9 +118,9 @@ FIELDS = {
         _readout: Readout(width=_source.width, n_outputs=n_outputs_); _progress: Progress
         _activity: record; state_: state; certificate_?: Certificate
         intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
-        training_error_?: float64(n_outputs_); alphas_?: float64(_)
-        alpha_scores_?: float64(_, n_outputs_, any) | float64(_, 1, any); alpha_selection_?: str
-        temperature_?: positive; readout_?: BaseEstimator
+        training_error_?: float64(n_outputs_); alphas_?: float64(n_alphas)
+        alpha_scores_?: float64(n_alphas, n_outputs_, any) | float64(n_alphas, 1, any)
+        alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator
         _progress.last_output: float64(n_outputs_, any)
         _progress.target_range: float64(2, n_outputs_, any)
         _progress.pairing.inputs: float64(_, _source.n_features) | float64(0, 0)
@@ -252,7 +252,8 @@ FIELDS = {
     "Labels": "low: number; single: bool; classes: labels(n_classes)",
     "Stream": """
         _estimator: BaseEstimator; _initial_state: str | numbers; callback: None
-        state: None | real(len(_estimator.state_))
+        state: None | of(_estimator.state_.dtype, len(_estimator.state_))
+            | of(_estimator.dtype, len(_estimator.state_))
         n_learned_: natural; last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label

@@ -468,8 +468,8 @@ def test_stable_biases_in_a_search_and_in_chunks():
 @pytest.mark.slow
 def test_a_failed_fit_leaves_the_certificate_alone():
     X, y = narma(300, random_state=0)
-    esn = ESNRegressor(30, bias="stable", spectral_radius=1.2, random_state=0).fit(X, y)
-    before = esn.certificate_
+    esn = ESNRegressor(30, leak_rate=1.0, bias="stable", spectral_radius=1.2, random_state=0)
+    before = esn.fit(X, y).certificate_
     with pytest.raises(ValueError, match="unbounded"):
         esn.set_params(activation="relu").fit(X, y)
     assert esn.certificate_ is before
