@@ -489,18 +489,18 @@ class RidgeReadout(Readout):
         """Return the solution for the penalty that the rule prefers, and what it says of each."""
         settings, selection, rule = self.settings, self.settings.selection, self.rule
         assert rule is not None
-        blocks = rule.blocks(dict(sorted(self.parts.items())))
-        aged = any(min(block.forgetting, block.ageing) < 1 for block in blocks)
+        parts = dict(sorted(self.parts.items()))
+        aged = any(min(part.forgetting, part.ageing) < 1 for part in parts.values())
         if selection == "auto":
-            few = len(blocks) < 2 or min(block.n_samples for block in blocks) < _LEAST_HALF
+            few = len(parts) < 2 or min(part.n_samples for part in parts.values()) < _LEAST_HALF
             selection = "reml" if few or aged else "halves"
             rule = SELECTIONS[selection]
-            blocks = rule.blocks(dict(sorted(self.parts.items()))) if rule.fewest else []
         elif rule.alternates and aged:
             raise ValueError(
                 f"alpha_selection={selection!r} compares parts of the rows, and rows of earlier "
                 'calls have been forgotten in part. Use fit, or alpha_selection="auto" or "reml".'
             )
+        blocks = rule.blocks(parts)
         self._check_blocks(blocks, rule.fewest, total.n_samples)
         rule.check(selection, blocks)
         alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
