@@ -196,14 +196,15 @@ def test_the_default_path_goes_from_nothing_to_the_mean(change):
 
 
 def test_where_there_is_nothing_to_learn_the_mean_is_left(global_random_seed):
+    """No more than .05 of R^2 below it, the bound of docs/results/as_it_comes.md."""
     rng = np.random.default_rng(global_random_seed)
     scores = []
-    for _ in range(5):
+    for _ in range(9):
         X, y = rng.normal(size=(700, 2)), rng.normal(size=700)
         scores.append(
             esn(random_state=int(rng.integers(99))).fit(X[:200], y[:200]).score(X[200:], y[200:])
         )
-    assert np.median(scores) > -0.03
+    assert np.median(scores) > -0.05
 
 
 def test_few_rows_and_sums_that_forget_take_one_sum():
