@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
     check_count,
-    container_of,
     index_of,
     read_last_weights,
     read_series,
@@ -24,29 +21,21 @@ from reservoir._validation import (
     with_targets,
 )
 from reservoir._validation.kinds import refuse_scalar
-from reservoir.estimators._batches import Placed, batches_of
-from reservoir.estimators._described import Described
+from reservoir.estimators._batches import batches_of, packed_states, run_in_batches
 from reservoir.estimators._parameters import LearnerParameters, SequenceParameters
-from reservoir.estimators._predict_output import (
-    PredictOutput,
-    asks_for_pandas,
-    in_frames,
-    in_one_frame,
-    names_of,
-)
+from reservoir.estimators._predict_output import asks_for_pandas, in_frames, in_one_frame
 from reservoir.estimators._progress import Progress
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators._target_coding import TargetCoding
-from reservoir.estimators.stream import Stream
+from reservoir.estimators.reading import join, names_of, read_dtype
+from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 
 _Self = TypeVar("_Self", bound="SequenceEstimator")
 
 
-class SequenceEstimator(
-    Described, PredictOutput, LearnerParameters, SequenceParameters, BaseEstimator
-):
+class SequenceEstimator(TimeSeriesEstimator, LearnerParameters, SequenceParameters):
     """An estimator whose rows are time steps.
 
     The order of things in a fit, the reading of containers, targets and weights, where runs start
@@ -109,9 +98,6 @@ class SequenceEstimator(
 
     def _refuse_loop(self) -> None:
         """Refuse a network whose outputs cannot be its next inputs; most can."""
-
-    def _refuse_steps(self, what: str) -> None:
-        """Refuse what needs states row by row of a network that has them only afterwards."""
 
     def _outputs(
         self, sequences: Sequences, spec: Any, readout: Any = None
@@ -213,9 +199,6 @@ class SequenceEstimator(
 
     # ------------------------------------------------------------------ using the fitted network
 
-    def _check_fitted(self) -> None:
-        check_is_fitted(self)
-
     def _predict(
         self,
         X: Any,
@@ -238,43 +221,23 @@ class SequenceEstimator(
         states: Any
         if len(batches) > 1:
             spec = self.initial_state if initial_state is None else initial_state
-            states = [None] * len(sequences) if return_state else None
-            made = self._in_batches(batches, sequences, spec, decode, readout, states)
+            made, states = run_in_batches(
+                batches,
+                sequences,
+                spec,
+                self._start_states,
+                self._outputs_from,
+                decode,
+                last_only=self._targets.per_sequence,
+                return_state=return_state,
+            )
         else:
             outputs, states = self._outputs(sequences, initial_state, readout)
             values = [decode(rows) for rows in outputs]
             last = self._targets.per_sequence
             made = np.stack([rows[-1] for rows in values]) if last else sequences.restore(values)
         shown = self._presented(made, X, sequences, names)
-        return (shown, _pack_states(states, sequences)) if return_state else shown
-
-    def _in_batches(
-        self,
-        batches: list[Array],
-        sequences: Sequences,
-        spec: Any,
-        decode: Any,
-        readout: Any,
-        states: list[Any] | None,
-    ) -> Any:
-        """Return what `decode` makes of the outputs; end states go into `states`, if it is given.
-
-        The states of all sequences at once would take more memory than the result.
-        """
-        made = Placed(sequences, last_only=self._targets.per_sequence)
-        each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
-        if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
-            self._start_states(spec, sequences)  # refuses it
-        n_rows = sum(sequences.lengths)
-        for which in (batch.tolist() for batch in batches):
-            some = sequences.some(which)
-            starts = self._start_states(np.asarray(spec)[which] if each else spec, some)
-            outputs, ends = self._outputs_from(some, starts, readout, n_rows)
-            made.put(which, [decode(rows) for rows in outputs])
-            if states is not None:
-                for i, end in zip(which, ends, strict=True):
-                    states[i] = end
-        return made.container()
+        return (shown, packed_states(states, sequences)) if return_state else shown
 
     def _predicts_by(self) -> tuple[Any, Any]:
         """Return what makes predictions of outputs, and what outputs are: None for the usual."""
@@ -321,61 +284,6 @@ class SequenceEstimator(
     def _last_state(self) -> Array | None:
         """Return the state that a run goes on from; None where it cannot."""
         return self.state_ if self._progress.continues else None  # type: ignore[attr-defined]
-
-    def stream(
-        self,
-        initial_state: Any = "last",
-        *,
-        score_forgetting: float = 0.999,
-        callback: Callable[[Stream], Any] | None = None,
-    ) -> Stream:
-        """Return a session that keeps its state from chunk to chunk, and learns if it is taught.
-
-        Parameters
-        ----------
-        initial_state : {"last", "zeros", "steady"} or array, default="last"
-        score_forgetting : float in (0, 1], default=0.999
-            What each row multiplies the weights of earlier rows by in `Stream.score_`.
-        callback : callable, optional
-            ``callback(session)`` is called after each `Stream.learn`.
-
-        Returns
-        -------
-        Stream
-            With `predict`, for classifiers `predict_proba`, `learn`, `score_`, `state` and `reset`.
-            The estimator is not changed.
-        """
-        self._check_fitted()
-        self._refuse_steps("stream")
-        return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        return tags
-
-
-def read_dtype(dtype: Any) -> Any:
-    """Return numpy's float32 or float64 for an estimator's parameter `dtype`."""
-    try:
-        resolved = np.dtype(dtype)
-    except TypeError:
-        resolved = None
-    if resolved not in (np.float32, np.float64):
-        raise ValueError(f"dtype={dtype!r} must be 'float32' or 'float64'.")
-    return resolved
-
-
-def join(values: Any, X: Any) -> Any:
-    """Join what belongs to the sequences of X; what belongs to one table stays as it is."""
-    if values is None or container_of(X) == "table":
-        return values
-    return np.concatenate([np.asarray(item) for item in values])
-
-
-def _pack_states(states: list[Array], sequences: Sequences) -> Array:
-    one_table = sequences.container == "table" and len(states) == 1
-    return states[0] if one_table else np.stack(states)
 
 
 class NetworkForecaster:

@@ -18,7 +18,6 @@ from reservoir._validation import (
     refuse_full_leak,
     with_gaps,
 )
-from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators._parameters import TimeParameters, check_time_step
 
 
@@ -64,27 +63,6 @@ class TimedRows(TimeParameters):
         goes_on = self._clock is not None and getattr(self, "warm_start", False)
         return self.time_step_ if goes_on and self.time_step == "auto" else self.time_step
 
-    def _names_of_columns(self) -> Names:
-        """Return what messages call a column that the units receive, of X and of y."""
-        return Names(self._name_of_input, self._name_of_output)
-
-    def _name_of_output(self, column: int) -> str:
-        names = getattr(self, "_target_names", None) or ()
-        named = len(names) > 1  # one column of labels is fed back as one of each class
-        return f"column {repr(names[column]) if named else column} of y"
-
-    def _name_of_input(self, column: int) -> str:
-        ids = getattr(self, "_sequence_column", getattr(self, "sequence_column", None))
-        labels = getattr(self, "feature_names_in_", None)
-        if isinstance(ids, str):
-            ids = list(labels).index(ids)  # type: ignore[arg-type]
-        elif ids is not None:
-            ids %= self.n_features_in_  # type: ignore[attr-defined]
-        # times are no inputs, and ids are taken off before them
-        for place in (None if self._clock is None else self._clock.place, ids):
-            column += place is not None and column >= place
-        return f"column {column if labels is None else repr(labels[column])} of X"
-
     def _require_later(self, arrays: Sequence[Array], states: Sequence[Array]) -> None:
         """Refuse sequences of rows to go on from states that do not lie before them."""
         if self._clock is not None:
@@ -94,26 +72,31 @@ class TimedRows(TimeParameters):
     def _starting_from(
         self, spec: Any, sequences: Sequences, last: Array | None, n_units: int
     ) -> Any:
-        """Return where runs start, as `Progress.starts` takes it, with the time before each run.
-
-        "last" is "steady" where the rows do not come after the state, and a warning says so.
-        """
+        """Return where runs start; see `timed_starts`."""
         clock = self._clock
-        if clock is None:
+        return spec if clock is None else timed_starts(clock, spec, sequences, last, n_units)
+
+
+def timed_starts(
+    clock: Clock, spec: Any, sequences: Sequences, last: Array | None, n_units: int
+) -> Any:
+    """Return where runs start, as `Progress.starts` takes it, with the time before each run.
+
+    "last" is "steady" where the rows do not come after the state, and a warning says so.
+    """
+    firsts = np.array([rows[0, clock.place] for rows in sequences.arrays])
+    if isinstance(spec, str):
+        if spec == "last" and last is not None and len(firsts) == 1 and firsts[0] <= last[-1]:
+            _warn_of_earlier_rows(clock, firsts[0], last[-1])
+            return "steady"
+        if spec != "zeros":
             return spec
-        firsts = np.array([rows[0, clock.place] for rows in sequences.arrays])
-        if isinstance(spec, str):
-            if spec == "last" and last is not None and len(firsts) == 1 and firsts[0] <= last[-1]:
-                _warn_of_earlier_rows(clock, firsts[0], last[-1])
-                return "steady"
-            if spec != "zeros":
-                return spec
-            spec = np.zeros(n_units)
-        states = check_numbers("initial_state", spec)
-        if states.ndim not in (1, 2) or states.shape[-1] != n_units:
-            return spec
-        states = np.broadcast_to(states, (len(firsts), n_units))
-        return np.column_stack([states, firsts - 1])
+        spec = np.zeros(n_units)
+    states = check_numbers("initial_state", spec)
+    if states.ndim not in (1, 2) or states.shape[-1] != n_units:
+        return spec
+    states = np.broadcast_to(states, (len(firsts), n_units))
+    return np.column_stack([states, firsts - 1])
 
 
 def _warn_of_earlier_rows(clock: Clock, first: float, last: float) -> None:

@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 
 from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass, narma
-from reservoir.estimators._reach import reach_of, width_of
+from reservoir.estimators._progress import reach_of, width_of
 from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines

@@ -41,6 +41,7 @@ from reservoir import (
     forecast,
 )
 from reservoir.datasets import gestures, lorenz, mackey_glass, narma
+from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
 
 ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
@@ -73,7 +74,7 @@ def of_esn(engine, dtype):
 
     def made(**options):
         esn = ESNRegressor(60, **{**base, **options})
-        type(esn)._engine = engine
+        ReadoutModel.engine = engine
         return esn
 
     yield "plain", numbers(made().fit(X[:700], y[:700]), X[700:])
@@ -112,7 +113,6 @@ def of_esn(engine, dtype):
     yield "cube", numbers(made(washout=10).fit(cube[:, :-1], cube[:, 1:]), cube, n_steps=0)
     labels = (v[:, None].ravel() > np.median(v)).astype(int)
     classifier = ESNClassifier(60, **base)
-    type(classifier)._engine = engine
     yield "labels", numbers(classifier.fit(U[:700], labels[:700]), U[700:], n_steps=0)
     forgetful = ESNClassifier(60, forgetting=0.995, **base)
     yield "forgotten labels", numbers(forgetful.fit(U[:700], labels[:700]), U[700:], n_steps=0)

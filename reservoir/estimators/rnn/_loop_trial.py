@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from reservoir._typing import Array
-from reservoir.estimators._pairing import Pairing
+from reservoir.estimators._progress import Pairing
 from reservoir.estimators.rnn._missing_rows import followed
 from reservoir.estimators.rnn._starting_weights import resolve_init
 from reservoir.loops.loop_score import LoopScore, Yardstick, run_loops, score_loops

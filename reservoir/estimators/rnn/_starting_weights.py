@@ -356,18 +356,18 @@ def _same_cell(ours: Cell, theirs: Cell) -> bool:
 
 def network_of(esn: Any) -> Network:
     """Return an echo state network as a network that can be trained."""
-    reservoir = esn.reservoir_
+    reservoir, source = esn.reservoir_, esn._model.source
     if reservoir.W_fb is not None:
         raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
-    augment = getattr(esn._source, "augment", None)
+    augment = getattr(source, "augment", None)
     if augment is not None:
         raise ValueError(
             f"A network with augment={augment!r} cannot be trained as a recurrent network, whose "
             "readout sees states and inputs alone. Use augment=None."
         )
-    if esn._source.n_past:
+    if source.n_past:
         raise ValueError(
-            f"A network with n_lags={esn._source.n_lags} cannot be trained as a recurrent network, "
+            f"A network with n_lags={source.n_lags} cannot be trained as a recurrent network, "
             "whose readout sees the present input alone. Use n_lags=1."
         )
     activation = get_activation(reservoir.activation)
@@ -375,8 +375,8 @@ def network_of(esn: Any) -> Network:
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))
     cell = SimpleCell(reservoir.n_units, registered_name(activation), rate)
     return Network(
-        _timed(cell, esn._clock),
-        esn._source.n_features,
+        _timed(cell, esn._reader.clock),
+        source.n_features,
         esn.n_outputs_,
         include_input=esn.coef_.shape[-1] > reservoir.n_units,
     )

@@ -323,7 +323,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
             f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
         )
     # the same cell and parameters, training from the fitted weights
-    network = network_of(esn)
+    network, reader = network_of(esn), esn._reader
     cell: SimpleCell = network.cell.at_even_steps()  # type: ignore[assignment]
     leaky = cell.leaks() is not None
     measured = isinstance(esn.washout, str) and esn.washout == "measured"
@@ -337,17 +337,18 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         washout=int(esn.washout_.max()) if measured else esn.washout,
         initial_state=esn.initial_state,
         sequence_column=esn.sequence_column,
-        time_column=esn._time_column,
+        time_column=esn._reader.time_column,
         time_step="auto" if esn.time_step_ is None else esn.time_step_,
         dtype=esn.dtype,
         random_state=esn.random_state,
     )
-    rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
+    rnn = rnn._adopt(network, weights_of(esn), one_dimensional=reader.targets.one_dimensional)
     # where the network stands in its data goes with it
-    told = ("_target_names", "_sklearn_output_config")
-    clock = ("_time_column", "_clock", "time_step_")
-    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_", *clock, *told):
+    names = ("n_features_in_", "feature_names_in_", "state_", "washout_", "time_step_")
+    for name in (*names, "_sklearn_output_config"):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
-    rnn._sequence_column, rnn._progress = esn._sequence_column, copy.deepcopy(esn._progress)
+    rnn._time_column, rnn._clock = reader.time_column, reader.clock
+    rnn._sequence_column, rnn._target_names = reader.sequence_column, reader.target_names
+    rnn._progress = copy.deepcopy(esn._model.progress)
     return rnn

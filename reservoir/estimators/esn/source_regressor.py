@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sklearn.base import RegressorMixin
 
-from reservoir._typing import Array
-from reservoir._validation import Sequences, check_choice
-from reservoir.estimators._base import NetworkForecaster
-from reservoir.estimators._parameters import one_of, parameter
-from reservoir.estimators._target_coding import Numbers
-from reservoir.estimators.esn._source_estimator import SourceEstimator
+from reservoir.estimators._target_coding import Numbers, TargetCoding
+from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
 
 _Self = TypeVar("_Self", bound="SourceRegressor")
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class SourceRegressor(RegressorMixin, SourceEstimator):
     """A source of features under a readout that gives numbers, one row for each row of X."""
-
-    missing_targets: str = parameter(
-        "raise",
-        '{"raise", "skip"}',
-        """Whether rows with NaN in y are refused, or are seen by the rows after them and left out
-        of the fit, of `score` and of `reservoir.model_selection.washout_scorer`. scikit-learn's own
-        scorers (``scoring="r2"``) refuse them in any case.""",
-        one_of("raise", "skip"),
-    )
 
     def partial_fit(
         self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
@@ -68,16 +53,10 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             If an index tells that a chunk does not begin where the last one ended, and
             `new_sequence` does not say so.
         """
-        return self._learn_chunk(X, y, sample_weight, new_sequence=new_sequence)
+        return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence)
 
-    def _coding(self) -> Numbers:
+    def _coding(self) -> TargetCoding:
         return Numbers()
-
-    def _read_targets(
-        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
-    ) -> list[Array]:
-        skip = check_choice("missing_targets", self.missing_targets, ("raise", "skip")) == "skip"
-        return super()._read_targets(y, sequences, first=first, allow_nan=skip)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Run over X and read it out, one row of output per row of X.
@@ -109,8 +88,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
             If ``initial_state="last"`` and an index tells that X does not begin right after
             training; the run then starts from "steady".
         """
-        self._check_fitted()
-        return self._predict(X, initial_state, self._targets.decode, return_state=return_state)
+        predictor, decode = self._predictor(), self._reader.targets.decode
+        return predictor.predict(X, initial_state, decode, return_state=return_state)
 
     def forecast(
         self,
@@ -213,4 +192,4 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
 
 @forecaster_of.register
 def _(model: SourceRegressor) -> Forecaster:
-    return NetworkForecaster(model)
+    return model._predictor()
