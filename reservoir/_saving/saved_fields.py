@@ -1,7 +1,8 @@
 """The fields of the classes that `reservoir.save` writes: what each of them may hold.
 
 `load` compares a file with this table before it makes an object, and `save` does so before it
-writes one. A class has the fields of all classes that it is derived from. One that has no line of
+writes one. A class has the fields of all classes that it is derived from, and of the groups of
+parameters that it takes some from. One that has no line of
 its own (a user's) may have others as well; no other field is taken from a file. A field without
 which a class can be made (it has a default) may be missing.
 
@@ -45,11 +46,16 @@ KINDS = {
     "switch": "bool | int",
     # columns of X but for that of the ids
     "n_read": "equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)",
+    "n_of_reader": "equal(n_features_in_ if _reader.sequence_column == None"
+    " else n_features_in_ - 1)",
     "record": "None | Activity | Growth",
+    "record_of_units": "None | Growth | Activity(low=int64(reservoir_.n_units),"
+    " inputs=float | float64(reservoir_.n_features, any),"
+    " received=float | float64(reservoir_.n_outputs, any))",
     # of an echo state network: units, then the outputs that are fed back; in earlier files with
     # times of the units' dtype
-    "state": "of(_source.state_dtype, _source.state_size + _source.n_fed_back)"
-    " | of(_source.dtype, _source.state_size + _source.n_fed_back)",
+    "state": "of(source.state_dtype, source.state_size + source.n_fed_back)"
+    " | of(source.dtype, source.state_size + source.n_fed_back)",
 }
 
 #: Name of a class -> its fields.
@@ -67,6 +73,7 @@ FIELDS = {
     "DrawnParameters": "random_state: seed",
     "InputParameters": "include_input: bool",
     "LearnerParameters": "verbose: switch",
+    "TargetParameters": "missing_targets: str",
     "LabelParameters": "class_weight: None | str | dict[any, number]",
     "DrivenParameters": """
         augment: None | str; feedback: bool; feedback_scaling: numbers; noise: number
@@ -76,7 +83,6 @@ FIELDS = {
         alpha_per_target, fit_intercept: bool; forgetting: number; readout: readout
         washout: str | int; n_jobs: None | int
     """,
-    "LagParameters": "n_lags, skip, degree: int; basis: str; increments: bool",
     "FeatureParameters": """
         scaling: None | str; differences: bool | tuple[int, ...] | list[int]
         pool: str | tuple[str, ...] | list[str]; n_quantiles: int
@@ -110,54 +116,47 @@ FIELDS = {
     """,
     "SequenceEstimator": """
         _targets: TargetCoding; _target_names: None | list[any]
-        _sequence_column: None | int; n_outputs_: count; state_: real(_); washout_: int64(_)
+        _sequence_column: column; n_outputs_: count; state_: real(_); washout_: int64(_)
     """,
     "SourceEstimator": """
-        _source: FeatureSource; _noise_seed: None | natural; _n_noisy, _n_trained: natural
-        _noise_generator: None | generator
-        _readout: Readout(width=_source.width, n_outputs=n_outputs_); _progress: Progress
-        _activity: record; state_: state; certificate_?: Certificate
+        _reader: DataReader; _reader.targets: TargetCoding(per_sequence=False)
+        _model: ReadoutModel(n_outputs=n_outputs_); _model.source.n_features: n_of_reader
+        n_outputs_: count; state_: equal(_model.state); washout_: int64(_)
+        time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
+        certificate_?: same(_model.certificate)
         intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(n_alphas)
         alpha_scores_?: float64(n_alphas, n_outputs_, any) | float64(n_alphas, 1, any)
         alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator
-        _progress.last_output: float64(n_outputs_, any)
-        _progress.target_range: float64(2, n_outputs_, any)
-        _progress.pairing.inputs: float64(_, _source.n_features) | float64(0, 0)
-        _source.n_features: n_read; _targets.per_sequence: equal(False)
     """,
-    "BaseESN": """
-        reservoir_: same(_source.reservoir)
-        _activity: None | Growth | Activity(low=int64(reservoir_.n_units),
-            inputs=float | float64(reservoir_.n_features, any),
-            received=float | float64(reservoir_.n_outputs, any))
-        certificate_.reservoir: None | same(reservoir_)
+    "SourceRegressor": """
+        coef_?: of(_reader.dtype, _model.source.width) if _reader.targets.one_dimensional
+            else of(_reader.dtype, n_outputs_, _model.source.width)
+        intercept_?: scalar(_reader.dtype) if _reader.targets.one_dimensional
+            else of(_reader.dtype, n_outputs_)
     """,
-    "SourceRegressor": "missing_targets: str",
     "ESNRegressor": """
-        n_lags, skip: int; coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
-            else of(_source.dtype, n_outputs_, _source.width)
-        intercept_?: scalar(_source.dtype) if _targets.one_dimensional
-            else of(_source.dtype, n_outputs_); _targets: Numbers | TargetCoding
+        n_lags, skip: int; _reader.targets: Numbers | TargetCoding
+        reservoir_: same(_model.source.reservoir); _model.activity: record_of_units
     """,
     "ESNClassifier": """
-        _targets: Labels; classes_: equal(_targets.classes)
-        n_outputs_: equal(1 if _targets.single and len(classes_) == 2 else len(classes_))
-        coef_?: of(_source.dtype, n_outputs_, _source.width)
-        intercept_?: of(_source.dtype, n_outputs_)
+        reservoir_: same(_model.source.reservoir); _model.activity: record_of_units
+        _reader.targets: Labels; classes_: equal(_reader.targets.classes)
+        n_outputs_: equal(1 if _reader.targets.single and len(classes_) == 2 else len(classes_))
+        coef_?: of(_reader.dtype, n_outputs_, _model.source.width)
+        intercept_?: of(_reader.dtype, n_outputs_)
     """,
     "NVARRegressor": """
-        _learns_increments: bool; input_range_?: float64(2, n_features_in_)
-        coef_?: of(_source.dtype, _source.width) if _targets.one_dimensional
-            else of(_source.dtype, n_outputs_, _source.width)
-        intercept_?: scalar(_source.dtype) if _targets.one_dimensional
-            else of(_source.dtype, n_outputs_)
+        n_lags, skip, degree: int; basis: str; increments: bool
+        _model.source: LaggedPolynomials; input_range_?: float64(2, n_features_in_)
     """,
     "ReservoirTransformer": """
-        _source: FeatureSource; reservoir_: same(_source.reservoir); state_: state
-        _source.n_features: equal(n_features_in_ if sequence_column == None else n_features_in_ - 1)
+        _reader: DataReader; _source: FeatureSource; reservoir_: same(_source.reservoir)
+        _source.n_features: n_of_reader; state_: of(_source.state_dtype, _source.state_size)
+            | of(_source.dtype, _source.state_size)
+        time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
         _n_trained: natural; _n_features_out: equal(reservoir_.n_units); _progress: Progress
-        certificate_?: Certificate
+        certificate_?: Certificate; certificate_.reservoir: None | same(reservoir_)
     """,
     "BaseRNN": """
         _control: None | Control; _engine: 'numpy' | 'numba'; _drawn_at_random?: bool
@@ -205,7 +204,7 @@ FIELDS = {
         input_density: number; membrane_time, synapse_time, filter_time: positive
         refractory_time: tuple[int, int] | list[int]; pool: str | tuple[str, ...] | list[str]
         sequence_column: column; dtype: str | dtype; random_state: seed
-        _sequence_column?: None | int; _container: str; n_channels_: count
+        _sequence_column?: column; _container: str; n_channels_: count
         network_: SpikingNetwork; network_.W_in: csr(_, n_channels_); _pooling: Pooling
     """,
     "ESNForecaster": """
@@ -227,6 +226,20 @@ FIELDS = {
     """,
     "SlidingWindow": "n_rows: int; alpha: number; _window?: WindowFactor",
     # ------------------------------------------------------------ where estimators stand
+    "DataReader": """
+        dtype: 'float64' | 'float32'; sequence_column, time_column: column
+        clock: None if time_column == None else Clock; targets: None | TargetCoding
+        target_names: None | list[any]
+    """,
+    "ReadoutModel": """
+        source: FeatureSource; n_outputs: count; increments: bool; certificate: None | Certificate
+        certificate.reservoir: None | same(source.reservoir); state: state; activity: record
+        readout: Readout(width=source.width, n_outputs=n_outputs); progress: Progress
+        noise_seed: None | natural; n_noisy, n_trained: natural; noise_generator: None | generator
+        progress.last_output: float64(n_outputs, any)
+        progress.target_range: float64(2, n_outputs, any)
+        progress.pairing.inputs: float64(_, source.n_features) | float64(0, 0)
+    """,
     "Progress": """
         washout, n_steps: natural; continues, last_is_target: bool
         last_output: float64(n, any); target_range: float64(2, n, any); pairing: Pairing

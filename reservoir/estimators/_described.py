@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from typing import Any
 
@@ -41,25 +41,30 @@ class Described:
         return {}
 
     def _repr_html_inner(self) -> str:
-        return described_html(self)
+        return described_html(self, lambda: table_of(self._description()))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return with_html(self, super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]
 
 
-def described_html(estimator: Any) -> str:
-    """Return scikit-learn's diagram of an estimator, with its description if it is fitted."""
+def described_html(estimator: Any, details: Callable[[], str]) -> str:
+    """Return scikit-learn's diagram of an estimator, with `details` below it once it is fitted."""
     diagram = str(estimator_html_repr(estimator))
     try:
         check_is_fitted(estimator)
     except NotFittedError:
         return diagram
+    return diagram + details()
+
+
+def table_of(description: Mapping[str, str]) -> str:
+    """Return a table of two columns in HTML: parts, and what they are."""
     rows = "".join(
         f'<tr><th scope="row" style="{_CELL}">{escape(part)}</th>'
         f'<td style="{_CELL}">{escape(words)}</td></tr>'
-        for part, words in estimator._description().items()
+        for part, words in description.items()
     )
-    return diagram + (f"<table><tbody>{rows}</tbody></table>" if rows else "")
+    return f"<table><tbody>{rows}</tbody></table>" if rows else ""
 
 
 def with_html(estimator: Any, bundle: dict[str, str]) -> dict[str, str]:

@@ -93,7 +93,7 @@ class DataReader:
     Attributes
     ----------
     sequence_column, time_column : int, str or None
-    dtype : numpy.dtype
+    dtype : {"float64", "float32"}
         Of inputs and outputs.
     clock : Clock or None
         Turns the column of times into steps.
@@ -102,7 +102,7 @@ class DataReader:
     """
 
     def __init__(self, estimator: Any, targets: TargetCoding | None = None) -> None:
-        self.dtype = read_dtype(estimator.dtype)
+        self.dtype: str = read_dtype(estimator.dtype).name
         self.sequence_column = estimator.sequence_column
         self.time_column = getattr(estimator, "time_column", None)
         self.targets: Any = targets

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._validation import check_choice
-from reservoir.estimators._described import described_html, with_html
+from reservoir.estimators._described import described_html, table_of, with_html
 from reservoir.estimators._predict_output import CONFIG, require_pandas
 from reservoir.estimators.stream import Stream
 
@@ -110,7 +110,7 @@ class TimeSeriesEstimator(BaseEstimator):
         return {}
 
     def _repr_html_inner(self) -> str:
-        return described_html(self)
+        return described_html(self, lambda: table_of(self._description()))
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         return with_html(self, super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]

@@ -157,7 +157,7 @@ CASES = [
         "X['gap'].iloc[2] == 2 * 86400",
     ),
     Case(
-        "estimators/esn/_learning.py",
+        "estimators/esn/readout_training.py",
         "'alpha = \"auto\"'",
         "alpha, X, y = 1e-6, ROWS[:9], ROWS[:9, 0]",
         "esn(alpha=alpha, washout=0).fit(X, y)",

@@ -211,7 +211,7 @@ def test_a_hundred_thousand_units(limit, monkeypatch):
         raise AssertionError("units are connected")
 
     limit(2.0**34)
-    monkeypatch.setitem(sources.SOURCES, "reservoir", connect)
+    monkeypatch.setattr(sources, "reservoir_source", connect)
     with pytest.raises(MemoryError, match=r"5 at a time, take 373 GiB .* there are 16 GiB"):
         ESNRegressor(100_000).fit(X, Y)
     with pytest.raises(AssertionError, match="connected"):

@@ -1,9 +1,9 @@
-"""The model beneath an estimator over features: what it learns, and how the learned is run.
+"""The model beneath an estimator over features: how it learns, and how it is run.
 
     source (fixed)  ->  rows of features  ->  readout (learned)
 
-A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails leaves the old one.
-A `Predictor` is a model with its readout solved: it runs over rows, and on its own outputs.
+A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails leaves the old
+one. A `Predictor` is a model with its readout solved: it runs over rows, and on its own outputs.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class ReadoutModel:
         *,
         goes_on: bool = False,
     ) -> list[TrainingSequence]:
-        """Return what there is to learn from; where the first sequence goes on, so does its noise."""
+        """Return what there is to learn from; the noise of a sequence that goes on does so, too."""
         size, number = self.source.state_size, self.n_trained
         cuts = readout.cut(data.sequences.lengths, skips, continues=goes_on, number=number)
         held = self.noise_generator if goes_on else None

@@ -61,9 +61,20 @@ def washout_lengths(
         if not partial:
             _require_more_rows(source, lengths)
         return [int(source.memory)] * len(lengths)
-    if partial and not isinstance(washout, str):
+    if not partial:
+        _require_past(source, lengths)
+    elif not isinstance(washout, str):
         return [check_count("washout", washout, minimum=0)]
     return resolve_washout(washout, lengths)
+
+
+def _require_past(source: Any, lengths: Sequence[int]) -> None:
+    """Refuse sequences none of which has a row with a whole past."""
+    if source.memory is None and source.n_past >= max(lengths):
+        raise ValueError(
+            f"n_lags={source.n_lags} and skip={source.skip} see {source.n_past} rows before the "
+            f"present one; the longest sequence has n_samples={max(lengths)}. Lower them."
+        )
 
 
 def _require_more_rows(source: Any, lengths: Sequence[int]) -> None:
@@ -137,7 +148,7 @@ class TrainingSequence:
 class Learned(NamedTuple):
     """What a batch of sequences gives back.
 
-    A readout that holds their rows, the state and generator at the end of the last sequence, and what
+    A readout that holds their rows, the state and generator at the end of the last one, and what
     the units have done behind the washout (None for sources without units that saturate).
     """
 
@@ -157,7 +168,7 @@ def learn(
     engine: str,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run sequences, hand their rows to a readout, and add what the units do to a record of them."""
+    """Run sequences, hand their rows to a readout, and add to a record of what units do."""
     gathered = readout.begin(source.width, sequences[0].Y.shape[1])
     ends = [sequence.state for sequence in sequences]
     together = len(sequences) > 1 and noise == 0 and not readout.ordered

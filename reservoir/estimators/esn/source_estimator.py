@@ -166,7 +166,7 @@ class SourceEstimator(TimeSeriesEstimator):
         return earlier.renewed(settings).held_by_rows() if heard else None
 
     def _solution_of_chunks(self, model: ReadoutModel, doubt: str | None) -> dict[str, Any]:
-        """Return the fitted attributes that chunks lead to, or what makes them when they are read."""
+        """Return the fitted attributes that chunks lead to, or what makes them when read."""
         if not model.learned.n_rows:  # all rows were washout
             return {}
         lazy = model.learned.lazy
@@ -196,8 +196,8 @@ class SourceEstimator(TimeSeriesEstimator):
         if hasattr(self, "time_step"):
             fitted["time_step_"] = None if reader.clock is None else reader.clock.step
         for name in _FITTED | _fitted_by_readouts():
-            vars(self).pop(name, None)
-        vars(self).update(fitted)
+            self.__dict__.pop(name, None)
+        self.__dict__.update(fitted)
 
     # ------------------------------------------------------------------ what is refused
 

@@ -29,7 +29,7 @@ def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> R
     What cannot be is refused first: units are connected after that, which may take minutes.
     """
     _check_together(estimator, reader)
-    _check_lags(estimator, reader, data)
+    _check_lags(estimator, reader)
     if isinstance(estimator.n_units, Integral):
         estimator._new_readout(reader).check_room(int(estimator.n_units), data.n_rows)
     generator = as_generator(estimator.random_state)
@@ -64,8 +64,8 @@ def _check_together(estimator: Any, reader: DataReader) -> None:
         )
 
 
-def _check_lags(estimator: Any, reader: DataReader, data: TrainingData) -> None:
-    """Refuse lags of inputs that the readout does not see, that no row has, or whose age differs."""
+def _check_lags(estimator: Any, reader: DataReader) -> None:
+    """Refuse lags of inputs that the readout does not see, or whose age differs."""
     if getattr(estimator, "n_lags", 1) == 1:
         return
     if not estimator.include_input:
@@ -76,15 +76,9 @@ def _check_lags(estimator: Any, reader: DataReader, data: TrainingData) -> None:
         )
     if reader.clock is not None:
         raise ValueError(
-            f"time_column={estimator.time_column!r} cannot go with n_lags={estimator.n_lags}: of rows at "
-            "irregular times no lag is of one length. Use n_lags=1, or a regular grid without "
-            "time_column."
-        )
-    n_past, longest = (estimator.n_lags - 1) * estimator.skip, max(data.sequences.lengths)
-    if n_past >= longest:
-        raise ValueError(
-            f"n_lags={estimator.n_lags} and skip={estimator.skip} see {n_past} rows before the "
-            f"present one; the longest sequence has n_samples={longest}. Lower them."
+            f"time_column={estimator.time_column!r} cannot go with n_lags={estimator.n_lags}: of "
+            "rows at irregular times no lag is of one length. Use n_lags=1, or a regular grid "
+            "without time_column."
         )
 
 

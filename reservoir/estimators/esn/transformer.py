@@ -154,10 +154,10 @@ class ReservoirTransformer(
         progress = Progress(0)
         progress.end(sequences)
         for name in ("certificate_", "feature_names_in_"):
-            vars(self).pop(name, None)
+            self.__dict__.pop(name, None)
         if certificate is not None:
             self.certificate_ = certificate
-        vars(self).update(columns.fitted)
+        self.__dict__.update(columns.fitted)
         self._reader, self._source, self._progress = reader, source, progress
         self.time_step_ = None if reader.clock is None else reader.clock.step
         self.reservoir_, self._n_features_out = source.reservoir, source.reservoir.n_units

@@ -19,6 +19,7 @@ from reservoir._typing import Array
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.estimators.persistence.archive import Archive
+from reservoir.estimators.persistence.earlier_files import with_parts
 from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.stream import Stream
 
@@ -65,6 +66,7 @@ def _make_estimator(parts: list[Any]) -> Any:
     cls = _class_named(name)
     if not issubclass(cls, (BaseEstimator, Stream)):
         raise ValueError(f"{name} is no estimator")
+    fitted = with_parts(cls, params, fitted)
     check_fields(cls, {**params, **fitted})
     if cls is Stream:
         model = cls.__new__(cls)
