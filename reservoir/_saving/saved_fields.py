@@ -35,8 +35,6 @@ A size is a number, a field, an expression of fields, ``_`` (any), ``least(n)`` 
 object; ``...`` is any shape.
 """
 
-from __future__ import annotations
-
 #: Short names of kinds that several classes share.
 KINDS = {
     "numbers": "float | numeric(...) | list[float] | tuple[float, ...]",
@@ -46,8 +44,7 @@ KINDS = {
     "switch": "bool | int",
     # columns of X but for that of the ids
     "n_read": "equal(n_features_in_ if _sequence_column == None else n_features_in_ - 1)",
-    "n_of_reader": "equal(n_features_in_ if _reader.sequence_column == None"
-    " else n_features_in_ - 1)",
+    "n_of_reader": "equal(n_features_in_ - 1 + int(_reader.sequence_column == None))",
     "record": "None | Activity | Growth",
     "record_of_units": "None | Growth | Activity(low=int64(reservoir_.n_units),"
     " inputs=float | float64(reservoir_.n_features, any),"
@@ -110,30 +107,19 @@ FIELDS = {
         n_features_in_: natural; feature_names_in_?: labels(n_features_in_)
         _sklearn_output_config?: dict[str, any]
     """,
-    "TimedRows": """
-        _time_column: column; _clock: None if _time_column == None else Clock
-        time_step_?: equal(None if _clock == None else _clock.step)
-    """,
-    "SequenceEstimator": """
-        _targets: TargetCoding; _target_names: None | list[any]
-        _sequence_column: column; n_outputs_: count; state_: real(_); washout_: int64(_)
-    """,
     "SourceEstimator": """
         _reader: DataReader; _reader.targets: TargetCoding(per_sequence=False)
         _model: ReadoutModel(n_outputs=n_outputs_); _model.source.n_features: n_of_reader
         n_outputs_: count; state_: equal(_model.state); washout_: int64(_)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
-        certificate_?: same(_model.certificate)
-        intercept_?: any; coef_?intercept_: any; alpha_?intercept_: number | float64(n_outputs_)
+        certificate_?: same(_model.certificate); coef_?intercept_: of(_reader.dtype, _model.source.width)
+            if _reader.targets.one_dimensional else of(_reader.dtype, n_outputs_, _model.source.width)
+        intercept_?: scalar(_reader.dtype) if _reader.targets.one_dimensional
+            else of(_reader.dtype, n_outputs_)
+        alpha_?intercept_: number | float64(n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(n_alphas)
         alpha_scores_?: float64(n_alphas, n_outputs_, any) | float64(n_alphas, 1, any)
         alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator
-    """,
-    "SourceRegressor": """
-        coef_?: of(_reader.dtype, _model.source.width) if _reader.targets.one_dimensional
-            else of(_reader.dtype, n_outputs_, _model.source.width)
-        intercept_?: scalar(_reader.dtype) if _reader.targets.one_dimensional
-            else of(_reader.dtype, n_outputs_)
     """,
     "ESNRegressor": """
         n_lags, skip: int; _reader.targets: Numbers | TargetCoding
@@ -143,8 +129,6 @@ FIELDS = {
         reservoir_: same(_model.source.reservoir); _model.activity: record_of_units
         _reader.targets: Labels; classes_: equal(_reader.targets.classes)
         n_outputs_: equal(1 if _reader.targets.single and len(classes_) == 2 else len(classes_))
-        coef_?: of(_reader.dtype, n_outputs_, _model.source.width)
-        intercept_?: of(_reader.dtype, n_outputs_)
     """,
     "NVARRegressor": """
         n_lags, skip, degree: int; basis: str; increments: bool
@@ -153,18 +137,21 @@ FIELDS = {
     "ReservoirTransformer": """
         _reader: DataReader; _source: FeatureSource; reservoir_: same(_source.reservoir)
         _source.n_features: n_of_reader; state_: of(_source.state_dtype, _source.state_size)
-            | of(_source.dtype, _source.state_size)
-        time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
-        _n_trained: natural; _n_features_out: equal(reservoir_.n_units); _progress: Progress
+            | of(_source.dtype, _source.state_size); _n_trained: natural; _progress: Progress
         certificate_?: Certificate; certificate_.reservoir: None | same(reservoir_)
+        _n_features_out: equal(reservoir_.n_units)
+        time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
     """,
     "BaseRNN": """
+        _targets: TargetCoding; _target_names: None | list[any]
+        _sequence_column: column; n_outputs_: count; washout_: int64(_)
+        _time_column: column; _clock: None if _time_column == None else Clock
+        time_step_?: equal(None if _clock == None else _clock.step)
         _control: None | Control; _engine: 'numpy' | 'numba'; _drawn_at_random?: bool
         init_: None | str; network_: Network(n_outputs=n_outputs_); network_.n_columns: n_read
         _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
-        params_: weights(network_)
-        loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
-        best_epoch_, n_iter_: natural; _progress: Progress
+        params_: weights(network_); loss_curve_: list[float]; validation_loss_curve_?: list[float]
+        best_loss_?: float; best_epoch_, n_iter_: natural; _progress: Progress
         state_: of(params_['coef'].dtype, network_.cell.state_size) if _clock == None
             else real(network_.cell.state_size)
         _online: None | OnlineLearner(network=network_)
@@ -272,11 +259,10 @@ FIELDS = {
         _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
         _waiting.end: None | equal(_n_run)
-        _waiting.chunks: deque[Chunk(
-            rows=real(_, _estimator.n_features_in_ if _estimator._sequence_column == None
-                else _estimator.n_features_in_ - 1),
-            state=of(_estimator.state_.dtype, len(_estimator.state_)),
-            outputs=real(_, _estimator.n_outputs_))]
+        _waiting.chunks: deque[Chunk( rows=real(_, _estimator.n_features_in_
+            if _estimator._sequence_column == None
+            else _estimator.n_features_in_ - 1), state=of(_estimator.state_.dtype,
+            len(_estimator.state_)), outputs=real(_, _estimator.n_outputs_))]
     """,
     "Chunk": """
         first: natural; rows: real(n_rows, _); state: real(_)

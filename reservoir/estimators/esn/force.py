@@ -197,8 +197,8 @@ def force_train(
     """
     _refuse_esn(esn)
     every = check_count("n_steps_between", n_steps_between)
-    check_switch("feed_corrected", feed_corrected)
-    check_switch("return_history", return_history)
+    for name, value in (("feed_corrected", feed_corrected), ("return_history", return_history)):
+        check_switch(name, value)
     esn = copy.deepcopy(esn) if esn.__sklearn_is_fitted__() else clone(esn)
     reader, data, model, readout = _prepare(esn, exog, y)
     targets = data.targets[0]
@@ -216,11 +216,9 @@ def force_train(
     )
     # the run
     initial_state = ("last" if readout else "random") if initial_state is None else initial_state
-    run = ForceRun.begin(
-        readout or LinearReadout.of_zeros(targets.shape[1], model.source.width),
-        _start_of(esn, model, data.sequences, initial_state),
-        len(targets),
-    )
+    readout = readout or LinearReadout.of_zeros(targets.shape[1], model.source.width)
+    start = _start_of(esn, model, data.sequences, initial_state)
+    run = ForceRun.begin(readout, start, len(targets))
     _run_loop(
         model.source,
         data.arrays[0],

@@ -68,6 +68,6 @@ def _part(
     fields = {name: fitted.pop(old, default) for name, (old, default) in names.items()}
     fields |= others
     check_fields(cls, fields)
-    part = object.__new__(cls)
+    part: Any = object.__new__(cls)
     vars(part).update(fields)
     return part
