@@ -112,11 +112,12 @@ FIELDS = {
         _model: ReadoutModel(n_outputs=n_outputs_); _model.source.n_features: n_of_reader
         n_outputs_: count; state_: equal(_model.state); washout_: int64(_)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
-        certificate_?: same(_model.certificate); coef_?intercept_: of(_reader.dtype, _model.source.width)
-            if _reader.targets.one_dimensional else of(_reader.dtype, n_outputs_, _model.source.width)
+        certificate_?: same(_model.certificate); alpha_?intercept_: number | float64(n_outputs_)
+        coef_?intercept_: of(_reader.dtype, _model.source.width)
+            if _reader.targets.one_dimensional
+            else of(_reader.dtype, n_outputs_, _model.source.width)
         intercept_?: scalar(_reader.dtype) if _reader.targets.one_dimensional
             else of(_reader.dtype, n_outputs_)
-        alpha_?intercept_: number | float64(n_outputs_)
         training_error_?: float64(n_outputs_); alphas_?: float64(n_alphas)
         alpha_scores_?: float64(n_alphas, n_outputs_, any) | float64(n_alphas, 1, any)
         alpha_selection_?: str; temperature_?: positive; readout_?: BaseEstimator
