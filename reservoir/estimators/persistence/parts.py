@@ -106,7 +106,11 @@ def encode(value: Any, name: str, written: Written) -> Any:
         return {"same": written.parts[id(value)]}
     for kind, (matches, parts, _) in _KINDS.items():
         if matches(value):
-            found = {kind: [encode(part, name, written) for part in parts(value)]}
+            content = parts(value)
+            names = [name] * len(content)
+            if kind == "part":  # its class, then the names and the values of its fields
+                names[2::2] = [f"{name}.{field}" for field in content[1::2]]
+            found = {kind: [encode(*each, written) for each in zip(content, names, strict=True)]}
             if kind in ("part", "estimator"):
                 check_fields(type(value), _fields_of(value))  # or `load` would refuse the file
             if kind == "part":
