@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import threading
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -99,7 +99,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 data, starts, skips, readout, options, by_loops=self._chooses_by_loops()
             )
             doubt = few_rows(model.learned, share=equal_share(data.weights, skips))
-            self._publish(reader, model, data, np.array(skips), model.solution(doubt))
+            self._publish(reader, model, data, skips, model.solution(doubt))
         return self
 
     def _partial_fit(
@@ -133,8 +133,8 @@ class SourceEstimator(TimeSeriesEstimator):
             )
             told = None if earlier is None else self._told_of(earlier, readout.settings)
             doubt = few_rows(model.learned, told, share=equal_share(data.weights, skips))
-            washout = np.array([model.progress.washout])
-            self._publish(reader, model, data, washout, self._solution_of_chunks(model, doubt))
+            washout, solution = [model.progress.washout], self._solution_of_chunks(model, doubt)
+            self._publish(reader, model, data, washout, solution)
         return self
 
     def _new_readout(self, reader: DataReader, *, partial: bool = False) -> Readout:
@@ -180,7 +180,7 @@ class SourceEstimator(TimeSeriesEstimator):
         reader: DataReader,
         model: ReadoutModel,
         data: TrainingData,
-        washout: Array,
+        washout: Sequence[int],
         solution: Mapping[str, Any],
     ) -> None:
         """Set all that is fitted, in the place of all that was; until here nothing is set."""
@@ -189,7 +189,7 @@ class SourceEstimator(TimeSeriesEstimator):
         fitted = {
             "_reader": reader,
             "_model": model,
-            "washout_": np.asarray(washout, dtype=np.int64),
+            "washout_": np.array(washout, dtype=np.int64),
             **data.columns.fitted,
             **model.fitted_attributes,
             **solution,
@@ -198,7 +198,8 @@ class SourceEstimator(TimeSeriesEstimator):
             fitted["classes_"] = reader.targets.classes
         if hasattr(self, "time_step"):
             fitted["time_step_"] = None if reader.clock is None else reader.clock.step
-        for name in _FITTED | _fitted_by_readouts():
+        earlier = () if self._is_new else self._model.fitted_attributes
+        for name in (*earlier, *_FITTED, *_fitted_by_readouts()):
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted)
 
@@ -647,16 +648,8 @@ def _with_readout_of_its_own(model: ReadoutModel) -> ReadoutModel:
     return one
 
 
-#: Fitted attributes that come and go, beside those of readouts.
-_FITTED = {
-    "_unsolved",
-    "certificate_",
-    "classes_",
-    "feature_names_in_",
-    "input_range_",
-    "reservoir_",
-    "time_step_",
-}
+#: Fitted attributes that a later fit may lack, beside those of models and readouts.
+_FITTED = ("_unsolved", "feature_names_in_")
 
 
 def _fitted_by_readouts() -> set[str]:
