@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -266,3 +267,23 @@ def test_what_arrays_and_text_cannot_hold(params, tmp_path):
 def test_pipelines_are_for_others(tmp_path):
     with pytest.raises(TypeError, match=r"got Pipeline. Use joblib.dump or skops"):
         save(make_pipeline(StandardScaler(), regressor()), tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ESNRegressor(10, sequence_column="case", random_state=0),
+        RNNRegressor(4, sequence_column="case", max_iter=2, random_state=0),
+        ReservoirTransformer(10, sequence_column="case", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_named_column_of_ids_is_saved(model, tmp_path):
+    pd = pytest.importorskip("pandas")
+    wave = np.sin(0.3 * np.arange(80))
+    rows = pd.DataFrame({"case": np.repeat(["a", "b"], 40), "level": wave})
+    model = clone(model).fit(rows, np.roll(wave, -1))
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    run = "transform" if hasattr(model, "transform") else "predict"
+    np.testing.assert_array_equal(getattr(again, run)(rows), getattr(model, run)(rows))
