@@ -203,7 +203,7 @@ def test_the_file_holds_no_pickle_and_a_version(tmp_path):
     with np.load(tmp_path / "model.npz", allow_pickle=False) as arrays:
         header = json.loads(str(arrays["header"]))
         assert all(arrays[key].dtype != object for key in arrays)
-    assert (header["format"], header["version"]) == ("reservoir", 1)
+    assert (header["format"], header["version"]) == ("reservoir", 2)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -213,7 +213,7 @@ def test_other_files_are_refused(tmp_path):
     save(regressor(), tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz") as arrays:
         content = dict(arrays)
-    content["header"] = np.array(str(content["header"]).replace('"version": 1', '"version": 99'))
+    content["header"] = np.array(str(content["header"]).replace('"version": 2', '"version": 99'))
     np.savez(tmp_path / "later.npz", **content)
     with pytest.raises(ValueError, match=r"format version 99.*reads up to 1"):
         load(tmp_path / "later.npz")

@@ -24,7 +24,7 @@ from reservoir.estimators.stream import Stream
 
 __all__ = ["load", "save"]
 
-_VERSION = 1
+_VERSION = 2  # 1: estimators held in themselves what a reader and a model hold now
 _WHOLE = (BaseEstimator, Stream)  # what a file may hold
 
 
