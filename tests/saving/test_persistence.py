@@ -215,7 +215,7 @@ def test_other_files_are_refused(tmp_path):
         content = dict(arrays)
     content["header"] = np.array(str(content["header"]).replace('"version": 2', '"version": 99'))
     np.savez(tmp_path / "later.npz", **content)
-    with pytest.raises(ValueError, match=r"format version 99.*reads up to 1"):
+    with pytest.raises(ValueError, match=r"format version 99.*reads up to 2"):
         load(tmp_path / "later.npz")
 
 
