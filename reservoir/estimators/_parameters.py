@@ -79,7 +79,7 @@ def changed(
         kind or old.metadata["kind"],
         "\n".join(part for part in (text or old.metadata["text"], inspect.cleandoc(more)) if part),
         old.metadata["check"],
-        group=cls.__name__,
+        group=old.metadata["group"] or cls.__name__,
         kw_only=old.kw_only,
     )
 

@@ -13,6 +13,8 @@ from reservoir._typing import Array
 from reservoir._validation import (
     Clock,
     Sequences,
+    check_count,
+    code,
     container_of,
     read_series,
     read_weights,
@@ -22,8 +24,9 @@ from reservoir._validation import (
 )
 from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators._parameters import check_time_step
-from reservoir.estimators._predict_output import asks_for_pandas, in_frames
+from reservoir.estimators._predict_output import asks_for_pandas, in_frames, in_one_frame
 from reservoir.estimators._target_coding import TargetCoding
+from reservoir.training.codes import valid_codes
 
 
 class Columns(NamedTuple):
@@ -97,9 +100,13 @@ class DataReader:
         Of inputs and outputs.
     clock : Clock or None
         Turns the column of times into steps.
+    n_symbols : int or None
+        Rows of X are the numbers of so many symbols.
     target_names : list or None
         Of the columns of y.
     """
+
+    n_symbols: int | None = None  # in files that know none
 
     def __init__(self, estimator: Any, targets: TargetCoding | None = None) -> None:
         self.dtype: str = read_dtype(estimator.dtype).name
@@ -108,6 +115,7 @@ class DataReader:
         self.targets: Any = targets
         self.target_names: list[Any] | None = None
         self.clock: Clock | None = None
+        self.n_symbols = getattr(estimator, "n_symbols", None)
 
     # ------------------------------------------------------------------ reading
 
@@ -140,28 +148,41 @@ class DataReader:
         # scikit-learn's checks note the columns in an estimator: in one that nobody else holds
         noting = object.__new__(type(estimator))
         vars(noting).update(vars(estimator))
-        if self.time_column is not None:
-            check_time_step("time_step", estimator.time_step)
-            sequences, place = self._with_times(noting, X, y, reset=True)
-            refuse_full_leak(self.time_column, estimator.leak_rate)
-            self.clock = Clock.of(sequences, place, estimator.time_step)
-            return self.clock.set(sequences, self.dtype), Columns.of(noting)
         if hasattr(estimator, "time_step"):
             check_time_step("time_step", estimator.time_step)
-        ids = self.sequence_column
-        sequences = read_series(noting, X, y, reset=True, dtype=self.dtype, sequence_column=ids)
-        return sequences, Columns.of(noting)
+        if self.time_column is None:
+            return self._without_times(noting, X, y, reset=True), Columns.of(noting)
+        sequences, place = self._with_times(noting, X, y, reset=True)
+        refuse_full_leak(self.time_column, estimator.leak_rate)
+        self.clock = Clock.of(sequences, place, self._step_of(estimator))
+        return self.clock.set(sequences, self.dtype), Columns.of(noting)
+
+    def _step_of(self, estimator: Any) -> Any:
+        """Return `time_step`; where training goes on, "auto" is the step that it went by."""
+        earlier = getattr(getattr(estimator, "_reader", None), "clock", None)
+        goes_on = earlier is not None and getattr(estimator, "warm_start", False)
+        step = estimator.time_step
+        return earlier.step if goes_on and isinstance(step, str) else step
 
     def inputs(self, estimator: Any, X: Any, y: Any = None) -> Sequences:
         """Return the sequences of X; times are in steps since the first row of fit."""
         if self.clock is not None:
             sequences, _ = self._with_times(estimator, X, y, reset=False)
             return self.clock.set(sequences, self.dtype)
-        ids = self.sequence_column
-        return read_series(estimator, X, y, reset=False, dtype=self.dtype, sequence_column=ids)
+        return self._without_times(estimator, X, y, reset=False)
+
+    def _without_times(self, estimator: Any, X: Any, y: Any, *, reset: bool) -> Sequences:
+        """Return sequences whose rows are one step each."""
+        y = None if self.targets is not None and self.targets.per_sequence else y
+        ids, dtype = self.sequence_column, self.dtype
+        sequences = read_series(estimator, X, y, reset=reset, dtype=dtype, sequence_column=ids)
+        if self.n_symbols is not None:
+            _check_codes(sequences, self.n_symbols)
+        return sequences
 
     def _with_times(self, estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Sequences, int]:
         """Return sequences with a column of times as the user gave it, and its place."""
+        y = None if self.targets is not None and self.targets.per_sequence else y
         sequences = read_series(
             estimator,
             X,
@@ -198,7 +219,10 @@ class DataReader:
         """
         if not asks_for_pandas(estimator):
             return values
-        return in_frames(values, X, sequences, self.target_names if names is None else names)
+        names = self.target_names if names is None else names
+        if self.targets.per_sequence:
+            return in_one_frame(values, X, sequences, names, self.sequence_column)
+        return in_frames(values, X, sequences, names)
 
     def names_of_columns(self, columns: Columns) -> Names:
         """Return what messages call a column that the units receive, of X and of y."""
@@ -261,3 +285,33 @@ def join(values: Any, X: Any) -> Any:
     if values is None or container_of(X) == "table":
         return values
     return np.concatenate([np.asarray(item) for item in values])
+
+
+def _check_codes(sequences: Sequences, n_symbols: int) -> None:
+    """Refuse sequences whose rows are not one symbol each."""
+    check_count("n_symbols", n_symbols, minimum=2)
+    dtype = sequences.arrays[0].dtype
+    if n_symbols > 1 / np.finfo(dtype).eps:
+        raise ValueError(
+            f"n_symbols={n_symbols}: dtype {dtype} does not tell so many numbers apart. Use "
+            'dtype="float64".'
+        )
+    for i, rows in enumerate(sequences.arrays):
+        where = "X" if len(sequences) == 1 else f"sequence {i} of X"
+        if rows.shape[1] != 1:
+            raise ValueError(
+                f"n_symbols={n_symbols} reads X as one column, the numbers of symbols; {where} has "
+                f"{rows.shape[1]} columns. Give one column, or n_symbols=None for columns of "
+                "numbers."
+            )
+        valid = valid_codes(rows, n_symbols)
+        if not valid.all():
+            row = int(np.argmin(valid[:, 0]))
+            numbered = "X = np.unique(X, return_inverse=True)[1].reshape(-1, 1)"
+            if sequences.container != "table":
+                numbered = "X = [np.searchsorted(np.unique(np.concatenate(X)), rows) for rows in X]"
+            raise ValueError(
+                f"n_symbols={n_symbols}: {where} must hold whole numbers from 0 to "
+                f"{n_symbols - 1}; row {row} holds {rows[row, 0]:g}. Number them among all that "
+                f"there are: {code(numbered)}."
+            )

@@ -94,13 +94,13 @@ class TimeSeriesEstimator(BaseEstimator):
             The estimator is not changed.
         """
         self._check_fitted()
-        self._refuse_steps("stream")
+        self._check_steps("stream")
         return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
 
-    def _refuse_steps(self, what: str) -> None:
+    def _check_steps(self, what: str) -> None:
         """Refuse what needs states row by row of a network that has them only afterwards."""
 
     # ------------------------------------------------------------------ in a notebook

@@ -30,7 +30,7 @@ from reservoir.dynamics.saturation import Record
 from reservoir.estimators._progress import Progress, reach_of, width_of
 from reservoir.estimators._reporting import progress
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
-from reservoir.estimators.esn.readout_model import Predictor, ReadoutModel
+from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
 from reservoir.estimators.esn.readout_training import is_measured, washout_lengths
 from reservoir.estimators.reading import Columns, DataReader, TrainingData
 from reservoir.readouts.contract import ReadoutSettings
@@ -292,7 +292,7 @@ def _prepare(
     data = TrainingData(rows, targets, None, columns)
     if not new:
         esn._refuse_other_outputs(targets)
-        coef, intercept = Predictor(esn).readout()
+        coef, intercept = ReadoutPredictor(esn).readout()
         return reader, data, esn._model.copy(), LinearReadout.of_float64(coef, intercept)
     esn._check(reader, data)
     if columns.n_features_in:
@@ -349,7 +349,7 @@ def _start_of(esn: ESNRegressor, model: ReadoutModel, rows: Sequences, spec: Any
     if isinstance(spec, str) and spec == "random":
         generator = as_generator(esn.random_state)  # its children have made the weights
         spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, esn.n_units)
-    state = model.initial_states(spec, rows, model.end)[0]
+    state = model.initial_states(spec, rows, model.state if model.progress.continues else None)[0]
     return Loop(state[:size], state[size:])
 
 
@@ -382,7 +382,7 @@ def _tested(
     """Run the trained loop alone over the last rows, and say so where it does not follow."""
     rows, error, begin = targets[:0], np.nan, len(targets) - n_test
     if run.marked is not None:
-        predictor = Predictor(esn)
+        predictor = ReadoutPredictor(esn)
         rows, _, _ = predictor.run(
             predictor.readout(),
             n_test,

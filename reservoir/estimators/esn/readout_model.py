@@ -3,7 +3,8 @@
     source (fixed)  ->  rows of features  ->  readout (learned)
 
 A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails leaves the old
-one. A `Predictor` is a model with its readout solved: it runs over rows, and on its own outputs.
+one. A `ReadoutPredictor` is a model with its readout solved: it runs over rows, and on its own
+outputs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record, held_by_bias
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._batches import batches_of, packed_states, run_in_batches
 from reservoir.estimators._progress import Progress, StateShape, warn_of_leaving
 from reservoir.estimators._timed_rows import timed_starts
 from reservoir.estimators.esn._free_runs import free_runs
@@ -36,11 +36,11 @@ from reservoir.estimators.esn.readout_training import (
     open_loop_outputs,
     state_behind,
 )
-from reservoir.estimators.forecasting.forecaster import Forecaster
-from reservoir.estimators.reading import Columns, TrainingData
+from reservoir.estimators.forecasting.predictor import Outputs, Predictor
+from reservoir.estimators.reading import TrainingData
 from reservoir.loops.loop_by_loop import run_one_by_one, states_before
 from reservoir.loops.path_loops import run_source_loops
-from reservoir.readouts.contract import Outputs, Readout
+from reservoir.readouts.contract import Readout
 from reservoir.readouts.selection import FreeRuns
 from reservoir.stability import Certificate
 
@@ -106,6 +106,11 @@ class ReadoutModel:
         by_design = certificate is not None and held_by_bias(source.reservoir)  # type: ignore[attr-defined]
         self.activity: Record | None = None if by_design else source.activity()
         self.n_trained = 0
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and outputs."""
+        return self.source.dtype
 
     @property
     def engine(self) -> str:
@@ -317,11 +322,6 @@ class ReadoutModel:
 
     # ------------------------------------------------------------------ runs
 
-    @property
-    def end(self) -> Array | None:
-        """The state that a run goes on from; None where it cannot."""
-        return self.state if self.progress.continues else None
-
     def initial_states(
         self, spec: Any, sequences: Sequences, last: Array | None = None
     ) -> list[Array]:
@@ -385,87 +385,35 @@ def _behind_equal_rows(source: PastInputs, spec: Any, sequences: Sequences) -> A
     return np.stack([source.behind_equal_rows(rows[0], each) for rows, each in pairs])
 
 
-class Predictor(Forecaster):
-    """A model with its readout solved: runs over rows, and on its own outputs.
+class ReadoutPredictor(Predictor):
+    """A source of features under a readout that is solved.
 
     Parameters
     ----------
     estimator : SourceEstimator
-        Fitted. Its model runs, its reader reads rows, its fitted attributes hold the coefficients.
+        Its fitted attributes hold the coefficients.
     """
 
     def __init__(self, estimator: Any) -> None:
-        self.estimator, self.reader = estimator, estimator._reader
-        model: ReadoutModel = estimator._model
-        self.model, self.source, self.progress = model, model.source, model.progress
-        self.n_outputs, self.n_features_in = model.n_outputs, estimator.n_features_in_
-        self.dtype, self.feeds_back = model.source.dtype, model.source.n_fed_back > 0
-        self.one_dimensional = self.reader.targets.one_dimensional
-        self.state = estimator.state_
-        self.n_units = self.state.size - model.source.n_fed_back
-        self.certificate = model.certificate
-        self.id_column = self.reader.id_place(Columns.of(estimator))
+        self.model: ReadoutModel = estimator._model
+        self.source = self.model.source
+        super().__init__(estimator, self.source.n_fed_back)
 
     # ------------------------------------------------------------------ over rows
-
-    def read(self, X: Any) -> Sequences:
-        """Return rows of input as the network takes them."""
-        sequences: Sequences = self.reader.inputs(self.estimator, X)
-        return sequences
-
-    def predict(
-        self,
-        X: Any,
-        initial_state: Any,
-        decode: Any,
-        outputs_of: Outputs | None = None,
-        *,
-        names: Sequence[Any] | None = None,
-        return_state: bool = False,
-    ) -> Any:
-        """Return what `decode` makes of the outputs, in the container of X.
-
-        `names` are those of the columns, if they are not the targets'. With `return_state` a pair:
-        that, and the end states.
-        """
-        sequences = self.read(X)
-        # loops that go astray are warned of once
-        batches = [] if self.feeds_back else batches_of(sequences.lengths)
-        states: Any
-        if len(batches) > 1:
-            spec = self.estimator.initial_state if initial_state is None else initial_state
-
-            def run(some: Sequences, starts: list[Array]) -> tuple[list[Array], list[Array]]:
-                return self.run_over(some, starts, outputs_of, sum(sequences.lengths))
-
-            made, states = run_in_batches(
-                batches, sequences, spec, self.starts, run, decode, return_state=return_state
-            )
-        else:
-            starts = self.starts(initial_state, sequences)
-            outputs, states = self.run_over(sequences, starts, outputs_of)
-            made = sequences.restore([decode(rows) for rows in outputs])
-        shown = self.reader.present(self.estimator, made, X, sequences, names)
-        return (shown, packed_states(states, sequences)) if return_state else shown
 
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
         """Return the state before each sequence; None asks for the estimator's own."""
         spec = self.estimator.initial_state if spec is None else spec
-        last = self.state if self.progress.continues else None
-        return self.model.initial_states(spec, sequences, last)
+        return self.model.initial_states(spec, sequences, self.end)
 
     def run_over(
         self,
         sequences: Sequences,
-        starts: Sequence[Array],
+        starts: list[Array],
         outputs_of: Outputs | None = None,
         n_rows: int | None = None,
     ) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end state of each sequence.
-
-        `outputs_of` replaces the fitted readout. Where the sequences are some of a larger call,
-        `n_rows` are all its rows: who steps is chosen by these.
-        """
+        """Return outputs and end state of each sequence."""
         if self.feeds_back:
             return self._on_own_outputs(sequences, starts)
         outputs_of = outputs_of or self.model.learned.outputs(self.estimator)
@@ -473,10 +421,6 @@ class Predictor(Forecaster):
         if engine == "auto" and n_rows is not None:
             engine = self.source.engine_for(n_rows)
         return open_loop_outputs(self.source, sequences.arrays, starts, outputs_of, engine=engine)
-
-    def listen(self, sequences: Sequences, spec: Any) -> tuple[list[Array], list[Array]]:
-        """Return outputs and end states of a run on given inputs."""
-        return self.run_over(sequences, self.starts(spec, sequences))
 
     def _on_own_outputs(
         self, sequences: Sequences, starts: Sequence[Array]

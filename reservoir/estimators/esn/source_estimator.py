@@ -14,18 +14,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, advising, check_choice, index_of, with_targets
-from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation import advising, check_choice
 from reservoir.estimators._described import description_of_readout, description_of_reservoir
 from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._target_coding import Numbers, TargetCoding
 from reservoir.estimators.esn._free_runs import check_free_runs
 from reservoir.estimators.esn.online_readout import FeatureLearner
-from reservoir.estimators.esn.readout_model import Predictor, ReadoutModel, RunOptions
+from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor, RunOptions
 from reservoir.estimators.esn.readout_training import equal_share, few_rows, washout_lengths
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
-from reservoir.estimators.reading import DataReader, TrainingData, join
+from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
 from reservoir.readouts import READOUTS, kind_of
 from reservoir.readouts.contract import Readout, ReadoutSettings
@@ -341,75 +340,20 @@ class SourceEstimator(TimeSeriesEstimator):
 
     # ------------------------------------------------------------------ using the fitted model
 
-    def _predictor(self) -> Predictor:
+    def _predictor(self) -> ReadoutPredictor:
         """Return the fitted model, ready to run."""
         self._check_fitted()
-        return Predictor(self)
+        return ReadoutPredictor(self)
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        predictor, coding = self._predictor(), self._reader.targets
-        refuse_scalar("y", y, "(n_samples,)")
-        start = None
-        items = y[:1] if isinstance(y, (list, tuple, np.ndarray)) else [y]
-        if any(index_of(item) is not None for item in items):  # in pipelines X has lost its own
-            start = np.stack(predictor.starts(None, self._reader.inputs(self, X, y)))
-        predicted = self.predict(X, initial_state=start)  # type: ignore[attr-defined]
-        y, predicted, sample_weight = (join(each, X) for each in (y, predicted, sample_weight))
-        if self._skips_missing():
-            y, known = with_targets(y, labels=coding.classes is not None)
-            y, predicted = y[known], predicted[known]
-            sample_weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        score: float = coding.score(y, predicted, sample_weight)
-        return score
+        skip = self._skips_missing()
+        return self._predictor().score(X, y, sample_weight, skip_missing=skip)
 
     # ------------------------------------------------------------------ in a session
-    # what `Stream` asks of both families, until it holds a reader and a predictor itself
-
-    @property
-    def _targets(self) -> TargetCoding:
-        coding: TargetCoding = self._reader.targets
-        return coding
-
-    @property
-    def _sequence_column(self) -> Any:
-        return self._reader.sequence_column
-
-    @property
-    def _target_names(self) -> Any:
-        return self._reader.target_names
-
-    @property
-    def _progress(self) -> Any:
-        return self._model.progress
-
-    @_progress.setter
-    def _progress(self, value: Any) -> None:
-        self._model = copy.copy(self._model)
-        self._model.progress = value
-
-    def _read(self, X: Any, y: Any = None, *, reset: bool = False) -> Sequences:
-        return self._reader.inputs(self, X, y)
-
-    def _read_targets(self, y: Any, sequences: Sequences, *, first: bool = False) -> list[Array]:
-        return self._reader.outputs(self, y, sequences, allow_nan=self._skips_missing())
-
-    def _presented(self, values: Any, X: Any, sequences: Sequences, names: Any = None) -> Any:
-        return self._reader.present(self, values, X, sequences, names)
 
     def _predicts_by(self) -> tuple[Any, Any]:
         """Return what makes predictions of outputs, and what outputs are: None for the usual."""
         return self._reader.targets.decode, None
-
-    def _start_states(self, spec: Any, sequences: Sequences) -> list[Array]:
-        return Predictor(self).starts(spec, sequences)
-
-    def _last_state(self) -> Array | None:
-        return self.state_ if self._model.progress.continues else None  # type: ignore[no-any-return]
-
-    def _outputs_from(
-        self, sequences: Sequences, starts: list[Array], readout: Any = None
-    ) -> tuple[list[Array], list[Array]]:
-        return Predictor(self).run_over(sequences, starts, readout)
 
     def _session_learner(self) -> FeatureLearner:
         model = self._model
