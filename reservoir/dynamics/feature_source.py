@@ -286,6 +286,11 @@ class FeatureSource(ABC):
         return {}
 
     @property
+    def past_in_words(self) -> str:
+        """How many rows before the present one are seen, and what says so, for messages."""
+        return f"{type(self).__name__} sees {self.memory or self.n_past} rows"
+
+    @property
     def description(self) -> dict[str, str]:
         """What a notebook shows of the source, in words, by the names of its parts."""
         return {}

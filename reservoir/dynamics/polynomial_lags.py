@@ -155,6 +155,11 @@ class LaggedPolynomials(FeatureSource):
         return (self.n_lags - 1) * self.skip
 
     @property
+    def past_in_words(self) -> str:
+        """The rows before the present one, by the parameters that say how many."""
+        return f"n_lags={self.n_lags} and skip={self.skip} see {self.n_past} rows"
+
+    @property
     def memory(self) -> int:
         """Rows after which nothing is left of an earlier state: those that it holds."""
         return self.n_past

@@ -130,8 +130,10 @@ def words_for_penalty(alpha: Any, path: Any, how: str) -> str:
 def description_of_readout(model: Any) -> dict[str, str]:
     """Return the readout of an estimator with a source of features, and its errors."""
     if not hasattr(model, "coef_"):
-        name = type(getattr(model, "readout_", model.readout)).__name__
-        return {"Readout": f"{name}, a scikit-learn estimator"}
+        own = getattr(model, "readout_", None)
+        if own is None:  # another kind, by its name
+            return {"Readout": type(model._model.readout).__name__}
+        return {"Readout": f"{type(own).__name__}, a scikit-learn estimator"}
     rule = getattr(model, "alpha_selection_", model.alpha_selection)
     rule = _RULES.get(rule, rule)
     path = getattr(model, "alphas_", None)

@@ -141,6 +141,8 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
     def _coding(self) -> Labels:
         return Labels(single=True)
 
+    _grows_with = ("n_units",)
+
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
         return reservoir_model(self, reader, data)
 

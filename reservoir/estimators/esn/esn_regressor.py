@@ -123,6 +123,8 @@ class ESNRegressor(SourceRegressor):
         check_count,
     )
 
+    _grows_with = ("n_units",)
+
     def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
         return reservoir_model(self, reader, data)
 

@@ -97,7 +97,7 @@ class ReadoutModel:
     ) -> None:
         self.source, self.n_outputs = source, n_outputs
         self.certificate, self.increments = certificate, increments
-        self.readout: Readout | None = None
+        self.readout: Any = None
         self.progress = Progress(n_outputs, compares=not source.n_fed_back)
         self.state: Array | None = None
         self.noise_seed, self.n_noisy = noise_seed, 0
@@ -116,12 +116,6 @@ class ReadoutModel:
     def engine(self) -> str:
         """Return who steps: large jobs in training decide for the small ones after them."""
         return self.source.engine_for(self.n_trained)
-
-    @property
-    def learned(self) -> Readout:
-        """The readout of a model that has learned."""
-        assert self.readout is not None
-        return self.readout
 
     @property
     def fitted_attributes(self) -> dict[str, Any]:
@@ -169,7 +163,7 @@ class ReadoutModel:
         rule = FreeRuns(free_runs(one, sequences, data.targets).errors) if by_loops else None
         one._learn(sequences, readout, options)
         if rule is not None:  # not before: what loops need is not sent to workers
-            one.learned.settings = replace(readout.settings, rule=rule)
+            one.readout.settings = replace(readout.settings, rule=rule)
         one.progress.finish(data.sequences, data.targets, washout=skips[0])
         return one
 
@@ -268,9 +262,9 @@ class ReadoutModel:
 
         `doubt` is a warning that is due already.
         """
-        made = self.learned.solve()
-        doubt = doubt or forgets_too_fast(self.learned, made)
-        doubt = doubt or columns_apart(self.learned, self.source)
+        made = self.readout.solve()
+        doubt = doubt or forgets_too_fast(self.readout, made)
+        doubt = doubt or columns_apart(self.readout, self.source)
         if doubt is not None:
             warnings.warn(doubt, UserWarning, stacklevel=caller_level())
         return self.of_targets(made)
@@ -416,7 +410,7 @@ class ReadoutPredictor(Predictor):
         """Return outputs and end state of each sequence."""
         if self.feeds_back:
             return self._on_own_outputs(sequences, starts)
-        outputs_of = outputs_of or self.model.learned.outputs(self.estimator)
+        outputs_of = outputs_of or self.model.readout.outputs(self.estimator)
         engine = self.model.engine
         if engine == "auto" and n_rows is not None:
             engine = self.source.engine_for(n_rows)
@@ -464,8 +458,8 @@ class ReadoutPredictor(Predictor):
 
     def readout(self) -> Any:
         """Return what closes a loop: (coef, intercept), or a function of one row of features."""
-        outputs = self.model.learned.outputs(self.estimator)
-        return self.model.learned.linear(self.estimator) or (
+        outputs = self.model.readout.outputs(self.estimator)
+        return self.model.readout.linear(self.estimator) or (
             lambda features: outputs(features[None])[0]
         )
 
@@ -479,7 +473,7 @@ class ReadoutPredictor(Predictor):
 
     def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
         """Return what the training rows lead to under other penalties; None if it is not known."""
-        path = self.model.learned.linear_path(
+        path = self.model.readout.linear_path(
             alphas, fit_intercept=self.estimator.fit_intercept, dtype=self.dtype
         )
         return None if path is None else self.model.of_outputs(path)

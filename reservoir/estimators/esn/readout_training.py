@@ -68,24 +68,23 @@ def washout_lengths(
     return resolve_washout(washout, lengths)
 
 
-def _require_past(source: Any, lengths: Sequence[int]) -> None:
+def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:
     """Refuse sequences none of which has a row with a whole past."""
     if source.memory is None and source.n_past >= max(lengths):
         raise ValueError(
-            f"n_lags={source.n_lags} and skip={source.skip} see {source.n_past} rows before the "
-            f"present one; the longest sequence has n_samples={max(lengths)}. Lower them."
+            f"{source.past_in_words} before the present one; the longest sequence has "
+            f"n_samples={max(lengths)}. Lower them."
         )
 
 
-def _require_more_rows(source: Any, lengths: Sequence[int]) -> None:
+def _require_more_rows(source: FeatureSource, lengths: Sequence[int]) -> None:
     """Refuse sequences that are no longer than the source remembers."""
     for i, n_samples in enumerate(lengths):
         if n_samples <= source.memory:
             which = "X" if len(lengths) == 1 else f"sequence {i}"
             raise ValueError(
-                f"n_lags={source.n_lags} and skip={source.skip} see {source.memory} rows before "
-                f"the present one, which leaves nothing to fit: {which} has "
-                f"n_samples={n_samples}. Lower them, or give washout=0."
+                f"{source.past_in_words} before the present one, which leaves nothing to fit: "
+                f"{which} has n_samples={n_samples}. Lower them, or give washout=0."
             )
 
 

@@ -44,7 +44,7 @@ class SourceEstimator(TimeSeriesEstimator):
 
     _reader: DataReader
     _model: ReadoutModel
-    _grows_with: tuple[str, ...] = ("n_units",)  # parameters that the number of features grows with
+    _grows_with: tuple[str, ...] = ()  # parameters that the number of features grows with
     noise = 0.0  # a parameter of those whose states can have it
 
     @abstractmethod
@@ -97,7 +97,7 @@ class SourceEstimator(TimeSeriesEstimator):
             model = model.fitted(
                 data, starts, skips, readout, options, by_loops=self._chooses_by_loops()
             )
-            doubt = few_rows(model.learned, share=equal_share(data.weights, skips))
+            doubt = few_rows(model.readout, share=equal_share(data.weights, skips))
             self._publish(reader, model, data, skips, model.solution(doubt))
         return self
 
@@ -114,27 +114,29 @@ class SourceEstimator(TimeSeriesEstimator):
             self._check_forgetting()
             readout = self._new_readout(reader, partial=True)
             readout.check_partial()
-            if first:
-                self._check(reader, data)
-                model = self._new_model(reader, data)
-                self._check_times(reader, model)
-            else:
+            if not first:
                 self._check_chunk(readout, data)
-                model = self._model
+            model = self._begun(reader, data) if first else self._model
             starts = model.initial_states(self.initial_state, data.sequences)
-            if first:
-                (model.progress.washout,) = washout_lengths(
-                    self.washout, model.source, data, starts, partial=True
-                )
             earlier, options = model.readout, self._run_options(reader, data)
             model, skips = model.continued(
                 data, starts, readout, options, new_sequence=new_sequence
             )
             told = None if earlier is None else self._told_of(earlier, readout.settings)
-            doubt = few_rows(model.learned, told, share=equal_share(data.weights, skips))
+            doubt = few_rows(model.readout, told, share=equal_share(data.weights, skips))
             washout, solution = [model.progress.washout], self._solution_of_chunks(model, doubt)
             self._publish(reader, model, data, washout, solution)
         return self
+
+    def _begun(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
+        """Return a model that has learned nothing, with the washout of all chunks to come."""
+        self._check(reader, data)
+        model = self._new_model(reader, data)
+        self._check_times(reader, model)
+        starts = model.initial_states(self.initial_state, data.sequences)
+        lengths = washout_lengths(self.washout, model.source, data, starts, partial=True)
+        model.progress.washout = lengths[0]
+        return model
 
     def _new_readout(self, reader: DataReader, *, partial: bool = False) -> Readout:
         """Return an empty readout of the kind that the parameters ask for."""
@@ -169,9 +171,9 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _solution_of_chunks(self, model: ReadoutModel, doubt: str | None) -> dict[str, Any]:
         """Return the fitted attributes that chunks lead to, or what makes them when read."""
-        if not model.learned.n_rows:  # all rows were washout
+        if not model.readout.n_rows:  # all rows were washout
             return {}
-        lazy = model.learned.lazy
+        lazy = model.readout.lazy
         return {"_unsolved": Unsolved(model, doubt)} if lazy else model.solution(doubt)
 
     def _publish(
@@ -184,7 +186,7 @@ class SourceEstimator(TimeSeriesEstimator):
     ) -> None:
         """Set all that is fitted, in the place of all that was; until here nothing is set."""
         # settings are made anew from the parameters in each call; what is kept can be saved
-        model.learned.settings = ReadoutSettings()
+        model.readout.settings = ReadoutSettings()
         fitted = {
             "_reader": reader,
             "_model": model,
@@ -253,7 +255,7 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _check_chunk(self, readout: Readout, data: TrainingData) -> None:
         """Refuse a chunk that cannot follow those before, or a readout that cannot go on."""
-        earlier = self._model.learned
+        earlier = self._model.readout
         earlier.refuse_more_rows()
         if type(readout) is not type(earlier):
             raise ValueError(
@@ -286,6 +288,7 @@ class SourceEstimator(TimeSeriesEstimator):
     def _memory_advice(self) -> str:
         """Return which parameters to change where memory fails."""
         sizes = " or ".join(f"{name}={getattr(self, name)}" for name in self._grows_with)
+        sizes = sizes or "the number of features"
         if self.readout is not None:
             return f"Lower {sizes}, or give fewer rows; partial_fit takes some at a time."
         few = "RidgeClassifier" if isinstance(self, ClassifierMixin) else "Ridge"
@@ -358,7 +361,7 @@ class SourceEstimator(TimeSeriesEstimator):
     def _session_learner(self) -> FeatureLearner:
         model = self._model
         settings = self._new_readout(self._reader, partial=True).settings
-        learner = model.learned.renewed(settings).row_learner(self)
+        learner = model.readout.renewed(settings).row_learner(self)
         # what the session receives is judged by itself, unless all is said
         activity = model.source.activity() if model.activity is not None else None
         return FeatureLearner(learner, model.noise_generator, activity)
@@ -561,7 +564,7 @@ class Unsolved:
 
     def __init__(self, model: ReadoutModel, doubt: str | None) -> None:
         self._doubt = doubt
-        self.names = frozenset(model.learned.fitted)
+        self.names = frozenset(model.readout.fitted)
         self._model: ReadoutModel | None = _with_readout_of_its_own(model)
         self._made: dict[str, Any] | None = None
         self._lock = threading.RLock()
