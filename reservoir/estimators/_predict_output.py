@@ -77,7 +77,7 @@ def framed_forecast(estimator: Any, rows: Array, index: Any) -> Any:
     """Return the rows of a forecast as they are asked for; `index` is their index."""
     if not asks_for_pandas(estimator):
         return rows
-    return framed(rows, index, estimator._target_names)
+    return framed(rows, index, estimator._reader.target_names)
 
 
 def index_of_forecast(estimator: Any, network: Any, n_steps: int, context: Any) -> Any:

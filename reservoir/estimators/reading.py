@@ -159,10 +159,9 @@ class DataReader:
 
     def _step_of(self, estimator: Any) -> Any:
         """Return `time_step`; where training goes on, "auto" is the step that it went by."""
-        earlier = getattr(getattr(estimator, "_reader", None), "clock", None)
-        goes_on = earlier is not None and getattr(estimator, "warm_start", False)
-        step = estimator.time_step
-        return earlier.step if goes_on and isinstance(step, str) else step
+        step, goes_on = estimator.time_step, getattr(estimator, "warm_start", False)
+        earlier: Clock | None = getattr(getattr(estimator, "_reader", None), "clock", None)
+        return earlier.step if earlier and goes_on and isinstance(step, str) else step
 
     def inputs(self, estimator: Any, X: Any, y: Any = None) -> Sequences:
         """Return the sequences of X; times are in steps since the first row of fit."""

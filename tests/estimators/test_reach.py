@@ -184,7 +184,7 @@ def test_the_range_is_in_the_units_that_are_returned(scaled):
 
 def stepwise(esn, n_steps, low, high, exog=None):
     """The loop as anyone would write it, with `predict` alone."""
-    fed, state, rows = np.atleast_1d(esn._progress.last_output), esn.state_, []
+    fed, state, rows = np.atleast_1d(esn._model.progress.last_output), esn.state_, []
     for k in range(n_steps):
         u = np.clip(fed, low, high)
         u = u if exog is None else np.concatenate([u, exog[k]])

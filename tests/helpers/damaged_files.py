@@ -42,11 +42,11 @@ def round_trip(value):
     from reservoir.estimators.persistence.archive import Archive
     from reservoir.estimators.persistence.parts import Read, Written, decode, encode
 
-    kept, stream = Written({}, {}), io.BytesIO()
+    kept, stream = Written({}, {}, {}), io.BytesIO()
     header = json.dumps(encode(value, "part", kept))
     np.savez(stream, header=np.array(header), **kept.arrays)
     with Archive(stream) as archive:
-        return decode(archive.header, Read(archive, []))
+        return decode(archive.header, Read(archive, [], []))
 
 
 def array_mutants(arrays, rng):

@@ -42,7 +42,7 @@ def save_as_before(model, file):
         fitted |= {old: held[name] for name, (old, _) in names.items() if name in held}
     if isinstance(model, ReservoirTransformer):
         del fitted["_sequence_column"], fitted["_targets"], fitted["_target_names"]
-    written = Written({}, {})
+    written = Written({}, {}, {})
     halves = [
         {key: encode(value, key, written) for key, value in half.items()}
         for half in (params, {key: fitted[key] for key in fitted.keys() - params.keys()})

@@ -501,7 +501,7 @@ def test_models_of_the_other_engine_predict_without_it(monkeypatch):
     X, y = series()
     rnn = make(max_iter=1).fit(X, y)
     expected = rnn.predict(X)
-    rnn._engine = "numba"  # as behind a long training
+    rnn._model.engine = "numba"  # as behind a long training
     monkeypatch.setattr("reservoir._kernels.load", lambda: False)
     monkeypatch.setattr("reservoir._kernels.installed", lambda: False)
     np.testing.assert_allclose(rnn.predict(X), expected, atol=1e-12)

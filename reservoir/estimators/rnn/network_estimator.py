@@ -309,7 +309,7 @@ def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
 
 def _results_of(done: Training) -> dict[str, Any]:
     """Return the fitted attributes that say how a run went."""
-    found = {
+    found: dict[str, Any] = {
         "best_loss_": done.criterion[done.best_epoch],
         "best_epoch_": done.best_epoch,
     }

@@ -182,8 +182,8 @@ class NetworkLearner(SessionLearner):
         """Return what goes on from a fitted network."""
         check_online(estimator, "session.learn")
         model: NetworkModel = estimator._model
-        new = model.online is None
-        return cls(new_learner(estimator, model) if new else copy.deepcopy(model.online))
+        online = model.online
+        return cls(new_learner(estimator, model) if online is None else copy.deepcopy(online))
 
     def learn(
         self,

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators.rnn._loop_trial import Trial, trial_of
+from reservoir.estimators.rnn.start_trials import Trial, trial_of
 from reservoir.loops.loop_score import LoopScore
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
