@@ -32,7 +32,6 @@ from reservoir.readouts.ridge import is_path, rule_for
 from reservoir.readouts.sums import check_forgetting
 
 _Self = TypeVar("_Self", bound="SourceEstimator")
-_Regressor = TypeVar("_Regressor", bound="SourceRegressor")
 
 
 class SourceEstimator(TimeSeriesEstimator):
@@ -371,8 +370,8 @@ class SourceRegressor(RegressorMixin, SourceEstimator):
     """A source of features under a readout that gives numbers, one row for each row of X."""
 
     def partial_fit(
-        self: _Regressor, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
-    ) -> _Regressor:
+        self: _Self, X: Any, y: Any, sample_weight: Any = None, *, new_sequence: bool = False
+    ) -> _Self:
         """Go on learning with the next chunk of rows.
 
         Any split of the data over calls gives the model of one `fit`, as long as nothing else

@@ -20,7 +20,6 @@ from reservoir.estimators.rnn.network_model import (
 from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
     check_online,
-    last_rows,
     learned_online,
     start_online,
 )
@@ -36,6 +35,7 @@ from reservoir.estimators.rnn.start_trials import first_weights
 from reservoir.estimators.rnn.training_run import (
     Task,
     engine_for_training,
+    last_rows,
     rate_of,
     refuse_lost,
     run_training,

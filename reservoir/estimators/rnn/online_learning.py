@@ -9,11 +9,11 @@ import numpy as np
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, as_generator, check_count, resolve_washout
+from reservoir._validation import as_generator, check_count, resolve_washout
 from reservoir.estimators._session_learner import SessionLearner
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
-from reservoir.estimators.rnn.network_model import NetworkModel, Recent
+from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import (
     check_values,
     filled,
@@ -23,7 +23,6 @@ from reservoir.estimators.rnn.start import (
 )
 from reservoir.estimators.rnn.training_run import (
     TRUNCATION,
-    Task,
     rate_of,
     require_targets,
     steps_of_update,
@@ -63,22 +62,6 @@ def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
         l2=estimator.alpha,
         control=model.control,
     )
-
-
-def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
-    """Return the rows that `partial_fit` looks back to after `fit`; None if it does not.
-
-    Targets of rows of weight 0 are NaN.
-    """
-    if estimator.online != "least_squares" or estimator.target == "last":
-        return None
-    rows, values = task.sequences.arrays[-1], task.targets[-1].astype(model.dtype)
-    if task.weights is not None:
-        values[task.weights[-1] == 0] = np.nan
-    first, start = max(len(rows) - estimator.online_window, 0), task.starts[-1]
-    if first:
-        start = model.run(Sequences((rows[:first],), "table"), task.starts[-1:])[1][0]
-    return rows[first:].copy(), values[first:].copy(), start, max(task.skips[-1] - first, 0)
 
 
 def start_online(

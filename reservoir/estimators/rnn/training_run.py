@@ -19,7 +19,7 @@ from reservoir.activations import ACTIVATIONS
 from reservoir.estimators._reporting import say
 from reservoir.estimators.reading import TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
-from reservoir.estimators.rnn.network_model import BATCH_SIZE, NetworkModel
+from reservoir.estimators.rnn.network_model import BATCH_SIZE, NetworkModel, Recent
 from reservoir.estimators.rnn.start import filled, known_rows, read_control, rows_per_step
 from reservoir.training.bptt import Network
 from reservoir.training.cells import Cell
@@ -264,6 +264,22 @@ def steps_of_update(estimator: Any) -> int | None:
         whole = estimator.target == "last" or name_of_solver(estimator.solver) in WHOLE
         return None if whole else TRUNCATION
     return estimator.truncation
+
+
+def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
+    """Return the rows that `partial_fit` looks back to after `fit`; None if it does not.
+
+    Targets of rows of weight 0 are NaN.
+    """
+    if estimator.online != "least_squares" or estimator.target == "last":
+        return None
+    rows, values = task.sequences.arrays[-1], task.targets[-1].astype(model.dtype)
+    if task.weights is not None:
+        values[task.weights[-1] == 0] = np.nan
+    first, start = max(len(rows) - estimator.online_window, 0), task.starts[-1]
+    if first:
+        start = model.run(Sequences((rows[:first],), "table"), task.starts[-1:])[1][0]
+    return rows[first:].copy(), values[first:].copy(), start, max(task.skips[-1] - first, 0)
 
 
 def refuse_lost(done: Training) -> None:
