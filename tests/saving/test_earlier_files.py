@@ -5,10 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, ReservoirTransformer, load, save
+from reservoir import (
+    ESNClassifier,
+    ESNRegressor,
+    NVARRegressor,
+    ReservoirTransformer,
+    RNNClassifier,
+    RNNRegressor,
+    load,
+    save,
+)
 from reservoir.datasets import mackey_glass, narma
 from reservoir.estimators.persistence.archive import write_archive
-from reservoir.estimators.persistence.earlier_files import _OF_MODEL, _OF_READER
+from reservoir.estimators.persistence.earlier_files import _OF_MODEL, _OF_NETWORK, _OF_READER
 from reservoir.estimators.persistence.parts import Written, encode
 
 pytestmark = pytest.mark.one_engine
@@ -29,6 +38,9 @@ CASES = {
     "lags": (ESNRegressor(**MADE, n_lags=3), X, Y),
     "labels": (ESNClassifier(**MADE), X, np.median(Y) < Y),
     "polynomials": (NVARRegressor(increments=True, basis="chebyshev"), SERIES[:-1], SERIES[1:]),
+    "network": (RNNRegressor(5, max_iter=2, random_state=0), SERIES[:-1], SERIES[1:]),
+    "network's labels": (RNNClassifier(5, max_iter=2, random_state=0), X, np.median(Y) < Y),
+    "window": (RNNRegressor(4, online="least_squares", max_iter=2, random_state=0), X, Y),
     "states": (ReservoirTransformer(15, random_state=0, initial_state="last"), X, Y),
     "timed states": (ReservoirTransformer(**MADE, **TIMED), np.c_[X, TIMES], Y),
 }
@@ -37,7 +49,8 @@ CASES = {
 def save_as_before(model, file):
     """Write a model as it was written when its attributes stood in itself."""
     params, fitted = model.get_params(deep=False), dict(model.__getstate__())
-    for part, names in (("_reader", _OF_READER), ("_model", _OF_MODEL)):
+    of_model = _OF_NETWORK if hasattr(model, "network_") else _OF_MODEL
+    for part, names in (("_reader", _OF_READER), ("_model", of_model)):
         held = vars(fitted.pop(part)) if part in fitted else {}
         fitted |= {old: held[name] for name, (old, _) in names.items() if name in held}
     if isinstance(model, ReservoirTransformer):
@@ -65,8 +78,8 @@ def test_a_file_of_an_earlier_version_is_read_and_goes_on(name, tmp_path):
         said = [run(rows[200:])]
         if hasattr(again, "partial_fit"):
             again.partial_fit(rows[200:], targets[200:])
-            said += [again.coef_, run(rows[:20])]
-        if name in ("plain", "polynomials"):
+            said.append(run(rows[:20]))
+        if name in ("plain", "polynomials", "network"):
             said.append(again.forecast(5))
         found.append(said)
     for before, now in zip(*found, strict=True):

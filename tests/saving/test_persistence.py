@@ -287,3 +287,13 @@ def test_a_named_column_of_ids_is_saved(model, tmp_path):
     again = load(tmp_path / "model.npz")
     run = "transform" if hasattr(model, "transform") else "predict"
     np.testing.assert_array_equal(getattr(again, run)(rows), getattr(model, run)(rows))
+
+
+def test_a_network_that_has_learned_from_chunks_alone_is_saved(tmp_path):
+    model = RNNRegressor(4, random_state=0).partial_fit(X[:100], Y[:100])
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert again.params_ is again._model.params  # written once
+    for each in (model, again):
+        each.partial_fit(X[100:200], Y[100:200])
+    np.testing.assert_array_equal(again.predict(X[200:]), model.predict(X[200:]))
