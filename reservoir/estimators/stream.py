@@ -13,6 +13,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
+    advising,
     check_choice,
     check_number,
     code,
@@ -334,7 +335,7 @@ class Stream:
         weights = None if read is None else read[0]
         place = self._waiting.meant(sequences.arrays[0], predicted)
         try:
-            with leaving_no_trace(self):
+            with advising(model._memory_advice()), leaving_no_trace(self):
                 if place is None:
                     place = self._n_run
                     self._run(sequences)

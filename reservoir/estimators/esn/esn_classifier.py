@@ -136,6 +136,7 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
                 f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "
                 "one chunk at a time. Use fit, or class_weight=None."
             )
+        self._check_readout()
         return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
 
     def _coding(self) -> Labels:
@@ -147,6 +148,11 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
         return reservoir_model(self, reader, data)
 
     def _check(self, reader: DataReader, data: TrainingData) -> None:
+        self._check_readout()
+        super()._check(reader, data)
+
+    def _check_readout(self) -> None:
+        """Refuse a readout that does not give labels, or cannot be fed back."""
         if hasattr(self.readout, "fit") and not is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is not a classifier. Use one, such as "
@@ -157,7 +163,6 @@ class ESNClassifier(ClassifierMixin, SourceEstimator):
                 "feedback=True needs the built-in readout, whose scores are fed back. Use "
                 "readout=None or feedback=False."
             )
-        super()._check(reader, data)
 
     def _predicts_by(self) -> tuple[Any, Any]:
         if hasattr(self, "readout_"):

@@ -32,6 +32,7 @@ from reservoir.estimators._reporting import progress
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
 from reservoir.estimators.esn.readout_training import is_measured, washout_lengths
+from reservoir.estimators.esn.sources import check_reservoir
 from reservoir.estimators.reading import Columns, DataReader, TrainingData
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.loop_trained import LoopTrainedReadout
@@ -290,11 +291,12 @@ def _prepare(
     read = reader.first_outputs if new else reader.outputs
     targets = read(esn, y, rows, allow_nan=esn._skips_missing())
     data = TrainingData(rows, targets, None, columns)
+    esn._check(reader, data)
     if not new:
+        check_reservoir(esn, reader)
         esn._refuse_other_outputs(targets)
         coef, intercept = ReadoutPredictor(esn).readout()
         return reader, data, esn._model.copy(), LinearReadout.of_float64(coef, intercept)
-    esn._check(reader, data)
     if columns.n_features_in:
         return reader, data, esn._new_model(reader, data), None
     # built for a column of zeros, which is then taken away
@@ -333,7 +335,7 @@ def _read(
             f"n_outputs); got {np.shape(y)}."
         )
     if new:
-        esn.n_features_in_ = 0
+        esn.n_features_in_, reader.time_column = 0, None
     if esn.n_features_in_:
         raise ValueError(
             f"esn was fitted with {esn.n_features_in_} columns of X: give exog of shape "
@@ -348,7 +350,8 @@ def _start_of(esn: ESNRegressor, model: ReadoutModel, rows: Sequences, spec: Any
     size = model.source.state_size
     if isinstance(spec, str) and spec == "random":
         generator = as_generator(esn.random_state)  # its children have made the weights
-        spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, esn.n_units)
+        n_units = model.source.fitted["reservoir_"].n_units
+        spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, n_units)
     state = model.initial_states(spec, rows, model.state if model.progress.continues else None)[0]
     return Loop(state[:size], state[size:])
 

@@ -129,6 +129,7 @@ class ReadoutModel:
         one = copy.copy(self)
         one.progress = self.progress.draft()
         one.noise_generator = copy.deepcopy(self.noise_generator)
+        one.activity = copy.copy(self.activity)
         return one
 
     # ------------------------------------------------------------------ learning

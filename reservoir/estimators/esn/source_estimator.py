@@ -123,7 +123,8 @@ class SourceEstimator(TimeSeriesEstimator):
             )
             told = None if earlier is None else self._told_of(earlier, readout.settings)
             doubt = few_rows(model.readout, told, share=equal_share(data.weights, skips))
-            washout, solution = [model.progress.washout], self._solution_of_chunks(model, doubt)
+            solution = self._solution_of_chunks(model, doubt)
+            washout = [model.progress.washout] if first else self.washout_
             self._publish(reader, model, data, washout, solution)
         return self
 
@@ -170,8 +171,9 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _solution_of_chunks(self, model: ReadoutModel, doubt: str | None) -> dict[str, Any]:
         """Return the fitted attributes that chunks lead to, or what makes them when read."""
-        if not model.readout.n_rows:  # all rows were washout
-            return {}
+        if not model.readout.n_rows:  # all rows were washout, or are forgotten
+            kept = vars(self).keys() & {"_unsolved", *_fitted_by_readouts()}
+            return {name: vars(self)[name] for name in kept}
         lazy = model.readout.lazy
         return {"_unsolved": Unsolved(model, doubt)} if lazy else model.solution(doubt)
 
@@ -348,7 +350,7 @@ class SourceEstimator(TimeSeriesEstimator):
         return ReadoutPredictor(self)
 
     def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
-        skip = self._skips_missing()
+        skip = getattr(self, "missing_targets", "raise") == "skip"
         return self._predictor().score(X, y, sample_weight, skip_missing=skip)
 
     # ------------------------------------------------------------------ in a session

@@ -28,8 +28,7 @@ def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> R
 
     What cannot be is refused first: units are connected after that, which may take minutes.
     """
-    _check_together(estimator, reader)
-    _check_lags(estimator, reader)
+    check_reservoir(estimator, reader)
     if isinstance(estimator.n_units, Integral):
         estimator._new_readout(reader).check_room(int(estimator.n_units), data.n_rows)
     generator = as_generator(estimator.random_state)
@@ -42,32 +41,21 @@ def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> R
     return ReadoutModel(source, data.n_outputs, certificate=certificate, noise_seed=seed)
 
 
-def _check_together(estimator: Any, reader: DataReader) -> None:
+def check_reservoir(estimator: Any, reader: DataReader) -> None:
     """Refuse parameters of an echo state network that cannot go together."""
     if estimator._skips_missing() and estimator.feedback:
         raise ValueError(
             "missing_targets='skip' cannot go with feedback=True: each target is fed back "
             "into the next step. Fill the missing targets, or use feedback=False."
         )
-    if reader.clock is None:
-        return
-    what = f"time_column={estimator.time_column!r} cannot go with"
-    if estimator.feedback:
-        raise ValueError(
-            f"{what} feedback=True: outputs are fed back once per row, however long it took. "
-            "Use feedback=False, or a regular grid without time_column."
-        )
-    if is_measured(estimator.washout):
-        raise ValueError(
-            f'{what} washout="measured", which compares runs of equal steps. Give an integer '
-            'or "auto".'
-        )
+    if getattr(estimator, "n_lags", 1) > 1:
+        _check_lags(estimator, reader)
+    if reader.clock is not None:
+        _check_timed(estimator)
 
 
 def _check_lags(estimator: Any, reader: DataReader) -> None:
     """Refuse lags of inputs that the readout does not see, or whose age differs."""
-    if getattr(estimator, "n_lags", 1) == 1:
-        return
     if not estimator.include_input:
         raise ValueError(
             f"n_lags={estimator.n_lags}: the lags are inputs that the readout sees beside the "
@@ -79,6 +67,21 @@ def _check_lags(estimator: Any, reader: DataReader) -> None:
             f"time_column={estimator.time_column!r} cannot go with n_lags={estimator.n_lags}: of "
             "rows at irregular times no lag is of one length. Use n_lags=1, or a regular grid "
             "without time_column."
+        )
+
+
+def _check_timed(estimator: Any) -> None:
+    """Refuse what is not known of steps of several lengths."""
+    what = f"time_column={estimator.time_column!r} cannot go with"
+    if estimator.feedback:
+        raise ValueError(
+            f"{what} feedback=True: outputs are fed back once per row, however long it took. "
+            "Use feedback=False, or a regular grid without time_column."
+        )
+    if is_measured(estimator.washout):
+        raise ValueError(
+            f'{what} washout="measured", which compares runs of equal steps. Give an integer '
+            'or "auto".'
         )
 
 
