@@ -128,11 +128,11 @@ class NetworkEstimator(TimeSeriesEstimator):
                 start.settle(done)
             refuse_lost(done)
             self._finish(model, data, task, done)
-            fitted = {"init_": start.name, **_results_of(done)}
-            self._publish(reader, model, data, washout_=np.array(task.skips), **fitted)
             if not warn_of_trouble(self, network, done, drawn=start.drawn):
                 rate = rate_of(self) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
+            fitted = {"init_": start.name, **_results_of(done)}
+            self._publish(reader, model, data, washout_=np.array(task.skips), **fitted)
         return self
 
     def _finish(self, model: NetworkModel, data: TrainingData, task: Task, done: Training) -> None:
