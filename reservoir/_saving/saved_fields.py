@@ -152,7 +152,7 @@ FIELDS = {
         init_: None | str; network_: Network(n_outputs=n_outputs_); network_.n_columns: n_read
         _progress.pairing.inputs: float64(_, network_.n_columns) | float64(0, 0)
         params_: weights(network_); loss_curve_: list[float]; validation_loss_curve_?: list[float]
-        best_loss_?: float; best_epoch_, n_iter_: natural; _progress: Progress
+        best_loss_?: float; best_epoch_?, n_iter_: natural; _progress: Progress
         state_: of(params_['coef'].dtype, network_.cell.state_size) if _clock == None
             else real(network_.cell.state_size)
         _online: None | OnlineLearner(network=network_)
