@@ -134,7 +134,7 @@ FIELDS = {
     """,
     "NVARRegressor": """
         n_lags, skip, degree: int; basis: str; increments: bool
-        _model.source: LaggedPolynomials; input_range_?: float64(2, _model.source.n_features)
+        _model.source: LaggedPolynomials; input_range_?: real(2, _model.source.n_features)
     """,
     "ReservoirTransformer": """
         _reader: DataReader; _source: FeatureSource; reservoir_: same(_source.reservoir)

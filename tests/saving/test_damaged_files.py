@@ -69,7 +69,7 @@ MODELS = {
     "all digits": lambda: ESNRegressor(12, solver="qr", alpha=[1e-9, 1e-3]).fit(X, Y),
     "certified": lambda: ESNRegressor(12, bias="stable", random_state=0).fit(X, Y),
     "at irregular times": lambda: ESNRegressor(12, time_column=0, leak_rate=0.3).fit(TIMES, Y),
-    "lags": lambda: NVARRegressor().fit(X, Y),
+    "lags": lambda: NVARRegressor(dtype="float32").fit(X, Y),
     "lags beside states": lambda: ESNRegressor(12, n_lags=3, random_state=0).fit(X, Y),
     "labels": lambda: ESNClassifier(12, random_state=0).fit(X, LABELS),
     "states": lambda: ReservoirTransformer(12, random_state=0).fit(X),

@@ -83,6 +83,8 @@ MODELS = {
     "learning": lambda: trained(cell="gru").partial_fit(X[:60], Y[:60]),
     "learning forwards": lambda: trained(online="rtrl").partial_fit(X[:60], Y[:60]),
     "learning by regression": lambda: trained(online="least_squares").partial_fit(X[:60], Y[:60]),
+    "begun in chunks": lambda: RNNRegressor(6, random_state=0).partial_fit(X[:60], Y[:60]),
+    "classifier begun in chunks": lambda: RNNClassifier(6, random_state=0).partial_fit(X, LABELS),
     "trained from a reservoir": lambda: trained(
         init=ESNRegressor(6, leak_rate=1.0, include_input=False)
     ),
