@@ -113,6 +113,9 @@ def session_of(model, X, y, *, weighs=False, **options):
         session.learn(X[t : t + 1], y[t : t + 1])
     session.learn(X[14:20], y[14:20])  # not predicted before
     found = {"errors": session.last_errors_}
+    session.predict(X[20:25])
+    session.learn(X[22:24], y[22:24])  # those before are given up
+    session.reset()
     said += [session.predict(X[20:25]), session.predict(X[25:30])]
     session.learn(X[20:23], y[20:23])  # late, and in other chunks
     session = reread(session)

@@ -8,8 +8,10 @@ import importlib.util
 from functools import partial
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import SGDClassifier
 
 from helpers.network_numbers import (
     CELLS_OF,
@@ -116,6 +118,10 @@ def of_loops(made, labels):
                     rows = driven.forecast(12, context=wide[:30], exog=wide[:11, 1:], **run)
                     found.update(zip([f"driven context {k}" for k in keys], rows, strict=True))
             yield f"{cell}{name}", found
+    low, unit = X.min(), np.ptp(X) * 1.1
+    for output in ("tanh", "logistic"):
+        rnn = made(8, output=output, max_iter=2).fit((X - low) / unit, (y - low) / unit)
+        yield output, numbers_of(rnn, X, 12)
 
 
 def of_symbols(made, labels):
@@ -134,6 +140,7 @@ def of_symbols(made, labels):
                 "plain": {},
                 "cold": {"temperature": 0.0},
                 "warm": {"temperature": 2.0, "context": list("abca"), "initial_state": "zeros"},
+                "one": {"context": ["b"], "allowed": sparse.csr_array(allowed)},
                 "mask": {"allowed": np.array([1, 0, 1, 1]), "context": X[:9]},
                 "graph": {"allowed": allowed, "initial_state": "steady"},
             }
@@ -233,6 +240,12 @@ def of_network_sessions(made, labels):
     found = {"loop": session.to_estimator().forecast(10)}
     hinge = labels(5, loss="hinge", max_iter=1).fit(X[:90], kinds[:90])
     yield "margins", session_of(hinge, X[90:], kinds[90:])
+    if importlib.util.find_spec("pandas") is not None:
+        import pandas as pd
+
+        frame = pd.DataFrame(X, pd.date_range("2024-01-01", periods=130), ["x"])
+        rnn = made(5, max_iter=1).fit(frame[:90], y[:90])
+        yield "dates", session_of(rnn, frame[90:], pd.DataFrame(y, frame.index)[90:])
     gaps = np.where(np.arange(130)[:, None] % 5 == 2, np.nan, y)
     rnn = made(5, max_iter=1, missing_targets="skip").fit(X[:90], gaps[:90])
     yield "gaps", session_of(rnn, X[90:], gaps[90:]) | found
@@ -265,6 +278,11 @@ def of_esn_sessions(made, labels):
     for name, options in (("labels", {}), ("forgetful labels", {"forgetting": 0.99})):
         clf = ESNClassifier(12, dtype=dtype, random_state=0, **options).fit(U[:90], kinds[:90])
         yield name, session_of(clf, U[90:], kinds[90:], weighs=True)
+    clf = ESNClassifier(12, readout=SGDClassifier("log_loss", random_state=0), random_state=0)
+    session = clf.fit(U[:90], kinds[:90]).stream()
+    found = {"said": session.predict_proba(U[90:120])}
+    session.learn(U[90:120], kinds[90:120])
+    yield "readout of its own", found | {"next": session.predict(U[120:])}
     polynomials = NVARRegressor(2, dtype=dtype).fit(U[:90], v[:90])
     yield "polynomials", session_of(polynomials, U[90:], v[90:], weighs=True)
     esn = made(feedback=True, alpha=1.0).partial_fit(U[:90], v[:90])
