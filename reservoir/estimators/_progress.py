@@ -157,7 +157,8 @@ class Progress:
             if value in self.ids:
                 raise ValueError(
                     f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
-                    "sequence must be adjacent, or use new_sequence=True."
+                    "sequence must be adjacent. One that begins anew comes first in a call of its "
+                    "own, with new_sequence=True."
                 )
         gap = gap_before(self.ended, sequences) if goes_on else None
         if gap is not None:
