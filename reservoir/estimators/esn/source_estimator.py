@@ -87,9 +87,7 @@ class SourceEstimator(TimeSeriesEstimator):
         with advising(self._memory_advice()):
             reader = DataReader(self, self._coding())
             data = reader.read(self, X, y, sample_weight, allow_nan=self._skips_missing())
-            self._check(reader, data)
-            model = self._new_model(reader, data)
-            self._check_times(reader, model)
+            model = self._begun(reader, data)
             starts = model.initial_states(self.initial_state, data.sequences)
             skips = washout_lengths(self.washout, model.source, data, starts)
             readout, options = self._new_readout(reader), self._run_options(reader, data)
@@ -117,6 +115,10 @@ class SourceEstimator(TimeSeriesEstimator):
                 self._check_chunk(readout, data)
             model = self._begun(reader, data) if first else self._model
             starts = model.initial_states(self.initial_state, data.sequences)
+            if first:
+                (model.progress.washout,) = washout_lengths(
+                    self.washout, model.source, data, starts, partial=True
+                )
             earlier, options = model.readout, self._run_options(reader, data)
             model, skips = model.continued(
                 data, starts, readout, options, new_sequence=new_sequence
@@ -129,13 +131,10 @@ class SourceEstimator(TimeSeriesEstimator):
         return self
 
     def _begun(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
-        """Return a model that has learned nothing, with the washout of all chunks to come."""
+        """Return a model that has learned nothing, for parameters and data that go together."""
         self._check(reader, data)
         model = self._new_model(reader, data)
         self._check_times(reader, model)
-        starts = model.initial_states(self.initial_state, data.sequences)
-        lengths = washout_lengths(self.washout, model.source, data, starts, partial=True)
-        model.progress.washout = lengths[0]
         return model
 
     def _new_readout(self, reader: DataReader, *, partial: bool = False) -> Readout:
