@@ -29,7 +29,6 @@ from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS
 
 WHOLE = ("lbfgs", "least_squares", "hessian_free")
-SOLVERS = (*OPTIMIZERS, *WHOLE)
 
 
 def name_of_solver(solver: Any) -> str:
@@ -38,7 +37,7 @@ def name_of_solver(solver: Any) -> str:
 
 
 def _check_solver(name: str, value: Any) -> None:
-    check_choice(name, name_of_solver(value), SOLVERS)
+    check_choice(name, name_of_solver(value), (*OPTIMIZERS, *WHOLE))
 
 
 def _check_batch_size(name: str, value: Any) -> None:

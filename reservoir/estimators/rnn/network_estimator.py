@@ -21,7 +21,7 @@ from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
     check_online,
     learned_online,
-    start_online,
+    started_online,
 )
 from reservoir.estimators.rnn.start import (
     check_recordings,
@@ -127,7 +127,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                 )
                 start.settle(done)
             refuse_lost(done)
-            self._finish(model, data, task, done)
+            model = self._trained(model, data, task, done)
             if not warn_of_trouble(self, network, done, drawn=start.drawn):
                 rate = rate_of(self) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
@@ -135,14 +135,18 @@ class NetworkEstimator(TimeSeriesEstimator):
             self._publish(reader, model, data, washout_=np.array(task.skips), **fitted)
         return self
 
-    def _finish(self, model: NetworkModel, data: TrainingData, task: Task, done: Training) -> None:
-        """Give a model the weights of a run, and where it stands after all rows."""
-        model.params, model.losses, model.n_iter = done.params, list(done.losses), done.n_epochs
+    def _trained(
+        self, model: NetworkModel, data: TrainingData, task: Task, done: Training
+    ) -> NetworkModel:
+        """Return a model with the weights of a run, that stands behind all rows."""
+        one = model.copy()
+        one.params, one.losses, one.n_iter = done.params, list(done.losses), done.n_epochs
         targets = None if self.target == "last" else data.targets  # type: ignore[attr-defined]
-        model.progress.finish(data.sequences, targets, washout=task.skips[0])
+        one.progress.finish(data.sequences, targets, washout=task.skips[0])
         last = Sequences(data.arrays[-1:], "table")
-        model.state = model.run(last, task.starts[-1:])[1][0]
-        model.recent = last_rows(self, model, task)
+        one.state = one.run(last, task.starts[-1:])[1][0]
+        one.recent = last_rows(self, one, task)
+        return one
 
     def _partial_fit(self: _Self, X: Any, y: Any, *, new_sequence: bool, **known: Any) -> _Self:
         """Learn online from a chunk; `known` as `TargetCoding.read` takes it."""
@@ -153,15 +157,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                 self, X, y, None, first=first, allow_nan=skips_missing, **known
             )
             check_online(self, "partial_fit")
-            fitted: dict[str, Any] = {}
-            if first:
-                self._check(reader, data)
-                model = self._new_model(reader, data)
-                step = None if reader.clock is None else reader.clock.step
-                fitted["init_"] = start_online(self, model, data, (X, y), step)
-                fitted["washout_"] = np.array([model.progress.washout])
-            else:
-                model = self._model
+            model, fitted = self._begun(reader, data, (X, y)) if first else (self._model, {})
             _require_causal(self.cell, model, "partial_fit")
             if not first:
                 self._refuse_other_outputs(data.targets)
@@ -169,6 +165,14 @@ class NetworkEstimator(TimeSeriesEstimator):
             model = learned_online(self, model, data, new_sequence=new_sequence)
             self._publish(reader, model, data, **fitted)
         return self
+
+    def _begun(
+        self, reader: DataReader, data: TrainingData, given: tuple[Any, Any]
+    ) -> tuple[NetworkModel, dict[str, Any]]:
+        """Return a model with the weights that learning online starts from, and what says so."""
+        self._check(reader, data)
+        model, name = started_online(self, self._new_model(reader, data), data, given)
+        return model, {"init_": name, "washout_": np.array([model.progress.washout])}
 
     def _new_reader(self) -> DataReader:
         """Return how X and y are read, by the parameters."""

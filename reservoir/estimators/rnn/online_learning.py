@@ -64,13 +64,15 @@ def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
     )
 
 
-def start_online(
-    estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any], step: Any
-) -> str | None:
-    """Set the weights of a new model from the first chunk; return the name of the start.
+def started_online(
+    estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any]
+) -> tuple[NetworkModel, str | None]:
+    """Return a new model with the weights that it starts from, and the name of that start.
 
-    `given` is the chunk as the user gave it; `step` as in `starting_weights`.
+    `given` is the first chunk as the user gave it.
     """
+    model = model.copy()
+    step = None if model.clock is None else model.clock.step
     generator, washout = as_generator(estimator.random_state), estimator.washout
     length = data.sequences.lengths[0]
     if isinstance(washout, str):
@@ -85,7 +87,7 @@ def start_online(
     )
     rate = 0.0 if estimator.online == "least_squares" else rate_of(estimator)
     warn_of_large_inputs(model.network, model.params, first, rate=rate)
-    return init
+    return model, init
 
 
 def _first_data(estimator: Any, model: NetworkModel, data: TrainingData, init: str | None) -> Data:

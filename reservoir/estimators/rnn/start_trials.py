@@ -105,7 +105,7 @@ def first_weights(
         check_same(network, before.network)
         params = {name: array.astype(learned.dtype) for name, array in before.params.items()}
         return Start(estimator.init_, params, drawn=False)
-    trial = trial_of(estimator, model, task.sequences.arrays, task.targets, task.starts, task.known)
+    trial = trial_of(estimator, model, task)
     name = name_of_start(estimator, network.cell)
     if wants_trial(estimator, network, learned):
         found = best_start(estimator, network, learned, generator)
@@ -210,18 +210,8 @@ def _counted(data: Data) -> Array:
 # ---------------------------------------------------------------------- closed loops
 
 
-def trial_of(
-    estimator: Any,
-    model: NetworkModel,
-    inputs: Sequence[Array],
-    targets: Sequence[Array],
-    starts: Sequence[Array],
-    known: list[Array] | None = None,
-) -> Trial | None:
-    """Return how to try an estimator's loop; None if it has none, or was told where to start.
-
-    `known` says which rows have targets, if not all have.
-    """
+def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
+    """Return how to try an estimator's loop; None if it has none, or was told where to start."""
     network = model.network
     if not (isinstance(estimator.init, str) and estimator.init == "auto"):
         return None
@@ -231,13 +221,13 @@ def trial_of(
         return None
     if network.coded or model.clock is not None or network.n_features < network.n_outputs:
         return None
-    inputs, targets = _followed(inputs, targets, known)
+    inputs, targets = _followed(task.sequences.arrays, task.targets, task.known)
     pairing = Pairing(network.n_outputs, feedback=False)
     for X, Y in zip(inputs, targets, strict=True):
         pairing.add(X, Y)
     if pairing.problem is not None:
         return None
-    trial = Trial(network, Data(inputs, targets, starts=np.stack(starts)))
+    trial = Trial(network, Data(inputs, targets, starts=np.stack(task.starts)))
     return trial if trial.places else None
 
 

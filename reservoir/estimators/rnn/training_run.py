@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,11 +33,11 @@ from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.trainer import Data, Training, train
 
 TRUNCATION = 50  # steps of one update, where the targets come at every step
-# solvers that take all data at once, and what they have no use for
-_WHOLE: dict[str, tuple[Callable[..., Training], tuple[str, ...]]] = {
-    "lbfgs": (train_lbfgs, ()),
-    "least_squares": (train_least_squares, ("l1", "l2", "control", "refit", "random_state")),
-    "hessian_free": (train_hessian_free, ("control",)),
+#: Solvers that take all data at once; of the settings each takes those that it names.
+_WHOLE: dict[str, Callable[..., Training]] = {
+    "lbfgs": train_lbfgs,
+    "least_squares": train_least_squares,
+    "hessian_free": train_hessian_free,
 }
 _STARTING_RUNS = 20  # of a least-squares start, about
 _FLAT = 3.0  # a sum beyond which tanh has a slope below .01
@@ -219,10 +220,11 @@ def run_training(
     # solvers that take all data at once have no steps to size
     solver = name_of_solver(estimator.solver)
     if solver in _WHOLE:
-        solve, unused = _WHOLE[solver]
+        solve = _WHOLE[solver]
         if isinstance(estimator.solver, HessianFree):
             options |= asdict(estimator.solver)
-        used = {name: value for name, value in options.items() if name not in unused}
+        known = signature(solve).parameters
+        used = {name: value for name, value in options.items() if name in known}
         return solve(network, params, data, **used)
     # schedules count epochs, optimizers updates
     truncation = steps_of_update(estimator) if network.cell.causal else None
