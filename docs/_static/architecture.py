@@ -31,7 +31,7 @@ STEPS = [
     ("dynamics", "run", "left"),
     ("_kernels", "step", "right"),
     ("readouts", "sum, solve", "left"),
-    ("estimators", "coef_", "left"),
+    ("estimators", "publish", "left"),
 ]
 
 

@@ -22,7 +22,7 @@ class FeatureSource(ABC):
 
     `Reservoir` is the first of them, by way of `DrivenReservoir`. An estimator asks no more of a
     source than what stands here, so that lags of the input, several layers or both directions of
-    time are classes beside that one; `reservoir.estimators.esn` lists those that it can build.
+    time are classes beside that one.
     A source is data: arrays and plain objects that can be saved, and nothing that a run changes.
 
     Attributes
@@ -37,6 +37,9 @@ class FeatureSource(ABC):
         Outputs that come back into the source, one step late; 0 for none.
     n_past : int
         Rows before the present one that a state holds; 0 for none.
+    memory : int or None
+        Rows after which nothing is left of the state before them; None where it fades, and no
+        number is known.
     hides_input_by : str
         Parameters of an estimator that keep the input from the features; empty if none do.
     dtype : numpy.dtype
@@ -51,6 +54,7 @@ class FeatureSource(ABC):
     dtype: Any
     n_fed_back: Any = 0
     n_past: Any = 0
+    memory: Any = None
     hides_input_by: Any = ""
 
     @property
@@ -275,6 +279,21 @@ class FeatureSource(ABC):
     def engine_for(self, n_steps: int) -> str:
         """Return what is to step a source that so many rows are for."""
         return "auto"
+
+    @property
+    def fitted(self) -> dict[str, Any]:
+        """Fitted attributes that an estimator shows of its source, by name."""
+        return {}
+
+    @property
+    def past_in_words(self) -> str:
+        """How many rows before the present one are seen, and what says so, for messages."""
+        return f"{type(self).__name__} sees {self.memory or self.n_past} rows"
+
+    @property
+    def description(self) -> dict[str, str]:
+        """What a notebook shows of the source, in words, by the names of its parts."""
+        return {}
 
     def activity(self) -> Record | None:
         """Return an empty record of what units do, for sources that have units."""

@@ -70,6 +70,11 @@ class DrivenReservoir(FeatureSource):
         return cls(reservoir, include_input, augment, augmented_width(augment, states))
 
     @property
+    def fitted(self) -> dict[str, Any]:
+        """The reservoir."""
+        return {"reservoir_": self.reservoir}
+
+    @property
     def n_features(self) -> int:
         """Columns of the input."""
         return self.reservoir.n_features

@@ -37,6 +37,11 @@ class HoldsPast(FeatureSource):
         return (self.n_lags - 1) * self.skip
 
     @property
+    def past_in_words(self) -> str:
+        """The rows before the present one, by the parameters that say how many."""
+        return f"n_lags={self.n_lags} and skip={self.skip} see {self.n_past} rows"
+
+    @property
     def n_held(self) -> int:
         """Numbers in these rows."""
         return self.n_past * self.n_features

@@ -42,6 +42,16 @@ class PastInputs(HoldsPast):
         return self.source.reservoir
 
     @property
+    def fitted(self) -> dict[str, Any]:
+        """The reservoir."""
+        return self.source.fitted
+
+    @property
+    def description(self) -> dict[str, str]:
+        """The older rows, in words."""
+        return {"Inputs": f"the readout sees those of {self.n_lags} rows, {self.skip} apart"}
+
+    @property
     def n_features(self) -> int:
         """Columns of the input."""
         return self.source.n_features

@@ -155,6 +155,29 @@ class LaggedPolynomials(FeatureSource):
         return (self.n_lags - 1) * self.skip
 
     @property
+    def past_in_words(self) -> str:
+        """The rows before the present one, by the parameters that say how many."""
+        return f"n_lags={self.n_lags} and skip={self.skip} see {self.n_past} rows"
+
+    @property
+    def memory(self) -> int:
+        """Rows after which nothing is left of an earlier state: those that it holds."""
+        return self.n_past
+
+    @property
+    def fitted(self) -> dict[str, Any]:
+        """The range of inputs that Chebyshev polynomials are scaled by."""
+        if self.basis != "chebyshev":
+            return {}
+        return {"input_range_": self.centre + np.array([[-1], [1]]) * self.width_of_input}
+
+    @property
+    def description(self) -> dict[str, str]:
+        """The terms, in words."""
+        terms = f"{self.width} terms: products of up to {self.degree} of "
+        return {"Features": f"{terms}{self.n_lags} lagged rows, {self.skip} rows apart"}
+
+    @property
     def state_size(self) -> int:
         """Numbers in those rows."""
         return self.n_past * self.n_features

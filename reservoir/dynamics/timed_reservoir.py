@@ -45,6 +45,11 @@ class TimedReservoir(FeatureSource):
         return self.driven.reservoir
 
     @property
+    def fitted(self) -> dict[str, Any]:
+        """The reservoir."""
+        return self.driven.fitted
+
+    @property
     def n_features(self) -> int:
         """Columns of the input, that of times among them."""
         return self.driven.n_features + 1

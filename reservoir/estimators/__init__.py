@@ -2,9 +2,12 @@
 
 `esn` and `rnn` hold the two families, `forecasting` what runs them on their own outputs, `series`
 forecasters that find their networks by themselves, `sequences` what takes whole sequences as cases.
-What both share is beside: `_parameters` (each written once), `_progress` (where an estimator stands
-in its data), `_target_coding` (numbers or labels), `_base` (the order of things in fit and
-predict).
+What they share is beside: `reading` (X and y, once, at the door), `time_series_estimator` (the base
+of estimators whose rows are time steps), `stream` (sessions), `_parameters` (each written once),
+`_progress` (where an estimator stands in its data), `_target_coding` (numbers or labels).
+
+To follow a fit begin with `fit` in `esn.source_estimator`, or of trained networks in
+`rnn.network_estimator`: they name each step.
 """
 
 from reservoir.estimators.esn import (

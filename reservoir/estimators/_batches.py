@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,3 +78,52 @@ class Placed:
         if self.last_only or self.sequences.container == "table":
             return self._rows
         return self._rows.reshape(len(self._ends), -1, *self._rows.shape[1:])
+
+
+def run_in_batches(
+    batches: Sequence[Array],
+    sequences: Sequences,
+    spec: Any,
+    starts_of: Callable[[Any, Sequences], list[Array]],
+    run: Callable[[Sequences, list[Array]], tuple[list[Array], list[Array]]],
+    decode: Callable[[Array], Any],
+    *,
+    last_only: bool = False,
+    return_state: bool = False,
+) -> tuple[Any, list[Array]]:
+    """Return what `decode` makes of outputs, in the container of X, and end states if asked for.
+
+    The states of all sequences at once would take more memory than the result.
+
+    Parameters
+    ----------
+    batches : sequence of arrays of int
+        As `batches_of` cuts the sequences.
+    sequences : Sequences
+    spec : {"last", "zeros", "steady"} or array
+        Where runs start, as the user gave it.
+    starts_of : callable
+        ``starts_of(spec, sequences)`` are the states before some sequences.
+    run : callable
+        ``run(sequences, starts)`` are their outputs and end states.
+    decode : callable
+    last_only, return_state : bool, default=False
+    """
+    made, states = Placed(sequences, last_only=last_only), [np.empty(0)] * len(sequences)
+    each = not isinstance(spec, str) and np.ndim(spec) != 1  # a state for each sequence
+    if each and (np.ndim(spec) != 2 or len(spec) != len(sequences)):
+        starts_of(spec, sequences)  # refuses it
+    for which in (batch.tolist() for batch in batches):
+        some = sequences.some(which)
+        outputs, ends = run(some, starts_of(np.asarray(spec)[which] if each else spec, some))
+        made.put(which, [decode(rows) for rows in outputs])
+        if return_state:
+            for i, end in zip(which, ends, strict=True):
+                states[i] = end
+    return made.container(), states
+
+
+def packed_states(states: list[Array], sequences: Sequences) -> Array:
+    """Return end states as users get them: of one table one, else a row for each sequence."""
+    one_table = sequences.container == "table" and len(states) == 1
+    return states[0] if one_table else np.stack(states)

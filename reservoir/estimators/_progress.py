@@ -13,11 +13,15 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Ending, Sequences, caller_level, check_choice, check_numbers, code
-from reservoir.estimators._pairing import Pairing
-from reservoir.estimators._reach import reach_of
 
 Ended = tuple[Ending | None, Ending | None]
 NOWHERE: Ended = (None, None)  # no index told where X and y ended
+_CHUNK = 2**14  # rows that are compared at a time: no copy of a long series
+_MAX_PAIRS = 64  # kept so that a pipeline's own scaling can be checked later
+_FAR = 10.0  # widths of the training range beyond it: no forecast that is worth anything goes there
+_ROUNDING = 1e-9  # a range narrower than this share of its largest number is that of a constant
+_NOTHING = np.array([[np.inf], [-np.inf]])  # the range of no targets
+_OF_CONSTANT = 0.1  # of a constant's size: what stands for the width of its range
 
 
 class SeenIds:
@@ -153,7 +157,8 @@ class Progress:
             if value in self.ids:
                 raise ValueError(
                     f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
-                    "sequence must be adjacent, or use new_sequence=True."
+                    "sequence must be adjacent. One that begins anew comes first in a call of its "
+                    "own, with new_sequence=True."
                 )
         gap = gap_before(self.ended, sequences) if goes_on else None
         if gap is not None:
@@ -336,3 +341,210 @@ def _warn_of_gap(gap: Gap) -> None:
         UserWarning,
         stacklevel=caller_level(),
     )
+
+
+# ---------------------------------------------------------------------- is y[t] the next input?
+
+
+@saved
+class Pairing:
+    """Compares targets with the inputs one step later, sequence by sequence.
+
+    Parameters
+    ----------
+    n_outputs : int
+    feedback : bool
+        With feedback weights outputs do not enter as inputs: nothing is compared.
+    coded : bool, default=False
+        Whether inputs are one column, the number of the output that is the largest.
+
+    Attributes
+    ----------
+    problem : str or None
+        Where y[t] first differs from X[t+1]; None if it never does.
+    targets, inputs : arrays of shape (n_pairs, n_outputs) and (n_pairs, n_features)
+        A sample of targets, each with the row of X one step later.
+    """
+
+    coded = False  # as in files of versions that did not know it
+
+    def __init__(self, n_outputs: int, feedback: bool, coded: bool = False) -> None:
+        n_outputs = 1 if coded else n_outputs
+        self.n_outputs, self.coded = n_outputs, coded
+        self.feedback = feedback
+        self.problem: str | None = None
+        self.targets = np.zeros((0, n_outputs))
+        self.inputs = np.zeros((0, 0))
+
+    def add(self, X: Array, Y: Array) -> None:
+        """Compare one sequence with its targets."""
+        self._compare(Y[:-1], X[1:], 0)
+
+    def join(self, last_output: Array, x: Array) -> None:
+        """Compare the last target of a chunk with the first row of the next."""
+        self._compare(last_output[None], x[None], -1)
+
+    def _compare(self, targets: Array, following: Array, first: int) -> None:
+        if self.feedback or following.shape[1] < self.n_outputs:
+            return
+        if self.coded:
+            missing = np.isnan(targets).any(axis=1)
+            targets = np.where(missing, np.nan, np.argmax(targets, axis=1))[:, None]
+        room = _MAX_PAIRS - len(self.targets)
+        if room > 0 and len(targets):
+            rows = np.unique(np.linspace(0, len(targets) - 1, room).astype(int))
+            rows = rows[~np.isnan(targets[rows]).any(axis=1)]
+            old = self.inputs if self.inputs.size else np.zeros((0, following.shape[1]))
+            self.targets = np.concatenate([self.targets, targets[rows]])
+            self.inputs = np.concatenate([old, following[rows].astype(np.float64)])
+        if self.problem is not None:
+            return
+        shown = following[:, : self.n_outputs]
+        with np.errstate(over="ignore", invalid="ignore"):
+            # close against how much the column moves: a large offset must not hide a lag
+            spread = shown.std(axis=0, dtype=np.float64) if len(shown) > 1 else 0.0
+        for start in range(0, len(shown), _CHUNK):
+            given, seen = targets[start : start + _CHUNK], shown[start : start + _CHUNK]
+            same = _close(given, seen, spread)
+            if not same.all():
+                row, k = (int(i) for i in np.argwhere(~same)[0])
+                t = start + row + first
+                self.problem = (
+                    f"y[{t}, {k}]={given[row, k]:.6g}, but X[{t + 1}, {k}]={seen[row, k]:.6g}"
+                )
+                return
+
+
+def affine_pairs(arrays: Sequence[Array], targets: Sequence[Array]) -> tuple[Array, Array] | None:
+    """Return scale and offset with y[t] == scale * X[t+1] + offset, (n_outputs,) each.
+
+    So it is behind a scaler in a pipeline, which y does not pass through. None if y is nothing of
+    the kind, or an output tells nothing of the input.
+
+    Parameters
+    ----------
+    arrays : sequence of arrays of shape (n_samples, n_features)
+    targets : sequence of arrays of shape (n_samples, n_outputs)
+    """
+    x = np.concatenate([X[1:, : targets[0].shape[1]] for X in arrays])
+    y = np.concatenate([Y[:-1] for Y in targets])
+    known = ~np.isnan(y).any(axis=1)
+    x, y = x[known].astype(np.float64), y[known]
+    if not len(y):
+        return None
+    dx, dy = x - x.mean(axis=0), y - y.mean(axis=0)
+    square = (dx**2).mean(axis=0)
+    scale = np.where(square > 0, (dx * dy).mean(axis=0) / np.where(square > 0, square, 1.0), 1.0)
+    offset = y.mean(axis=0) - scale * x.mean(axis=0)
+    shown = (scale * x + offset).astype(arrays[0].dtype)
+    fits = scale.all() and _close(y, shown, y.std(axis=0)).all()
+    return (scale, offset) if fits else None
+
+
+def _close(targets: Array, shown: Array, spread: Array | float) -> Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        differences = np.abs(targets.astype(shown.dtype) - shown)
+    near = 1e-6 * spread + 16 * np.finfo(shown.dtype).eps * np.abs(shown)
+    return (differences <= near) | np.isnan(targets)
+
+
+# ---------------------------------------------------------------------- the range of the targets
+
+
+def reach_of(targets: Sequence[Array], before: Array | None = None) -> Array:
+    """Return the least and the largest target of each output, (2, n_outputs).
+
+    `before` is what earlier chunks reached. Targets that are missing do not count.
+    """
+    low, high = before if before is not None else _NOTHING
+    for part in targets:
+        low = np.fmin(np.fmin.reduce(part, axis=0), low)
+        high = np.fmax(np.fmax.reduce(part, axis=0), high)
+    return np.array([low, high], dtype=np.float64)
+
+
+def width_of(reach: Array) -> Array:
+    """Return how wide the range of each output is; of a constant, a tenth of its size, or 1."""
+    low, high = reach
+    size = np.abs(reach).max(axis=0)
+    floor = np.where(size > 0, _OF_CONSTANT * size, 1.0)
+    with np.errstate(over="ignore"):
+        width = high - low
+    return np.where(width > _ROUNDING * size, width, floor)
+
+
+def widened(reach: Array) -> Array:
+    """Return a range with its own width added on both sides."""
+    width = width_of(reach)
+    return np.array([reach[0] - width, reach[1] + width])
+
+
+def warn_of_leaving(
+    rows: Array,
+    reach: Array,
+    *,
+    n_sound: int,
+    sequence: int | None = None,
+    clipped: bool = False,
+) -> bool:
+    """Say so where rows leave the range of the training targets by far, or the loop diverged.
+
+    Parameters
+    ----------
+    rows : array of shape (n_steps, n_outputs)
+    reach : array of shape (2, n_outputs)
+        The range, in the units of the rows; NaN or infinite where it is not known.
+    n_sound : int
+        The step at which the loop left what floating point can hold, or the number of steps.
+    sequence : int, optional
+        Which one it was.
+    clipped : bool, default=False
+        Whether what was fed back went through `clip`.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to say.
+    """
+    left = _first_outside(rows[:n_sound], reach)
+    diverged = n_sound < len(rows)
+    if left is None and not diverged:
+        return False
+    # one warning that says both, where both are true
+    which = "" if sequence is None else f" of sequence {sequence}"
+    text = []
+    if diverged:
+        text.append(
+            f"The closed loop{which} diverged at step {n_sound}: it left the range of numbers "
+            "whose squares are finite. The rows from there on repeat the last output before it."
+        )
+    if left is not None:
+        k, j = left
+        name = f" {j}" if rows.shape[1] > 1 else ""
+        text.append(
+            f"The closed loop{which} left the range of the training targets at step {k}: output"
+            f"{name} is {rows[k, j]:.6g}, and the targets were between {reach[0, j]:.6g} and "
+            f"{reach[1, j]:.6g}. The rows from there on are not to be trusted."
+        )
+    text.append(
+        "Scaled data (StandardScaler), a larger alpha, noise in training or a smaller spectral "
+        "radius often help"
+        + (
+            "; what was fed back went through clip, and that was not enough."
+            if clipped
+            else "; clip=True in forecast holds what is fed back near those targets."
+        )
+    )
+    warnings.warn(" ".join(text), RuntimeWarning, stacklevel=caller_level())
+    return True
+
+
+def _first_outside(rows: Array, reach: Array) -> tuple[int, int] | None:
+    """Return row and column of the first output that is ten widths or more outside."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        room = _FAR * width_of(reach)
+        outside = (rows < reach[0] - room) | (rows > reach[1] + room)
+    if not outside.any():
+        return None
+    k = int(np.argmax(outside.any(axis=1)))
+    return k, int(np.argmax(outside[k]))

@@ -13,6 +13,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
     Sequences,
+    advising,
     check_choice,
     check_number,
     code,
@@ -27,7 +28,7 @@ _MOST_WAITING = 10_000  # rows that are kept for targets that come late
 
 
 def _has_probabilities(session: Stream) -> bool:
-    return hasattr(session._model, "predict_proba")
+    return hasattr(session._current, "predict_proba")
 
 
 @saved
@@ -140,7 +141,7 @@ class Stream:
         self.state: Array | None = None
         self.n_learned_ = 0
         self.last_errors_: Array = np.zeros(0)
-        self._score = estimator._targets.running_score(fading)
+        self._score = estimator._reader.targets.running_score(fading)
         # from the first call of `learn` on: a copy of the estimator, and what it learns by
         self._own: Any = None
         self._learner: SessionLearner | None = None
@@ -149,7 +150,7 @@ class Stream:
         self._n_run = self._first = self._learned_to = self._steps_before = 0
         self._anew = False  # whether `reset` was called, and no row has come since
         self._id: Any = None
-        self._ended = estimator._progress.ended
+        self._ended = estimator._model.progress.ended
         self._ended_before = self._ended
         self._waiting = WaitingRows(_MOST_WAITING)
 
@@ -188,10 +189,10 @@ class Stream:
         UserWarning
             If an index tells that the rows do not follow those before; so does `learn`.
         """
-        model = self._model
+        model = self._current
         sequences = self._read(chunk)
         decode, _ = model._predicts_by()
-        return model._presented(decode(self._run(sequences)), chunk, sequences)
+        return model._reader.present(model, decode(self._run(sequences)), chunk, sequences)
 
     @available_if(_has_probabilities)
     def predict_proba(self, chunk: Any) -> Any:
@@ -209,23 +210,25 @@ class Stream:
         array of shape (n_samples, n_classes)
             As the estimator's `predict_proba`; offered where that is.
         """
-        model = self._model
+        model = self._current
         sequences = self._read(chunk)
         outputs = self._run(sequences)
         decode, own = model._probabilities_by()
         if own is not None:  # a readout that says labels to `predict`
             start = self._waiting.chunks[-1].state
-            outputs = model._outputs_from(sequences, [start], own)[0][0]
+            outputs = model._predictor().run_over(sequences, [start], own)[0][0]
         names = np.asarray(model.classes_).tolist()
-        return model._presented(decode(outputs), chunk, sequences, names)
+        return model._reader.present(model, decode(outputs), chunk, sequences, names)
 
     @property
-    def _model(self) -> Any:
+    def _current(self) -> Any:
+        """The estimator with what the session has learned."""
         return self._estimator if self._own is None else self._own
 
     def _read(self, X: Any, y: Any = None) -> Sequences:
         """Return the one sequence of a chunk."""
-        sequences = self._model._read(X, y, reset=False)
+        model = self._current
+        sequences: Sequences = model._reader.inputs(model, X, y)
         if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
                 f"A stream follows one sequence; the chunk holds {len(sequences)}. Give one at a "
@@ -240,14 +243,15 @@ class Stream:
 
     def _run(self, sequences: Sequences) -> Array:
         """Run over rows, which wait for their targets from then on; return their outputs."""
-        model = self._model
+        model = self._current
         goes_on = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
         if goes_on:
             warn_of_session_gap(self._ended, sequences)
         if self._learner is not None:
             self._learner.settle(model)
-        outputs, states = model._outputs_from(sequences, [start], model._predicts_by()[1])
+        predictor, outputs_of = model._predictor(), model._predicts_by()[1]
+        outputs, states = predictor.run_over(sequences, [start], outputs_of)
         rows = sequences.arrays[0]
         self._waiting.add(Chunk(self._n_run, rows.copy(), start, outputs[0].copy()))
         self._n_run += len(rows)
@@ -260,12 +264,12 @@ class Stream:
 
     def _begin_sequence(self, sequences: Sequences) -> Array:
         """Return the state before the first row, and find out whether it goes on from training."""
-        model = self._model
-        start = model._start_states(self._initial_state, sequences)[0]
-        last = model._last_state()
+        predictor = self._current._predictor()
+        start: Array = predictor.starts(self._initial_state, sequences)[0]
+        last = predictor.end
         goes_on = not self._anew and last is not None and np.array_equal(start, last)
         self._first = self._n_run
-        self._steps_before = self._estimator._progress.n_steps if goes_on else 0
+        self._steps_before = self._estimator._model.progress.n_steps if goes_on else 0
         self._learned_to = self._n_run if goes_on else -1
         return start
 
@@ -324,13 +328,14 @@ class Stream:
         learner = self._prepare()
         model = self._own
         sequences = self._read(x, y)
-        targets = model._read_targets(y, sequences, first=False)
+        skips_missing = model._skips_missing()
+        targets = model._reader.outputs(model, y, sequences, allow_nan=skips_missing)
         model._refuse_other_outputs(targets)
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._waiting.meant(sequences.arrays[0], predicted)
         try:
-            with leaving_no_trace(self):
+            with advising(model._memory_advice()), leaving_no_trace(self):
                 if place is None:
                     place = self._n_run
                     self._run(sequences)
@@ -354,7 +359,7 @@ class Stream:
                 )
             self._learner = estimator._session_learner()
             self._own = copy.copy(estimator)
-            self._own._progress = copy.deepcopy(estimator._progress)
+            self._own._model = estimator._model.copy()
         return self._learner
 
     def _learn_at(
@@ -368,7 +373,7 @@ class Stream:
         """Learn from rows that wait, from number `place` on."""
         model, rows = self._own, sequences.arrays[0]
         end, outputs = place + len(rows), self._waiting.outputs(place, place + len(rows))
-        progress = model._progress
+        progress = model._model.progress
         steps = self._steps_before + place - self._first
         skip = min(max(progress.washout - steps, 0), len(rows))
         follows = place == self._learned_to
@@ -394,7 +399,8 @@ class Stream:
         if place == chunk.first:
             return chunk.state
         before = Sequences((chunk.rows[: place - chunk.first],), "table")
-        return self._own._outputs_from(before, [chunk.state])[1][0]
+        state: Array = self._own._predictor().run_over(before, [chunk.state])[1][0]
+        return state
 
     def _rate(self, entered: Array, targets: Array, outputs: Array, weights: Array | None) -> None:
         """Score predictions of rows that have been learned from."""
@@ -402,7 +408,7 @@ class Stream:
             targets, outputs = targets[entered], outputs[entered]
             weights = None if weights is None else weights[entered]
         decode, _ = self._own._predicts_by()
-        truth, said = self._own._targets.decode(targets), decode(outputs)
+        truth, said = self._own._reader.targets.decode(targets), decode(outputs)
         self.last_errors_ = self._score.errors(truth, said)
         if len(targets):
             self.n_learned_ += len(targets)
@@ -480,7 +486,8 @@ class Stream:
         """
         learner = copy.deepcopy(self._prepare())
         one = copy.copy(self._own)
-        progress = one._progress = copy.deepcopy(self._own._progress)
+        one._model = self._own._model.copy()
+        progress = one._model.progress
         stands = self.state is None or self._learned_to == self._n_run
         if self.state is not None:
             one.state_ = np.array(self.state)

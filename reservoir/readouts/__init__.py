@@ -14,8 +14,7 @@ of the last rows, and `LMS`, which is cheapest. They work on any features, and a
 Inside the house: `contract` says what a readout is to an estimator, `ridge` and `stored` are the
 kinds there are, `READOUTS` lists them, and `selection` holds the rules that choose a penalty.
 `penalised_factor` is what goes on row by row under recursive least squares and in streams.
-`sums` says what both accumulators offer, `eigen` what their paths of penalties do, and `triangular`
-solves with triangular factors.
+`sums` says what both accumulators offer, and `eigen` what their paths of penalties do.
 """
 
 from typing import Any

@@ -9,8 +9,8 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import room_for
 from reservoir.readouts.eigen import EPS
+from reservoir.readouts.qr import eliminated
 from reservoir.readouts.sums import BLOCK_ROWS, room_for_matrices
-from reservoir.readouts.triangular import eliminated
 
 _LARGEST_LEVERAGE = 16.0  # of rows that enter by way of the products of whitened rows
 _LEAST_PIVOT = 1e-3  # of a downdate: below it, what stays is lost in errors of what leaves

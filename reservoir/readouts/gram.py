@@ -1,4 +1,8 @@
-"""Means and centred products, summed over rows, and the ridge solution for one penalty."""
+"""Means and centred products, summed over rows, and the ridge that solves their normal equations.
+
+One penalty takes a Cholesky decomposition, a path of them a tridiagonal reduction; where a penalty
+is within the rounding errors of the products, an eigendecomposition (`eigen`).
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,7 @@ from scipy.linalg import blas
 from reservoir._saving import saved
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice
-from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath
-from reservoir.readouts.normal_equations import (
-    TridiagonalPath,
-    along_path,
-    by_cholesky,
-    penalised,
-)
+from reservoir.readouts.eigen import EPS, NOISE, Eigenbasis, PenaltyPath, predictive_variance
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     FAR_FROM_OVERFLOW,
@@ -305,9 +303,9 @@ class GramAccumulator(RowSums):
         cross = of_rows * cross + of_steps * cross_apart
         sum_y2 = of_rows * self._squares_y(fit_intercept)
         sum_y2 += of_steps * differences._squares_y(False)
-        if len(matrix) == 1 or not least > NOISE * linalg.norm(matrix, check_finite=False):
+        if len(matrix) == 1 or not least > _noise(matrix):
             return self._eigenbasis(matrix, cross, sum_y2, fit_intercept)
-        return TridiagonalPath(matrix, cross, sum_y2, self._n_contrasts(fit_intercept))
+        return _TridiagonalPath(matrix, cross, sum_y2, self._n_contrasts(fit_intercept))
 
     @in_room(3)
     def along(self, alphas: Array, fit_intercept: bool = True) -> tuple[Array, Array]:
@@ -326,7 +324,7 @@ class GramAccumulator(RowSums):
         intercepts : array of shape (n_alphas, n_outputs)
         """
         gram, cross = self._normal_equations(fit_intercept)
-        if not alphas.min() > NOISE * linalg.norm(gram, check_finite=False):
+        if not alphas.min() > _noise(gram):
             return super().along(alphas, fit_intercept)
         coefs = along_path(gram, cross, alphas)
         intercepts = [self._intercept(coef) * float(fit_intercept) for coef in coefs]
@@ -377,7 +375,17 @@ class GramAccumulator(RowSums):
             Of features, then targets; zeros where they are not subtracted.
         """
         means = np.concatenate([self.mean_h, self.mean_y]) * float(fit_intercept)
-        return *penalised(*self._normal_equations(fit_intercept), alpha), means
+        gram, cross = self._normal_equations(fit_intercept)
+        if alpha > _noise(gram):
+            gram[np.diag_indices(len(gram))] += alpha
+            R = linalg.cholesky(gram, check_finite=False)
+            return R, linalg.solve_triangular(R, cross, trans="T", check_finite=False), means
+        values, vectors = linalg.eigh(gram, check_finite=False)
+        kept = values > NOISE * values[-1]
+        lengths = np.sqrt(np.where(kept, values, 0.0) + alpha)
+        Q, R = linalg.qr(lengths[:, None] * vectors.T, check_finite=False)
+        Z = Q.T @ (np.where(kept[:, None], vectors.T @ cross, 0.0) / lengths[:, None])
+        return R, Z, means
 
     @in_room(3)
     def _solve(
@@ -386,7 +394,7 @@ class GramAccumulator(RowSums):
         """By Cholesky for one penalty where that is safe, else from the eigenbasis."""
         if np.ndim(alpha) == 0:
             mean = self.mean_h if fit_intercept else np.zeros(self.n_features)
-            solved = by_cholesky(*self._normal_equations(fit_intercept), alpha, mean)
+            solved = _by_cholesky(*self._normal_equations(fit_intercept), alpha, mean)
             if solved is not None:
                 return solved
         basis = path() if path else self.path(fit_intercept)
@@ -560,3 +568,132 @@ class GramAccumulator(RowSums):
         self.mean_y += step * delta_y
         self._add_outer(before * step, delta_h, delta_y)
         self.weight = after
+
+
+def _by_cholesky(gram: Array, cross: Array, alpha: float, mean: Array) -> Solved | None:
+    """Solve for one penalty; None where neither data nor penalty fix all coefficients.
+
+    Parameters
+    ----------
+    gram : array of shape (n_features, n_features)
+        Overwritten.
+    cross : array of shape (n_features, n_outputs)
+    alpha : float, at least 0
+    mean : array of shape (n_features,)
+        What the features were taken about.
+    """
+    varies = np.diagonal(gram) > 0
+    # a penalty above the rounding errors makes the Gram matrix positive definite, whatever its
+    # condition
+    with np.errstate(over="ignore"):
+        covered = alpha > _noise(gram)
+    gram[np.diag_indices(len(gram))] += alpha
+    scale = np.sqrt(np.maximum(np.diagonal(gram), np.finfo(np.float64).tiny))
+    gram /= scale  # unit diagonal: columns in large units must not make others look singular
+    gram /= scale[:, None]
+    try:
+        factor = linalg.cholesky(gram, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    if not covered:
+        rcond, _ = linalg.lapack.dpocon(factor, linalg.norm(gram, 1), uplo="U")
+        if rcond <= len(gram) * EPS:
+            return None
+    scaled = linalg.cho_solve((factor, False), cross / scale[:, None], check_finite=False)
+
+    def leverage(rows: Array) -> Array:
+        about = np.where(varies, rows - mean, 0.0) / scale
+        part = linalg.solve_triangular(factor, about.T, trans="T", check_finite=False)
+        return np.einsum("ij,ij->j", part, part)
+
+    return Solved((scaled / scale[:, None]).T, leverage)
+
+
+def along_path(gram: Array, cross: Array, alphas: Array) -> Array:
+    """Return the coefficients under each penalty, from one tridiagonal reduction.
+
+    That is a quarter of the work of an eigendecomposition, and each penalty then costs the solution
+    of a tridiagonal system.
+
+    Parameters
+    ----------
+    gram : array of shape (n_features, n_features)
+        Symmetric; overwritten.
+    cross : array of shape (n_features, n_outputs)
+    alphas : array of shape (n_alphas,)
+        Above the rounding errors of the Gram matrix.
+
+    Returns
+    -------
+    array of shape (n_alphas, n_outputs, n_features)
+    """
+    n, n_outputs = cross.shape
+    if n == 1:
+        return cross.T / (gram + alphas[:, None, None])
+    zeros = ~gram.any(axis=0)
+    reduced = _Tridiagonal(gram)
+    targets = reduced.rotated(cross.copy(), "T")
+    found = np.empty((n, len(alphas), n_outputs), order="F")
+    for k, alpha in enumerate(alphas):
+        found[:, k], _ = reduced.solve(alpha, targets)
+    coefs = reduced.rotated(found.reshape(n, -1), "N").reshape(n, len(alphas), n_outputs)
+    coefs[zeros] = 0.0  # columns of zeros get zeros, not rounding errors over the penalty
+    return np.ascontiguousarray(coefs.transpose(1, 2, 0))
+
+
+class _Tridiagonal:
+    """A symmetric matrix as Q T Q' with T tridiagonal; more than one row, overwritten."""
+
+    def __init__(self, matrix: Array) -> None:
+        # Q is a product of reflections that leave the first coordinate alone: LAPACK keeps them
+        # in the place of the zeros of T, as those of a QR decomposition
+        lwork = int(linalg.lapack.dsytrd_lwork(len(matrix), lower=1)[0])
+        packed, self.diagonal, self.beside, self.tau, _ = linalg.lapack.dsytrd(
+            np.asfortranarray(matrix), lower=1, lwork=lwork, overwrite_a=True
+        )
+        self.reflections = np.asfortranarray(packed[1:, :-1])
+
+    def rotated(self, columns: Array, transposed: str) -> Array:
+        """Return Q ("N") or Q' ("T") times columns, which may be overwritten."""
+        columns = np.asfortranarray(columns)
+        room = 64 * max(columns.shape[1], 1)
+        columns[1:] = linalg.lapack.dormqr(
+            "L", transposed, self.reflections, self.tau, columns[1:], room
+        )[0]
+        return columns
+
+    def solve(self, alpha: float, targets: Array) -> tuple[Array, Array]:
+        """Return ``(T + alpha)^-1 targets``, and the pivots of ``T + alpha``."""
+        pivots, factors, _ = linalg.lapack.dpttrf(self.diagonal + alpha, self.beside)
+        return linalg.lapack.dpttrs(pivots, factors, targets)[0], pivots
+
+
+class _TridiagonalPath:
+    """The restricted likelihood of any penalty, from one tridiagonal reduction.
+
+    Parameters
+    ----------
+    gram : array of shape (n_features, n_features)
+        Symmetric, of two features or more; overwritten.
+    cross : array of shape (n_features, n_outputs)
+    sum_y2 : array of shape (n_outputs,)
+    m : float
+        Contrasts that the likelihood is of.
+    """
+
+    def __init__(self, gram: Array, cross: Array, sum_y2: Array, m: float) -> None:
+        self.reduced = _Tridiagonal(gram)
+        self.targets = self.reduced.rotated(cross.copy(), "T")
+        self.sum_y2, self.m = sum_y2, m
+
+    def reml(self, alpha: float) -> Array:
+        """Return `PenaltyPath.reml` of a penalty above the rounding errors of the Gram matrix."""
+        solved, pivots = self.reduced.solve(alpha, self.targets)
+        floor = 16 * np.sqrt(len(pivots)) * EPS * self.sum_y2  # as in `Eigenbasis`
+        objective = np.maximum(self.sum_y2 - (self.targets * solved).sum(axis=0), floor)
+        return predictive_variance(objective, float(np.log(pivots / alpha).sum()), self.m)
+
+
+def _noise(gram: Array) -> float:
+    """Return what rounding errors may make of eigenvalues: the norm bounds the largest of them."""
+    return float(NOISE * linalg.norm(gram, check_finite=False))

@@ -11,6 +11,7 @@ from scipy.linalg import blas, lapack
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
+from reservoir.readouts.qr import eliminated
 from reservoir.readouts.sums import (
     BLOCK_ROWS,
     RowSums,
@@ -18,7 +19,6 @@ from reservoir.readouts.sums import (
     refuse_overflow,
     room_for_matrices,
 )
-from reservoir.readouts.triangular import eliminated
 
 _MOST_WAITING = 48  # rows that wait for their elimination: more cost more at each reading
 _LARGEST_LEVERAGE = 16.0  # of a row that may wait: it bounds the condition of what is solved then

@@ -1,4 +1,4 @@
-"""A scikit-learn estimator as readout: the features of all rows are stored for it."""
+"""A scikit-learn estimator as readout: fitted on stored features, or row by row in a session."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sklearn.base import clone
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import room_for
-from reservoir.readouts.contract import Outputs, Readout, ReadoutSettings
-from reservoir.readouts.stored_rows import StoredRows
+from reservoir.readouts.contract import Decode, Outputs, Readout, ReadoutSettings, RowLearner
+from reservoir.readouts.sums import check_forgetting
 
 
 @saved
@@ -91,7 +91,11 @@ class StoredReadout(Readout):
         fit = self.learned.partial_fit if self.settings.partial else self.learned.fit
         known: dict[str, Any] = {}
         if weights[0] is not None:
-            self._check_takes_weights(fit)
+            if not _takes_weights(fit):
+                raise TypeError(
+                    f"{type(self.settings.estimator).__name__} does not take the sample_weight "
+                    "that was given, or that class_weight makes."
+                )
             known["sample_weight"] = np.concatenate(weights)
         if self.settings.partial and self.settings.classes is not None:
             known["classes"] = self.settings.classes
@@ -103,19 +107,7 @@ class StoredReadout(Readout):
         """Return what goes on with a copy of the fitted estimator."""
         self.check_partial()
         own = copy.deepcopy(model.readout_)
-        return StoredRows(
-            self.renewed(ReadoutSettings()),
-            own,
-            self.settings.classes,
-            takes_weights=_takes_weights(own.partial_fit),
-        )
-
-    def _check_takes_weights(self, fit: Any) -> None:
-        if not _takes_weights(fit):
-            raise TypeError(
-                f"{type(self.settings.estimator).__name__} does not take the sample_weight that "
-                "was given, or that class_weight makes."
-            )
+        return StoredRows(self.renewed(ReadoutSettings()), own, self.settings.classes)
 
     @classmethod
     def outputs(cls, model: Any) -> Outputs:
@@ -126,6 +118,69 @@ class StoredReadout(Readout):
             return np.reshape(predict(features), (len(features), -1)).astype(features.dtype)
 
         return say
+
+
+@saved
+class StoredRows(RowLearner):
+    """Hands rows to an estimator's own partial_fit.
+
+    Parameters
+    ----------
+    readout : Readout
+        What partial_fit of the whole estimator goes on from.
+    estimator : object
+        The fitted readout, this learner's own.
+    classes : array or None
+        All labels that will ever come, for a classifier.
+    """
+
+    def __init__(self, readout: Any, estimator: Any, classes: Array | None) -> None:
+        self.kept, self.estimator, self.classes = readout, estimator, classes
+        self.takes_weights = _takes_weights(estimator.partial_fit)
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return type(self.estimator).__name__
+
+    def learn(self, features: Array, targets: Array, weights: Array | None, decode: Decode) -> None:
+        """Go on with the estimator."""
+        known: dict[str, Any] = {}
+        if weights is not None:
+            if not self.takes_weights:
+                raise TypeError(f"{self.name} does not take the sample_weight that was given.")
+            known["sample_weight"] = weights
+        if self.classes is not None:
+            known["classes"] = self.classes
+        self.estimator.partial_fit(features, decode(targets), **known)
+
+    def fitted(self, settings: ReadoutSettings) -> dict[str, Any]:
+        """Return the estimator."""
+        return {"readout_": self.estimator}
+
+    def readout(self) -> Readout:
+        """Return what goes on with the same estimator."""
+        self.kept.learned = self.estimator
+        return self.kept
+
+    @property
+    def forgetting(self) -> float:
+        """The estimator's own parameter, if it has one."""
+        if not hasattr(self.estimator, "forgetting"):
+            raise AttributeError(self._without("forgetting"))
+        return self.estimator.forgetting
+
+    @forgetting.setter
+    def forgetting(self, value: float) -> None:
+        if not hasattr(self.estimator, "forgetting"):
+            raise AttributeError(self._without("forgetting"))
+        self.estimator.set_params(forgetting=check_forgetting("forgetting", value))
+
+    def forget(self, factor: float) -> None:
+        """Let all rows so far weigh `factor` times as much, if the estimator can."""
+        if not hasattr(self.estimator, "discount"):
+            raise TypeError(self._without("forget"))
+        self.estimator.discount(factor)
 
 
 def _changes(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from reservoir.topologies._connections import (
+    add_diagonal,
+    add_jumps,
+    add_self_loops,
+    band,
+    cycle,
+    dale,
+    orthogonal,
+    permutation,
+    random_sparse,
+    with_signs,
+    with_weights,
+)
 from reservoir.topologies._deterministic import (
     cycle_with_jumps,
     delay_line,
@@ -35,16 +48,6 @@ from reservoir.topologies._deterministic import (
     toeplitz,
 )
 from reservoir.topologies._graphs import cluster_labels, clustered, scale_free, small_world
-from reservoir.topologies._pieces import (
-    add_diagonal,
-    add_jumps,
-    add_self_loops,
-    cycle,
-    dale,
-    with_signs,
-    with_weights,
-)
-from reservoir.topologies._random import band, orthogonal, permutation, random_sparse
 
 __all__ = [
     "TOPOLOGIES",

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from reservoir._typing import RandomState
 from reservoir._validation import check_count
-from reservoir.topologies._pieces import add_diagonal, add_jumps, add_self_loops, cycle
+from reservoir.topologies._connections import add_diagonal, add_jumps, add_self_loops, cycle
 
 
 def ring(n_units: int, *, weight: float = 1.0, random_state: RandomState = None) -> sp.csr_array:

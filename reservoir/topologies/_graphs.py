@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array, RandomState
 from reservoir._validation import as_generator, check_count, check_number
 from reservoir._weights import distinct_columns, draw, fill_distinct, resolve_degree
-from reservoir.topologies._pieces import from_columns, from_entries, room_for_connections
+from reservoir.topologies._connections import from_columns, from_entries, room_for_connections
 
 
 def small_world(

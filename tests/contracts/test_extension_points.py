@@ -272,7 +272,7 @@ def test_a_cell_without_kernels_runs_on_numpy(engine, monkeypatch):
     with using(engine):
         rnn = RNNRegressor(cell=Sum(6), **{**FAST, "max_iter": 1})
         monkeypatch.setattr(
-            "reservoir.estimators.rnn._trained_network.engine_for_training", lambda *_: engine
+            "reservoir.estimators.rnn.network_estimator.engine_for_training", lambda *_: engine
         )
         assert np.isfinite(rnn.fit(X, Y).predict(X)).all()
     assert len(used) > 2

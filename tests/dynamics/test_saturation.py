@@ -424,10 +424,10 @@ def test_records_go_through_files_and_pickles(tmp_path):
     for options in ({}, {"activation": "identity", "spectral_radius": 1.2}):
         esn = ESNRegressor(20, washout=0, random_state=0, **options).partial_fit(X[:5], y[:5])
         save(esn, tmp_path / "esn.npz")
-        record = vars(load(tmp_path / "esn.npz")._activity)
-        assert record.keys() == vars(esn._activity).keys()
+        record = vars(load(tmp_path / "esn.npz")._model.activity)
+        assert record.keys() == vars(esn._model.activity).keys()
         assert all(
-            np.array_equal(record[name], value) for name, value in vars(esn._activity).items()
+            np.array_equal(record[name], value) for name, value in vars(esn._model.activity).items()
         )
     old = Activity.__new__(Activity)
     old.__setstate__({"total": np.zeros(20), "n_steps": 5})

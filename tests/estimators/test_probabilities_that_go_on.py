@@ -96,13 +96,13 @@ def test_what_a_session_forgets_tells_the_temperature_no_more():
     session = clf.stream().forget(1e-3)
     session.forgetting = 0.9
     session.learn(X[300:320], THREE[300:320], predicted=False)
-    kept = session.to_estimator()._readout.kept
+    kept = session.to_estimator()._model.readout.kept
     numbers, _, _, weights = kept.rows()
     aged = np.where(numbers < 300, 1e-3 * 0.9**20, 0.9 ** (319.0 - numbers))
     np.testing.assert_allclose(weights, aged)
     assert kept.forgetting == 0.9
     assert numbers[-1] == 319
-    none = session.forget(0.0).to_estimator()._readout.kept
+    none = session.forget(0.0).to_estimator()._model.readout.kept
     assert len(none) == 0
 
 

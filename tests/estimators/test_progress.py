@@ -102,11 +102,11 @@ def test_chunks_share_the_ids_and_leave_no_trace():
     with pytest.raises(ValueError, match="outputs"):
         esn.partial_fit(rows[16:18], np.zeros((2, 2)))
     esn.partial_fit(rows[16:18], np.arange(2.0))  # the chunk that failed has left no id
-    assert set(esn._progress.ids) == set("abcdefghi")
+    assert set(esn._model.progress.ids) == set("abcdefghi")
     # who shares the ids does not see those that come later, and may take them in
-    assert set(shallow._progress.ids) == set("abcdefgh")
+    assert set(shallow._model.progress.ids) == set("abcdefgh")
     shallow.partial_fit(rows[18:], np.arange(2.0)).partial_fit(rows[16:18], np.arange(2.0))
-    assert set(esn._progress.ids) == set("abcdefghi")
+    assert set(esn._model.progress.ids) == set("abcdefghi")
     with pytest.raises(ValueError, match="Sequence id 'b' returns"):
         shallow.partial_fit(rows[2:4], np.arange(2.0))
 

@@ -17,7 +17,8 @@ from sklearn.preprocessing import (
 
 from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass, narma
-from reservoir.estimators._reach import reach_of, width_of
+from reservoir.estimators._progress import reach_of, width_of
+from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines
@@ -53,7 +54,7 @@ def test_a_forecast_that_leaves_the_data_says_so_once(seed, engine, monkeypatch)
     """A network fitted to noise went to 4.5e63 without a word, one fitted to Lorenz to 6.9e9."""
     if engine == "numba":
         pytest.importorskip("numba")
-    monkeypatch.setattr(ESNRegressor, "_engine", engine)
+    monkeypatch.setattr(ReadoutModel, "engine", engine)
     strayed = 0
     for X, y in (pairs_of_noise(seed), make_forecast_pairs(lorenz(1000, random_state=seed))):
         esn = ESNRegressor(300, alpha=1e-6, random_state=seed).fit(X, y)
@@ -183,7 +184,7 @@ def test_the_range_is_in_the_units_that_are_returned(scaled):
 
 def stepwise(esn, n_steps, low, high, exog=None):
     """The loop as anyone would write it, with `predict` alone."""
-    fed, state, rows = np.atleast_1d(esn._progress.last_output), esn.state_, []
+    fed, state, rows = np.atleast_1d(esn._model.progress.last_output), esn.state_, []
     for k in range(n_steps):
         u = np.clip(fed, low, high)
         u = u if exog is None else np.concatenate([u, exog[k]])
@@ -200,7 +201,7 @@ def stepwise(esn, n_steps, low, high, exog=None):
 def test_clipped_loops_equal_the_obvious_one(kind, seed, engine, monkeypatch):
     if engine == "numba":
         pytest.importorskip("numba")
-        monkeypatch.setattr(ESNRegressor, "_engine", "numba")
+        monkeypatch.setattr(ReadoutModel, "engine", "numba")
     rng = np.random.default_rng(seed)
     walk = 0.2 * np.cumsum(rng.normal(size=(300, 2)), axis=0)
     series = np.hstack([walk, rng.normal(size=(300, 1))])

@@ -446,7 +446,7 @@ def test_too_large_values_are_named_and_leave_no_trace():
         session.learn(X[310:311], np.array([1e200]))
     after = session.to_estimator()
     np.testing.assert_array_equal(after.coef_, before.coef_)
-    assert after._readout.n_rows == before._readout.n_rows
+    assert after._model.readout.n_rows == before._model.readout.n_rows
     session.learn(X[310:311], y[310:311])
     assert session.n_learned_ == 11
 
@@ -586,7 +586,7 @@ def test_all_may_be_forgotten():
     rows = expected.predict(states[100:])
     assert np.abs(session.predict(X[400:500]) - rows).max() < 1e-6 * rows.std()
     after = session.to_estimator()
-    assert after._readout.n_rows == 98
+    assert after._model.readout.n_rows == 98
 
 
 def test_what_does_not_forget_says_so():

@@ -16,8 +16,10 @@ from reservoir._validation import Clock
 from reservoir.building import build_reservoir
 from reservoir.dynamics import run
 from reservoir.dynamics.features import DrivenReservoir
+from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.dynamics.saturation import rows_to_look_at
 from reservoir.dynamics.timed_reservoir import TimedReservoir
+from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.model_selection import stack_sequences
 
 pytestmark = pytest.mark.one_engine
@@ -265,7 +267,7 @@ def test_earlier_files_have_times_of_float32(kind, tmp_path):
         model = ReservoirTransformer(10, **made).fit(rows[:80])
         model.state_ = model.state_.astype(np.float32)
     else:
-        model.state_ = model.state_.astype(np.float32)
+        model.state_ = model._model.state = model.state_.astype(np.float32)
     save(model, tmp_path / "model.npz")
     again = load(tmp_path / "model.npz")
     if kind == "states":
@@ -335,7 +337,9 @@ def test_bad_parameters_are_refused_and_leave_no_trace(params, match):
 
 def test_features_that_are_no_states_take_no_times():
     class Polynomials(ESNRegressor):
-        _source_kind = "lagged_polynomials"
+        def _new_model(self, reader, data):
+            options = {"n_lags": 1, "skip": 1, "degree": 2, "basis": "monomial"}
+            return ReadoutModel(LaggedPolynomials.for_inputs(data.arrays, **options), 1)
 
     times, u, y = timed(50)
     with pytest.raises(ValueError, match="time_column=1 cannot go with Polynomials"):

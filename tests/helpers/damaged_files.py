@@ -20,7 +20,7 @@ _PLAIN = (None, True, -1, 0, 7, 10**7, 2**70, 1e308, float("nan"), "x", [], {}, 
 _DTYPES = ("float32", "float64", "int64", "int32", "complex128", "bool", "U8", "uint8")
 # fields that hold arrays with no other length than their own, or rows in either precision
 FREE = {"washout_", "input_scaling_scores_", "alpha_scores_", "search_results_", "best_params_"}
-FREE |= {"_readout", "_online", "_fits", "_estimator", "_own", "_learner", "_waiting"}
+FREE |= {"_model.readout", "_online", "_fits", "_estimator", "_own", "_learner", "_waiting"}
 FREE |= {"last_errors_", "_recent"}
 
 
@@ -42,11 +42,11 @@ def round_trip(value):
     from reservoir.estimators.persistence.archive import Archive
     from reservoir.estimators.persistence.parts import Read, Written, decode, encode
 
-    kept, stream = Written({}, {}), io.BytesIO()
+    kept, stream = Written({}, {}, {}), io.BytesIO()
     header = json.dumps(encode(value, "part", kept))
     np.savez(stream, header=np.array(header), **kept.arrays)
     with Archive(stream) as archive:
-        return decode(archive.header, Read(archive, []))
+        return decode(archive.header, Read(archive, [], []))
 
 
 def array_mutants(arrays, rng):

@@ -4,8 +4,9 @@
     python tests/helpers/results.py compare before.npz  # on the new: exits with 1 if any differ
 
 Every estimator in several containers, with and without feedback, in both precisions, on the NumPy
-engine and (where numba is installed) on kernels, by fit and by partial_fit, with forecasts. Bits
-are equal on one machine with the same libraries and one BLAS thread; elsewhere they need not be.
+engine and (where numba is installed) on kernels, by fit and by partial_fit, with forecasts. Most of
+trained networks, and sessions, stand in `network_training.py` and `network_uses.py`. Bits are equal
+on one machine with the same libraries and one BLAS thread; elsewhere they need not be.
 It stops if another `reservoir` than that of this checkout would be imported, and if a configuration
 does not run on the engine that was asked for: then it would say "equal" of nothing.
 """
@@ -13,6 +14,7 @@ does not run on the engine that was asked for: then it would say "equal" of noth
 import os
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -40,8 +42,15 @@ from reservoir import (
     _kernels,
     forecast,
 )
+from reservoir._kernels import _networks
 from reservoir.datasets import gestures, lorenz, mackey_glass, narma
+from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.model_selection import make_forecast_pairs, stack_sequences
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from helpers import network_training as training
+from helpers import network_uses as uses
+from helpers.network_numbers import on_engine
 
 ENGINES = ("numpy", "numba") if _kernels.usable() else ("numpy",)
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +82,7 @@ def of_esn(engine, dtype):
 
     def made(**options):
         esn = ESNRegressor(60, **{**base, **options})
-        type(esn)._engine = engine
+        ReadoutModel.engine = engine
         return esn
 
     yield "plain", numbers(made().fit(X[:700], y[:700]), X[700:])
@@ -112,7 +121,6 @@ def of_esn(engine, dtype):
     yield "cube", numbers(made(washout=10).fit(cube[:, :-1], cube[:, 1:]), cube, n_steps=0)
     labels = (v[:, None].ravel() > np.median(v)).astype(int)
     classifier = ESNClassifier(60, **base)
-    type(classifier)._engine = engine
     yield "labels", numbers(classifier.fit(U[:700], labels[:700]), U[700:], n_steps=0)
     forgetful = ESNClassifier(60, forgetting=0.995, **base)
     yield "forgotten labels", numbers(forgetful.fit(U[:700], labels[:700]), U[700:], n_steps=0)
@@ -150,6 +158,26 @@ def of_sequences(engine, dtype):
     yield "size by ridge", numbers(esn.fit(Xs[:40], sizes[:40, 0]), Xs)
 
 
+def of_networks(engine, dtype):
+    """Yield names and results of trained networks, and of sessions, on an engine."""
+    made = partial(RNNRegressor, dtype=dtype, random_state=0)
+    labels = partial(RNNClassifier, dtype=dtype, random_state=0)
+    groups = [training.of_trials, training.of_containers, uses.of_runs, uses.of_loops]
+    if dtype == "float64":
+        groups += [uses.of_online]
+    if engine == "numpy":  # kernels are asked for in the same places
+        groups += [training.of_starts, training.of_given_starts, training.of_weights]
+        groups += [training.of_cells, uses.of_times, uses.of_symbols, uses.of_network_sessions]
+        groups += [uses.of_esn_sessions]
+    if engine == "numpy" and dtype == "float64":
+        groups += [training.of_solvers, training.of_penalties, training.of_stopping]
+        groups += [uses.of_more_online, uses.of_torch]
+    with on_engine(engine):
+        for group in groups:
+            for name, found in group(made, labels):
+                yield f"{group.__name__}: {name}", found
+
+
 def of_others(dtype):
     """Transformers and trained networks."""
     X, y = make_forecast_pairs(mackey_glass(500, random_state=0))
@@ -184,20 +212,27 @@ def of_others(dtype):
 
 def count_kernels():
     """Count the calls of compiled kernels in `kernel_calls`."""
-    call = _kernels._call
+    for module in (_kernels, _networks):
 
-    def counted(name, *args):
-        global kernel_calls
-        kernel_calls += 1
-        return call(name, *args)
+        def counted(name, *args, call=module._call):
+            global kernel_calls
+            kernel_calls += 1
+            return call(name, *args)
 
-    _kernels._call = counted
+        module._call = counted
 
 
 def check_engine(engine, name, n_calls):
     """Stop if a configuration has not run on the engine that was asked for."""
     if engine and (n_calls > 0) != (engine == "numba"):
         raise SystemExit(f"{name}, asked for {engine}: {n_calls} calls of compiled kernels")
+
+
+def keep(arrays, name, array):
+    """Add an array, objects as text: no file without pickles holds them. Stop at a second one."""
+    if name in arrays:
+        raise SystemExit(f"{name} is there twice")
+    arrays[name] = array.astype(str) if array.dtype.hasobject else array
 
 
 def collected():
@@ -207,7 +242,8 @@ def collected():
     count_kernels()
     arrays, n_configurations = {}, 0
     for dtype in ("float64", "float32"):
-        runs = [(engine, of(engine, dtype)) for of in (of_esn, of_sequences) for engine in ENGINES]
+        groups = (of_esn, of_sequences, of_networks)
+        runs = [(engine, of(engine, dtype)) for of in groups for engine in ENGINES]
         runs.append(("", of_others(dtype)))
         for engine, configurations in runs:
             before = kernel_calls
@@ -217,7 +253,7 @@ def collected():
                 for what, value in found.items():
                     parts = value if isinstance(value, list) else [value]
                     for i, part in enumerate(parts):
-                        arrays[f"{dtype} {engine} {name}: {what} {i}"] = np.asarray(part)
+                        keep(arrays, f"{dtype} {engine} {name}: {what} {i}", np.asarray(part))
     print(f"{n_configurations} configurations, {len(arrays)} arrays")
     return arrays
 

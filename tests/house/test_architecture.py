@@ -34,7 +34,7 @@ def named_paths(page):
 def exists(path):
     """Whether a path leads to a file from the checkout, from the package, or by its name alone."""
     homes = [ROOT, PACKAGE.parent, PACKAGE, ROOT / "docs"]
-    if "/" not in path:  # within the package no two modules have one name
+    if "/" not in path:  # a file of the root, or a module of any folder of the package
         homes = [ROOT, *(folder for folder in (PACKAGE, *PACKAGE.rglob("*")) if folder.is_dir())]
     return any(True for home in homes for _ in home.glob(path))
 

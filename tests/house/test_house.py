@@ -1,4 +1,4 @@
-"""Order in the source: who may import what, names that mean one thing, sizes that can be read."""
+"""Order in the source: who may import what, and sizes that can be read."""
 
 import ast
 import importlib.util
@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -118,17 +117,6 @@ def test_private_uses_are_found(source, n_found, monkeypatch):
     path = PACKAGE / "readouts" / "toy.py"
     monkeypatch.setitem(globals(), "tree_of", lambda _: ast.parse(source))
     assert len(list(private_uses(path))) == n_found
-
-
-# --- names --------------------------------------------------------------------------------------
-
-
-def test_no_two_modules_have_one_name():
-    homes = defaultdict(list)
-    for path in SOURCES:
-        if path.name != "__init__.py":
-            homes[path.name].append(name_of(path))
-    assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
 # --- sizes --------------------------------------------------------------------------------------

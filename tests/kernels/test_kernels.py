@@ -639,7 +639,7 @@ def test_a_model_keeps_its_engine(n_samples):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(n_samples, 2)), rng.normal(size=n_samples)
     esn = ESNRegressor(30, random_state=0).fit(X, y)
-    assert esn._engine == ("numba" if n_samples == 6000 else "auto")
+    assert esn._model.engine == ("numba" if n_samples == 6000 else "auto")
     np.testing.assert_array_equal(
         esn.predict(X[:9]), pickle.loads(pickle.dumps(esn)).predict(X[:9])
     )

@@ -16,7 +16,7 @@ from reservoir import ESNClassifier, ESNForecaster, ESNRegressor, ReservoirFeatu
 from reservoir._workers import n_workers, one_blas_thread, run_jobs
 from reservoir.datasets import lorenz
 from reservoir.dynamics import Pooling, Reservoir, pool_many
-from reservoir.estimators.esn import _learning
+from reservoir.estimators.esn import readout_training
 from reservoir.model_selection import ClosedLoopSearchCV, backtest, make_forecast_pairs
 from reservoir.stability import certify, sweep
 from reservoir.stability.proofs import _certify
@@ -130,7 +130,7 @@ def cluster():
 @pytest.fixture
 def small_batches(monkeypatch):
     """Let a fit of a few hundred rows be one of several batches."""
-    monkeypatch.setattr(_learning, "_BATCH_ROWS", 100)
+    monkeypatch.setattr(readout_training, "_BATCH_ROWS", 100)
 
 
 def check_place(place, alone, backend, **options):

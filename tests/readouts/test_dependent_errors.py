@@ -186,8 +186,8 @@ def test_sequences_are_no_neighbours(washout, n_jobs):
         if half > 1:
             chunks.partial_fit(one[half + 1 :], target[half + 1 :])
     assert_same_choice(chunks, whole)
-    assert len(whole._readout.neighbours.ends) == 1  # where the last sequence may go on
-    log_dets = whole._readout.neighbours.log_dets
+    assert len(whole._model.readout.neighbours.ends) == 1  # where the last sequence may go on
+    log_dets = whole._model.readout.neighbours.log_dets
     np.testing.assert_allclose(log_dets, closed_form(np.diff(edges) - washout), rtol=1e-9)
 
 
@@ -210,12 +210,14 @@ def test_a_session_forgets_as_the_estimator_does(factor):
     found = session.learn(X[250:300], y[250:300]).forget(factor).to_estimator()
     expected = esn(washout=0).fit(X[:250], y[:250]).set_params(forgetting=0.99)
     expected.partial_fit(X[250:300], y[250:300])
-    expected._readout.fade(factor=factor)
+    expected._model.readout.fade(factor=factor)
     for model in (found, expected):
         model.set_params(forgetting=0.99).partial_fit(X[300:], y[300:])
     assert_same_choice(found, expected)
     np.testing.assert_allclose(
-        found._readout.neighbours.log_dets, expected._readout.neighbours.log_dets, rtol=1e-9
+        found._model.readout.neighbours.log_dets,
+        expected._model.readout.neighbours.log_dets,
+        rtol=1e-9,
     )
 
 
@@ -228,7 +230,7 @@ def test_rows_that_a_session_leaves_out_end_a_run():
         (session.to_estimator().partial_fit(X[310:340], y[310:340]), [300, 30]),
         (session.learn(X[310:340], y[310:340]).to_estimator(), [300, 30]),
     ):
-        log_dets = model._readout.neighbours.log_dets
+        log_dets = model._model.readout.neighbours.log_dets
         np.testing.assert_allclose(log_dets, closed_form(lengths), rtol=1e-9)
 
 
@@ -259,7 +261,7 @@ def test_what_cannot_compare_neighbours_says_so():
         model.partial_fit(X[200:], y[200:])
     model.fit(X, y)
     assert model.alpha_selection_ == "reml_ar1"
-    assert isinstance(model._readout, RidgeReadout)
+    assert isinstance(model._model.readout, RidgeReadout)
 
 
 def test_starts_of_sequences():

@@ -331,7 +331,7 @@ def test_any_split_of_the_rows_is_one_fit(name, cuts):
     np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=0, atol=atol)
     np.testing.assert_allclose(parts.intercept_, whole.intercept_, rtol=0, atol=atol)
     np.testing.assert_array_equal(parts.alpha_, whole.alpha_)
-    assert whole._readout.parts[0].ageing < 0.01
+    assert whole._model.readout.parts[0].ageing < 0.01
     unforgetting = esn(**{**params, "forgetting": 1.0}).fit(X, Y, weights)
     assert np.abs(unforgetting.coef_ - whole.coef_).max() > 1e-2 * np.abs(whole.coef_).max()
 
@@ -488,7 +488,7 @@ def test_a_classifier_forgets_in_any_split(cuts, tmp_path):
     for model in (parts, again):
         model.partial_fit(X[:50], y[:50])
     np.testing.assert_array_equal(again.predict_proba(X), parts.predict_proba(X))
-    assert not whole._readout.kept.rows()[0].min() < 1200 - 300
+    assert not whole._model.readout.kept.rows()[0].min() < 1200 - 300
 
 
 def test_probabilities_follow_when_labels_become_noisy(global_random_seed):

@@ -14,7 +14,7 @@ from helpers import naive
 from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, load, save
 from reservoir.datasets import narma, sine_square
 from reservoir.readouts import GramAccumulator, QRAccumulator
-from reservoir.readouts.normal_equations import along_path
+from reservoir.readouts.gram import along_path
 from reservoir.readouts.ridge import default_path
 from reservoir.readouts.selection import Runs
 

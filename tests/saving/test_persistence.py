@@ -11,6 +11,7 @@ import joblib
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -82,6 +83,8 @@ MODELS = {
     "learning": lambda: trained(cell="gru").partial_fit(X[:60], Y[:60]),
     "learning forwards": lambda: trained(online="rtrl").partial_fit(X[:60], Y[:60]),
     "learning by regression": lambda: trained(online="least_squares").partial_fit(X[:60], Y[:60]),
+    "begun in chunks": lambda: RNNRegressor(6, random_state=0).partial_fit(X[:60], Y[:60]),
+    "classifier begun in chunks": lambda: RNNClassifier(6, random_state=0).partial_fit(X, LABELS),
     "trained from a reservoir": lambda: trained(
         init=ESNRegressor(6, leak_rate=1.0, include_input=False)
     ),
@@ -202,7 +205,7 @@ def test_the_file_holds_no_pickle_and_a_version(tmp_path):
     with np.load(tmp_path / "model.npz", allow_pickle=False) as arrays:
         header = json.loads(str(arrays["header"]))
         assert all(arrays[key].dtype != object for key in arrays)
-    assert (header["format"], header["version"]) == ("reservoir", 1)
+    assert (header["format"], header["version"]) == ("reservoir", 2)
 
 
 def test_other_files_are_refused(tmp_path):
@@ -212,9 +215,9 @@ def test_other_files_are_refused(tmp_path):
     save(regressor(), tmp_path / "model.npz")
     with np.load(tmp_path / "model.npz") as arrays:
         content = dict(arrays)
-    content["header"] = np.array(str(content["header"]).replace('"version": 1', '"version": 99'))
+    content["header"] = np.array(str(content["header"]).replace('"version": 2', '"version": 99'))
     np.savez(tmp_path / "later.npz", **content)
-    with pytest.raises(ValueError, match=r"format version 99.*reads up to 1"):
+    with pytest.raises(ValueError, match=r"format version 99.*reads up to 2"):
         load(tmp_path / "later.npz")
 
 
@@ -266,3 +269,33 @@ def test_what_arrays_and_text_cannot_hold(params, tmp_path):
 def test_pipelines_are_for_others(tmp_path):
     with pytest.raises(TypeError, match=r"got Pipeline. Use joblib.dump or skops"):
         save(make_pipeline(StandardScaler(), regressor()), tmp_path / "model.npz")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ESNRegressor(10, sequence_column="case", random_state=0),
+        RNNRegressor(4, sequence_column="case", max_iter=2, random_state=0),
+        ReservoirTransformer(10, sequence_column="case", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_named_column_of_ids_is_saved(model, tmp_path):
+    pd = pytest.importorskip("pandas")
+    wave = np.sin(0.3 * np.arange(80))
+    rows = pd.DataFrame({"case": np.repeat(["a", "b"], 40), "level": wave})
+    model = clone(model).fit(rows, np.roll(wave, -1))
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    run = "transform" if hasattr(model, "transform") else "predict"
+    np.testing.assert_array_equal(getattr(again, run)(rows), getattr(model, run)(rows))
+
+
+def test_a_network_that_has_learned_from_chunks_alone_is_saved(tmp_path):
+    model = RNNRegressor(4, random_state=0).partial_fit(X[:100], Y[:100])
+    save(model, tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    assert again.params_ is again._model.params  # written once
+    for each in (model, again):
+        each.partial_fit(X[100:200], Y[100:200])
+    np.testing.assert_array_equal(again.predict(X[200:]), model.predict(X[200:]))

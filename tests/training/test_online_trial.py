@@ -146,7 +146,7 @@ def test_what_predicts_worse_is_not_taken():
         for name, array in fitted.items():
             np.testing.assert_array_equal(model.params_[name], array)
     np.testing.assert_allclose(model.state_, learner_end(model, X), atol=1e-10)
-    learner = model._online.learner
+    learner = model._model.online.learner
     assert not np.array_equal(learner.trial["coef"], fitted["coef"])  # it was tried
 
 
@@ -194,8 +194,8 @@ def test_after_fit_the_window_holds_its_last_rows(washout):
     learner.look_back(X[250:400], Y[250:400], start, max(washout - 250, 0))
     learner.learn(X[400:500], Y[400:500])
     model.partial_fit(X[400:500], Y[400:500])
-    trial = model._online.learner.trial
-    assert len(model._online.learner.past.inputs) == 150
+    trial = model._model.online.learner.trial
+    assert len(model._model.online.learner.past.inputs) == 150
     for name, array in learner.learner.trial.items():
         np.testing.assert_array_equal(trial[name], array)
     np.testing.assert_array_equal(model.state_, learner.state)
@@ -209,8 +209,8 @@ def test_rows_of_weight_zero_are_not_looked_back_to():
         learner_after_fit().fit(X[:400], target[:400], weights).partial_fit(X[400:450], Y[400:450])
         for target in (Y, wild)
     ]
-    for name, array in found[0]._online.learner.trial.items():
-        np.testing.assert_array_equal(found[1]._online.learner.trial[name], array)
+    for name, array in found[0]._model.online.learner.trial.items():
+        np.testing.assert_array_equal(found[1]._model.online.learner.trial[name], array)
 
 
 def test_the_window_is_saved_and_of_no_other_learner(tmp_path):
@@ -223,7 +223,7 @@ def test_the_window_is_saved_and_of_no_other_learner(tmp_path):
         again.partial_fit(X[rows], Y[rows])
         save(again, tmp_path / "again.npz")  # in the middle, with what is on trial
         again = load(tmp_path / "again.npz")
-    for name, array in model._online.learner.trial.items():
-        np.testing.assert_array_equal(again._online.learner.trial[name], array)
+    for name, array in model._model.online.learner.trial.items():
+        np.testing.assert_array_equal(again._model.online.learner.trial[name], array)
     np.testing.assert_array_equal(again.predict(X[530:]), model.predict(X[530:]))
-    assert learner_after_fit(online="bptt").fit(X[:400], Y[:400])._recent is None
+    assert learner_after_fit(online="bptt").fit(X[:400], Y[:400])._model.recent is None

@@ -195,7 +195,7 @@ def test_chunks_and_sessions_go_on_over_a_gap(online):
         with pytest.raises(ValueError, match=r"Times must rise: these rows begin at 1000.*reset"):
             go_on(X[:50])
     learned.partial_fit(X[:50], y[:50], new_sequence=True)
-    assert learned.state_[-1] < learned._clock.step * 50
+    assert learned.state_[-1] < learned._model.clock.step * 50
 
 
 def test_sequences_start_fresh_in_every_container():

@@ -1,5 +1,7 @@
 """Training: the best iterate, divergence, objectives, batches, chunks, stopping, determinism."""
 
+from inspect import signature
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -9,12 +11,13 @@ from reservoir import RNNClassifier, RNNRegressor
 from reservoir.training.bptt import Batch, Network, loss_and_gradient, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
 from reservoir.training.gradient_control import GradientControl
+from reservoir.training.hessian_free import train_hessian_free
 from reservoir.training.initializers import initialize
 from reservoir.training.loop_engines import using
 from reservoir.training.optimizers import OPTIMIZERS, adam, get_optimizer, sgd
 from reservoir.training.regularizers import penalty
 from reservoir.training.schedules import SCHEDULES
-from reservoir.training.solvers import train_lbfgs
+from reservoir.training.solvers import train_lbfgs, train_least_squares
 from reservoir.training.trainer import Data, data_loss, refit_readout, train
 
 pytestmark = pytest.mark.both_engines
@@ -501,7 +504,7 @@ def test_models_of_the_other_engine_predict_without_it(monkeypatch):
     X, y = series()
     rnn = make(max_iter=1).fit(X, y)
     expected = rnn.predict(X)
-    rnn._engine = "numba"  # as behind a long training
+    rnn._model.engine = "numba"  # as behind a long training
     monkeypatch.setattr("reservoir._kernels.load", lambda: False)
     monkeypatch.setattr("reservoir._kernels.installed", lambda: False)
     np.testing.assert_allclose(rnn.predict(X), expected, atol=1e-12)
@@ -523,3 +526,17 @@ def test_what_is_given_is_not_written_to():
     before = X.copy()
     clf.fit(X, y > 0).partial_fit(X, y > 0)
     np.testing.assert_array_equal(X, before)
+
+
+def test_ways_to_train_share_the_settings_that_they_have_in_common():
+    ways = (train, train_lbfgs, train_least_squares, train_hessian_free)
+    settings = [
+        {name: one.default for name, one in signature(way).parameters.items() if one.kind.value > 1}
+        for way in ways
+    ]
+    everything = settings[0]
+    for found in settings[1:]:
+        shared = [name for name in found if name in everything]
+        assert len(shared) > 5
+        assert shared == [name for name in everything if name in found]  # in one order
+        assert {name: found[name] for name in shared} == {name: everything[name] for name in shared}

@@ -434,9 +434,9 @@ def test_memory_of_stamps_starts_anew_where_rows_do_not_follow():
         else:
             with pytest.warns(UserWarning, match="new_sequence=True"):
                 esn.partial_fit(X[100:105], y[100:105])
-        assert len(esn._progress.ended[0].recent) == 5
+        assert len(esn._model.progress.ended[0].recent) == 5
         chunks(esn, X, y, 5, 105, 200)
-        assert len(esn._progress.ended[0].recent) == 40
+        assert len(esn._model.progress.ended[0].recent) == 40
         with pytest.warns(UserWarning, match="new_sequence=True"):
             esn.partial_fit(X[205:210], y[205:210])
 
@@ -452,7 +452,7 @@ def test_the_memory_of_stamps_is_saved(tmp_path, kind):
         esn = chunks(network(), X, y, 2, 0, stop)
         save(esn, tmp_path / "esn.npz")
         again = load(tmp_path / "esn.npz")
-        assert again._progress.ended == esn._progress.ended
+        assert again._model.progress.ended == esn._model.progress.ended
         chunks(again, X, y, 2, stop, stop + 30)
         with pytest.warns(UserWarning, match="new_sequence=True"):
             chunks(again, X, y, 2, stop + 45, stop + 47)
@@ -474,7 +474,7 @@ def test_files_that_know_less_of_the_index(tmp_path):
     X, y = table(REGULAR["month ends"])
     esn = network().fit(X[:N], y[:N])
     for name in ("recent", "frequency", "unit", "zone", "ids", "names"):
-        vars(esn._progress.ended[0]).pop(name)
+        vars(esn._model.progress.ended[0]).pop(name)
     save(esn, tmp_path / "esn.npz")
     again = load(tmp_path / "esn.npz").set_output(predict="pandas")
     again.predict(X[N:])

@@ -211,7 +211,7 @@ def test_a_hundred_thousand_units(limit, monkeypatch):
         raise AssertionError("units are connected")
 
     limit(2.0**34)
-    monkeypatch.setitem(sources.SOURCES, "reservoir", connect)
+    monkeypatch.setattr(sources, "reservoir_source", connect)
     with pytest.raises(MemoryError, match=r"5 at a time, take 373 GiB .* there are 16 GiB"):
         ESNRegressor(100_000).fit(X, Y)
     with pytest.raises(AssertionError, match="connected"):
@@ -249,7 +249,7 @@ class Hungry(Ridge):
 def test_whatever_fails_in_a_fit_says_what_to_change(monkeypatch):
     with pytest.raises(MemoryError, match=r"not enough memory. Lower n_units=120.*fewer rows"):
         esn(readout=Hungry())
-    monkeypatch.setattr("reservoir.estimators.rnn._trained_network.run_training", exhausted)
+    monkeypatch.setattr("reservoir.estimators.rnn.network_estimator.run_training", exhausted)
     with pytest.raises(MemoryError, match=r"Lower n_units=7, .*batch_size"):
         RNNRegressor(7, random_state=0).fit(X, Y)
 

@@ -1,7 +1,7 @@
 """Echo state networks and their kin: a fixed source of features under a readout that is learned.
 
-`_source_estimator` is what they share, `_echo_state` what those with a reservoir share. `sources`
-lists what a source of features may be, `_learning` takes sequences to a readout in batches; `force`
+`source_estimator` has the `fit` of all of them, `readout_model` what is learned and how it is run,
+`sources` makes reservoirs, `readout_training` takes sequences to a readout in batches; `force`
 trains a loop while it runs.
 """
 

@@ -11,22 +11,16 @@ from sklearn.base import is_classifier
 
 from reservoir._typing import Array
 from reservoir._workers import threads_for
-from reservoir.estimators._pairing import Pairing, affine_pairs
-from reservoir.estimators.esn._learning import Job, state_behind
+from reservoir.estimators._progress import Pairing, affine_pairs
+from reservoir.estimators.esn.readout_training import TrainingSequence, state_behind
 from reservoir.loops.loop_by_loop import places_behind, states_before
 from reservoir.loops.path_loops import mean_log_errors
-from reservoir.readouts.ridge import is_path, rule_for
 
 _N_STARTS = 8  # loops, as in a closed-loop search
 _LONGEST = 50  # steps of each: most chaotic loops are lost by then, and a fit must not take long
 _SHORTEST = 2
+_ASKED = "alpha_selection='forecast'"
 _OTHER = 'Use alpha_selection="auto", or a number as alpha.'
-
-
-def chooses_by_loops(model: Any) -> bool:
-    """Whether the parameters ask for a penalty that is chosen by free runs."""
-    path = model.readout is None and is_path(model.alpha)
-    return path and rule_for(model.alpha_selection, model.forgetting).in_loops
 
 
 def check_free_runs(model: Any) -> None:
@@ -56,7 +50,7 @@ class FreeRunTrial:
 
     Attributes
     ----------
-    model : SourceEstimator
+    model : ReadoutModel
         Whose loops they are.
     states : array of shape (n_starts, state_size)
         Before the first steps.
@@ -85,16 +79,16 @@ class FreeRunTrial:
 
         In standard deviations: the geometric mean over steps, the median over loops.
         """
-        dtype = self.model._dtype
+        dtype = self.model.source.dtype
         readouts = [
             (
                 (coef / self.scale[:, None]).astype(dtype),
                 ((intercept - self.offset) / self.scale).astype(dtype),
             )
-            for coef, intercept in self.model._as_outputs(list(zip(coefs, intercepts, strict=True)))
+            for coef, intercept in self.model.of_outputs(list(zip(coefs, intercepts, strict=True)))
         ]
         with threads_for(coefs.shape[2]), np.errstate(over="ignore", invalid="ignore"):
-            rows = self.model._run_loops(
+            rows = self.model.run_many(
                 readouts,
                 len(self.followed),
                 initial_states=self.states,
@@ -105,37 +99,45 @@ class FreeRunTrial:
         return 10 ** np.median(logs, axis=1)[:, None]
 
 
-def free_runs(model: Any, jobs: Sequence[Job], targets: Sequence[Array]) -> FreeRunTrial:
+def free_runs(
+    model: Any, sequences: Sequence[TrainingSequence], targets: Sequence[Array]
+) -> FreeRunTrial:
     """Prepare the loops that penalties are judged by, before anything is learned.
 
     Parameters
     ----------
-    model : SourceEstimator
-        With its source of features.
-    jobs : sequence of Job
+    model : ReadoutModel
+        That has learned nothing of these rows.
+    sequences : sequence of TrainingSequence
         Of part 0 of their rows is learned, those behind it are held out.
     targets : sequence of arrays of shape (n_samples, n_outputs)
     """
-    source, n_outputs = model._source, targets[0].shape[1]
+    source, n_outputs = model.source, targets[0].shape[1]
     scale, offset = np.ones(n_outputs), np.zeros(n_outputs)
     if not source.n_fed_back:
-        scale, offset = _units_of_inputs(model, jobs, targets)
+        scale, offset = _units_of_inputs(sequences, targets)
     # rows that are not learned from are not compared with either
-    known = [_known(job, (Y - offset) / scale) for job, Y in zip(jobs, targets, strict=True)]
-    ends = [dict(job.cuts).get(0, 0) for job in jobs]
+    known = [
+        _known(sequence, (Y - offset) / scale)
+        for sequence, Y in zip(sequences, targets, strict=True)
+    ]
+    ends = [dict(sequence.cuts).get(0, 0) for sequence in sequences]
     learned = np.concatenate([Y[:end] for Y, end in zip(known, ends, strict=True)])
-    places, n_steps = _places(model, jobs, ends, known)
+    places, n_steps = _places(sequences, ends, known)
     # listen to the rows before each place, as in training but for noise
-    starts = [np.concatenate([job.state, job.last_output[: source.n_fed_back]]) for job in jobs]
-    engine = source.engine_for(sum(len(job.X) for job in jobs))
+    starts = [
+        np.concatenate([sequence.state, sequence.last_output[: source.n_fed_back]])
+        for sequence in sequences
+    ]
+    engine = source.engine_for(sum(len(sequence.X) for sequence in sequences))
 
     def listen(i: int, begin: int, end: int, state: Array) -> Array:
-        rows, taught = jobs[i].X[begin:end], targets[i][begin:end]
+        rows, taught = sequences[i].X[begin:end], targets[i][begin:end]
         return state_behind(source, rows, taught, state, engine=engine)
 
     states = np.stack(states_before(places, starts, listen))[:, : source.state_size]
     # what enters each loop, and what its outputs are compared with
-    windows = np.stack([jobs[i].X[t : t + n_steps] for i, t in places])
+    windows = np.stack([sequences[i].X[t : t + n_steps] for i, t in places])
     outputs, exog = windows[:, 0, :n_outputs], windows[:, :, n_outputs:]
     if source.n_fed_back:
         outputs, exog = np.stack([targets[i][t - 1] for i, t in places]), windows
@@ -146,33 +148,32 @@ def free_runs(model: Any, jobs: Sequence[Job], targets: Sequence[Array]) -> Free
     return FreeRunTrial(model, states, outputs, given, followed, spread, scale, offset)
 
 
-def _known(job: Job, targets: Array) -> Array:
+def _known(sequence: TrainingSequence, targets: Array) -> Array:
     """Return targets, with NaN where a row has no weight."""
-    if job.weights is None:
+    if sequence.weights is None:
         return targets
-    return np.where(job.weights[:, None] > 0, targets, np.nan)
+    return np.where(sequence.weights[:, None] > 0, targets, np.nan)
 
 
 def _units_of_inputs(
-    model: Any, jobs: Sequence[Job], targets: Sequence[Array]
+    sequences: Sequence[TrainingSequence], targets: Sequence[Array]
 ) -> tuple[Array, Array]:
     """Return scale and offset of targets that are the next inputs; refuse others."""
-    n_outputs, n_features = targets[0].shape[1], jobs[0].X.shape[1]
-    asked = f"alpha_selection={model.alpha_selection!r}"
+    n_outputs, n_features = targets[0].shape[1], sequences[0].X.shape[1]
     if n_outputs > n_features:
         raise ValueError(
-            f"{asked} feeds outputs back as inputs, but y has {n_outputs} columns and X "
+            f"{_ASKED} feeds outputs back as inputs, but y has {n_outputs} columns and X "
             f"{n_features}: the first columns of X must be the outputs. {_OTHER}"
         )
     pairing = Pairing(n_outputs, feedback=False)
-    for job, Y in zip(jobs, targets, strict=True):
-        pairing.add(job.X, Y)
+    for sequence, Y in zip(sequences, targets, strict=True):
+        pairing.add(sequence.X, Y)
     if pairing.problem is None:
         return np.ones(n_outputs), np.zeros(n_outputs)
-    found = affine_pairs([job.X for job in jobs], targets)
+    found = affine_pairs([sequence.X for sequence in sequences], targets)
     if found is None:
         raise ValueError(
-            f"{asked} feeds outputs back as inputs and needs y[t] == X[t+1], or the same in "
+            f"{_ASKED} feeds outputs back as inputs and needs y[t] == X[t+1], or the same in "
             f"other units; {pairing.problem}. Make such pairs with "
             f'model_selection.make_forecast_pairs, horizon 1, or use alpha_selection="auto".'
         )
@@ -180,18 +181,20 @@ def _units_of_inputs(
 
 
 def _places(
-    model: Any, jobs: Sequence[Job], ends: Sequence[int], known: Sequence[Array]
+    sequences: Sequence[TrainingSequence], ends: Sequence[int], known: Sequence[Array]
 ) -> tuple[list[tuple[int, int]], int]:
     """Return where loops begin, and how many steps they take; refuse too few rows."""
-    lengths = [len(job.X) for job in jobs]
-    first = [max(1, job.skip, end) for job, end in zip(jobs, ends, strict=True)]
+    lengths = [len(sequence.X) for sequence in sequences]
+    first = [max(1, sequence.skip, end) for sequence, end in zip(sequences, ends, strict=True)]
     held = [n - begin for n, begin in zip(lengths, first, strict=True) if n > begin]
-    learned = [Y[job.skip : end] for job, end, Y in zip(jobs, ends, known, strict=True)]
+    learned = [
+        Y[sequence.skip : end] for sequence, end, Y in zip(sequences, ends, known, strict=True)
+    ]
     kept = sum(int(np.sum(~np.isnan(Y).any(axis=1))) for Y in learned)
     n_steps = min(_LONGEST, sum(held) // max(2 * len(held), 1))
     if n_steps < _SHORTEST or not kept:
         raise ValueError(
-            f"alpha_selection={model.alpha_selection!r} holds out the last fifth of the rows "
+            f"{_ASKED} holds out the last fifth of the rows "
             f"behind the washout, of each sequence or whole sequences, and finds {sum(held)} in "
             f"{len(held)} sequences, with {kept} to learn from; {2 * _SHORTEST} in each and 1 are "
             'the least. Give a longer series, a smaller washout, or alpha_selection="auto".'
@@ -203,7 +206,7 @@ def _places(
     ]
     if not places:
         raise ValueError(
-            f"alpha_selection={model.alpha_selection!r} has nothing to compare loops with: all "
+            f"{_ASKED} has nothing to compare loops with: all "
             f"{sum(held)} targets that are held out are missing or of weight 0. "
             'Use alpha_selection="auto".'
         )

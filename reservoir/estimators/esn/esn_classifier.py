@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,14 @@ from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.metaestimators import available_if
 
 from reservoir._saving import saved
-from reservoir._typing import Array
-from reservoir._validation import Sequences
-from reservoir.estimators._parameters import LabelParameters, documented
+from reservoir.estimators._parameters import documented, shared
 from reservoir.estimators._target_coding import Labels
-from reservoir.estimators.esn._echo_state import BaseESN
 from reservoir.estimators.esn._fitted_attributes import FITTED
+from reservoir.estimators.esn.esn_regressor import ESNRegressor
+from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.esn.source_estimator import SourceEstimator
+from reservoir.estimators.esn.sources import reservoir_model
+from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.readouts.temperature import probabilities
 
 __all__ = ["ESNClassifier"]
@@ -29,8 +31,8 @@ def _readout_has(method: str) -> Callable[[ESNClassifier], bool]:
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
-class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
+@dataclass(eq=False, repr=False)
+class ESNClassifier(ClassifierMixin, SourceEstimator):
     """Echo state network that gives one label per time step.
 
     A ridge readout on labels coded as -1 and +1, one column per class, as scikit-learn's
@@ -65,6 +67,43 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
     True
     """
 
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    random_state: Any = shared.random_state
+    augment: Any = shared.augment
+    feedback: bool = shared.feedback
+    feedback_scaling: Any = shared.feedback_scaling
+    noise: float = shared.noise
+    include_input: bool = shared.include_input
+    alpha: Any = shared.alpha
+    solver: str = shared.solver
+    alpha_selection: str = shared.alpha_selection
+    alpha_per_target: bool = shared.alpha_per_target
+    forgetting: float = shared.forgetting
+    readout: Any = shared.readout
+    fit_intercept: bool = shared.fit_intercept
+    washout: Any = shared.washout
+    n_jobs: int | None = shared.n_jobs
+    initial_state: Any = shared.initial_state
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
+    verbose: int = shared.verbose
+    class_weight: Any = shared.class_weight
+
+    states = ESNRegressor.states
+
     def partial_fit(
         self,
         X: Any,
@@ -92,21 +131,28 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
         -------
         self
         """
-        return self._learn_chunk(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
+        if self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "
+                "one chunk at a time. Use fit, or class_weight=None."
+            )
+        self._check_readout()
+        return self._partial_fit(X, y, sample_weight, new_sequence=new_sequence, classes=classes)
 
     def _coding(self) -> Labels:
         return Labels(single=True)
 
-    def _read_targets(
-        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
-    ) -> list[Array]:
-        targets = super()._read_targets(y, sequences, first=first, **known)
-        if first:
-            self._check_readout()
-            self.classes_ = self._targets.classes
-        return targets
+    _grows_with = ("n_units",)
+
+    def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
+        return reservoir_model(self, reader, data)
+
+    def _check(self, reader: DataReader, data: TrainingData) -> None:
+        self._check_readout()
+        super()._check(reader, data)
 
     def _check_readout(self) -> None:
+        """Refuse a readout that does not give labels, or cannot be fed back."""
         if hasattr(self.readout, "fit") and not is_classifier(self.readout):
             raise TypeError(
                 f"readout={self.readout!r} is not a classifier. Use one, such as "
@@ -132,20 +178,20 @@ class ESNClassifier(ClassifierMixin, LabelParameters, BaseESN):
 
     def _say(self, method: str, X: Any, initial_state: Any, *, return_state: bool = False) -> Any:
         """Return what a method says of every row, the built-in scores or the readout's own."""
-        self._check_fitted()
+        predictor = self._predictor()
         options: dict[str, Any] = {
             "names": None if method == "predict" else np.asarray(self.classes_).tolist(),
             "return_state": return_state,
         }
         if hasattr(self, "readout_"):
             own = getattr(self.readout_, method)
-            return self._predict(X, initial_state, lambda rows: rows, own, **options)
+            return predictor.predict(X, initial_state, lambda rows: rows, own, **options)
         from_scores = {
-            "predict": self._targets.decode,
+            "predict": self._reader.targets.decode,
             "decision_function": lambda Y: Y[:, 0] if Y.shape[1] == 1 else Y,
             "predict_proba": self._probabilities_by()[0],
         }
-        return self._predict(X, initial_state, from_scores[method], **options)
+        return predictor.predict(X, initial_state, from_scores[method], **options)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one label per row of X.

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from reservoir._saving import saved
 from reservoir._validation import check_count
-from reservoir.estimators._parameters import (
-    ReservoirParameters,
-    SequenceParameters,
-    changed,
-    documented,
-    parameter,
-)
-from reservoir.estimators.esn._echo_state import BaseESN
+from reservoir.estimators._parameters import documented, parameter, shared
 from reservoir.estimators.esn._fitted_attributes import FITTED
-from reservoir.estimators.esn._source_regressor import SourceRegressor
+from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.esn.source_estimator import SourceRegressor
+from reservoir.estimators.esn.sources import reservoir_model
+from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.rnn_regressor import RNNRegressor, rnn_from_esn
 
 __all__ = ["ESNRegressor"]
@@ -24,8 +20,8 @@ __all__ = ["ESNRegressor"]
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
-class ESNRegressor(SourceRegressor, BaseESN):
+@dataclass(eq=False, repr=False)
+class ESNRegressor(SourceRegressor):
     """Echo state network: a fixed random reservoir under a ridge readout.
 
     ``x[t] = (1 - a) x[t-1] + a f(W x[t-1] + W_in u[t] + bias + W_fb y[t-1])``, and
@@ -72,14 +68,44 @@ class ESNRegressor(SourceRegressor, BaseESN):
     True
     """
 
-    n_units: int = changed(ReservoirParameters, "n_units", default=300)
-    leak_rate: Any = changed(ReservoirParameters, "leak_rate", default=(0.5, 0.3))
-    initial_state: Any = changed(
-        SequenceParameters,
+    n_units: int = shared.but("n_units", default=300)
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.but("leak_rate", default=(0.5, 0.3))
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    random_state: Any = shared.random_state
+    augment: Any = shared.augment
+    feedback: bool = shared.feedback
+    feedback_scaling: Any = shared.feedback_scaling
+    noise: float = shared.noise
+    include_input: bool = shared.include_input
+    alpha: Any = shared.alpha
+    solver: str = shared.solver
+    alpha_selection: str = shared.alpha_selection
+    alpha_per_target: bool = shared.alpha_per_target
+    forgetting: float = shared.forgetting
+    readout: Any = shared.readout
+    fit_intercept: bool = shared.fit_intercept
+    washout: Any = shared.washout
+    n_jobs: int | None = shared.n_jobs
+    initial_state: Any = shared.but(
         "initial_state",
         more="""With `n_lags` the rows before the first one are like it, but for "last", and for an
         array that holds them in front of the units as `state_` does.""",
     )
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
+    verbose: int = shared.verbose
+    missing_targets: str = shared.missing_targets
     n_lags: int = parameter(
         1,
         "int",
@@ -96,6 +122,30 @@ class ESNRegressor(SourceRegressor, BaseESN):
         """From one of these rows to the next.""",
         check_count,
     )
+
+    _grows_with = ("n_units",)
+
+    def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
+        return reservoir_model(self, reader, data)
+
+    def states(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return the reservoir's states under a series.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : str or array, optional
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_units), or the container that X came in
+            With feedback the outputs that are fed back are the network's own.
+        """
+        predictor = self._predictor()
+        sequences = predictor.read(X)
+        states = predictor.states(sequences, predictor.starts(initial_state, sequences))
+        return sequences.restore(states)
 
     def to_rnn(self) -> RNNRegressor:
         """Return the network as one whose weights are all trained, with the same outputs.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -22,12 +23,17 @@ from reservoir._validation import (
     refuse_one_row,
 )
 from reservoir._validation.kinds import refuse_sparse
-from reservoir.estimators._progress import Progress
-from reservoir.estimators._reach import reach_of, width_of
+from reservoir.dynamics import Reservoir
+from reservoir.dynamics.closed_loop import loop_limit
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.saturation import Record
+from reservoir.estimators._progress import Progress, reach_of, width_of
 from reservoir.estimators._reporting import progress
-from reservoir.estimators.esn._force_loop import ForceRun, LinearReadout, Loop, force_loop
-from reservoir.estimators.esn._measured_washout import is_measured
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
+from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
+from reservoir.estimators.esn.readout_training import is_measured, washout_lengths
+from reservoir.estimators.esn.sources import check_reservoir
+from reservoir.estimators.reading import Columns, DataReader, TrainingData
 from reservoir.readouts.contract import ReadoutSettings
 from reservoir.readouts.loop_trained import LoopTrainedReadout
 from reservoir.readouts.penalised_factor import PenalisedFactor
@@ -192,46 +198,45 @@ def force_train(
     """
     _refuse_esn(esn)
     every = check_count("n_steps_between", n_steps_between)
-    check_switch("feed_corrected", feed_corrected)
-    check_switch("return_history", return_history)
-    model = copy.deepcopy(esn) if esn.__sklearn_is_fitted__() else clone(esn)
-    rows, targets, readout = _prepare(model, exog, y)
+    for name, value in (("feed_corrected", feed_corrected), ("return_history", return_history)):
+        check_switch(name, value)
+    esn = copy.deepcopy(esn) if esn.__sklearn_is_fitted__() else clone(esn)
+    reader, data, model, readout = _prepare(esn, exog, y)
+    targets = data.targets[0]
     n_test = _check_test(n_test, len(targets))
     # which steps are corrected, and by what
     numbers = np.arange(len(targets))
-    skip = model._washouts(rows.lengths)[0]
+    (skip,) = washout_lengths(esn.washout, model.source, data, [])
     updates = (numbers >= skip) & ((numbers - skip) % every == 0)
     factor = PenalisedFactor(
-        model._source.width,
+        model.source.width,
         targets.shape[1],
         alpha,
         forgetting=forgetting,
-        fit_intercept=bool(model.fit_intercept),
+        fit_intercept=bool(esn.fit_intercept),
     )
     # the run
     initial_state = ("last" if readout else "random") if initial_state is None else initial_state
-    run = ForceRun.begin(
-        readout or LinearReadout.of_zeros(targets.shape[1], model._source.width),
-        _start_of(model, rows, initial_state),
-        len(targets),
-    )
-    force_loop(
-        model._source,
-        rows.arrays[0],
+    readout = readout or LinearReadout.of_zeros(targets.shape[1], model.source.width)
+    start = _start_of(esn, model, data.sequences, initial_state)
+    run = ForceRun.begin(readout, start, len(targets))
+    _run_loop(
+        model.source,
+        data.arrays[0],
         targets,
         run,
         factor,
-        model._activity,
+        model.activity,
         skip=skip,
         updates=updates,
         feed_corrected=feed_corrected,
         mark=len(targets) - n_test,
-        steps=progress(numbers, len(targets), model.verbose, what="FORCE", unit="step"),
+        steps=progress(numbers, len(targets), esn.verbose, what="FORCE", unit="step"),
     )
-    model._watch_units(model._activity)
-    _keep(model, run, rows, targets, alpha=factor.alpha, skip=skip)
-    history = _tested(model, run, rows.arrays[0], targets, n_test)
-    return (model, history) if return_history else model
+    model.watch(model.activity, reader.names_of_columns(data.columns))
+    _publish(esn, reader, data, model, run, alpha=factor.alpha, skip=skip)
+    history = _tested(esn, run, data.arrays[0], targets, n_test)
+    return (esn, history) if return_history else esn
 
 
 def _refuse_esn(esn: Any) -> None:
@@ -273,45 +278,56 @@ def _check_test(n_test: Any, n_samples: int) -> int:
 
 
 def _prepare(
-    model: ESNRegressor, exog: Any, y: Any
-) -> tuple[Sequences, Array, LinearReadout | None]:
-    """Return the one sequence of inputs, its targets, and the readout so far.
+    esn: ESNRegressor, exog: Any, y: Any
+) -> tuple[DataReader, TrainingData, ReadoutModel, LinearReadout | None]:
+    """Return how data are read, the data, the model, and the readout so far.
 
-    A model that is new, and has no readout, takes note of the data and builds its reservoir.
+    For an `esn` that is new, and has no readout, the reservoir is built.
     """
-    new = model._is_new
-    rows = _read(model, exog, y, new=new)
-    refuse_one_row(model, rows)
-    targets = model._read_targets(y, rows, first=new)
+    new = esn._is_new
+    reader = DataReader(esn, esn._coding()) if new else esn._reader
+    rows, columns = _read(esn, reader, exog, y, new=new)
+    refuse_one_row(esn, rows)
+    read = reader.first_outputs if new else reader.outputs
+    targets = read(esn, y, rows, allow_nan=esn._skips_missing())
+    data = TrainingData(rows, targets, None, columns)
+    esn._check(reader, data)
     if not new:
-        model._refuse_other_outputs(targets)
-        return rows, targets[0], LinearReadout.of_float64(*model._loop_readout())
-    if model.n_features_in_:
-        model._start(rows, targets)
-        return rows, targets[0], None
+        check_reservoir(esn, reader)
+        esn._refuse_other_outputs(targets)
+        coef, intercept = ReadoutPredictor(esn).readout()
+        return reader, data, esn._model.copy(), LinearReadout.of_float64(coef, intercept)
+    if columns.n_features_in:
+        return reader, data, esn._new_model(reader, data), None
     # built for a column of zeros, which is then taken away
-    n_samples = len(targets[0])
-    model._start(replace(rows, arrays=(np.zeros((n_samples, 1)),)), targets)
-    if model._source.n_past:
+    zeros = replace(rows, arrays=(np.zeros((data.n_rows, 1)),))
+    model = esn._new_model(reader, replace(data, sequences=zeros))
+    if model.source.n_past:
         raise ValueError(
-            f"n_lags={model.n_lags} counts rows of exog, and none are given. Use n_lags=1, or give "
+            f"n_lags={esn.n_lags} counts rows of exog, and none are given. Use n_lags=1, or give "
             "exog."
         )
-    deaf = replace(model.reservoir_, W_in=np.zeros((model.reservoir_.n_units, 0)))
-    model._source, model.reservoir_ = replace(model._source, reservoir=deaf), deaf  # type: ignore[type-var]
-    return rows, targets[0], None
+    reservoir: Reservoir = model.source.fitted["reservoir_"]
+    without_inputs = replace(reservoir, W_in=np.zeros((reservoir.n_units, 0)))
+    model.source = replace(model.source, reservoir=without_inputs)  # type: ignore[type-var]
+    return reader, data, model, None
 
 
-def _read(model: ESNRegressor, exog: Any, y: Any, *, new: bool) -> Sequences:
+def _read(
+    esn: ESNRegressor, reader: DataReader, exog: Any, y: Any, *, new: bool
+) -> tuple[Sequences, Columns]:
     """Return the one sequence of inputs; without exogenous ones its rows have no columns."""
     if exog is not None:
-        rows = model._read(exog, y, reset=new)
+        if new:
+            rows, columns = reader.first_inputs(esn, exog, y)
+        else:
+            rows, columns = reader.inputs(esn, exog, y), Columns.of(esn)
         if len(rows) != 1 or rows.container != "table":
             raise ValueError(
                 f"force_train learns from one sequence; exog holds {len(rows)}. Give the rows of "
                 "one as a table, and go on with the next by another call."
             )
-        return rows
+        return rows, columns
     refuse_sparse("y", y)
     if np.ndim(y) not in (1, 2):
         raise ValueError(
@@ -319,55 +335,59 @@ def _read(model: ESNRegressor, exog: Any, y: Any, *, new: bool) -> Sequences:
             f"n_outputs); got {np.shape(y)}."
         )
     if new:
-        model.n_features_in_ = 0
-    if model.n_features_in_:
+        esn.n_features_in_, reader.time_column = 0, None
+    if esn.n_features_in_:
         raise ValueError(
-            f"esn was fitted with {model.n_features_in_} columns of X: give exog of shape "
-            f"({len(y)}, {model.n_features_in_})."
+            f"esn was fitted with {esn.n_features_in_} columns of X: give exog of shape "
+            f"({len(y)}, {esn.n_features_in_})."
         )
-    dtype = model._dtype_asked_for() if new else model._dtype
-    return read_series(model, np.empty((len(y), 0)), y, reset=False, dtype=dtype)
+    rows = read_series(esn, np.empty((len(y), 0)), y, reset=False, dtype=reader.dtype)
+    return rows, Columns.of(esn)
 
 
-def _start_of(model: ESNRegressor, rows: Sequences, spec: Any) -> Loop:
+def _start_of(esn: ESNRegressor, model: ReadoutModel, rows: Sequences, spec: Any) -> Loop:
     """Return where the run begins."""
-    source = model._source
-    size = source.state_size
+    size = model.source.state_size
     if isinstance(spec, str) and spec == "random":
-        generator = as_generator(model.random_state)  # its children have made the weights
-        spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, model.reservoir_.n_units)
-    last = model._last_state() if "state_" in vars(model) else None
-    state = model._states_before(spec, rows, last)[0]
+        generator = as_generator(esn.random_state)  # its children have made the weights
+        n_units = model.source.fitted["reservoir_"].n_units
+        spec = generator.uniform(-_FIRST_STATES, _FIRST_STATES, n_units)
+    state = model.initial_states(spec, rows, model.state if model.progress.continues else None)[0]
     return Loop(state[:size], state[size:])
 
 
-def _keep(
-    model: ESNRegressor, run: ForceRun, rows: Sequences, targets: Array, *, alpha: float, skip: int
+def _publish(
+    esn: ESNRegressor,
+    reader: DataReader,
+    data: TrainingData,
+    model: ReadoutModel,
+    run: ForceRun,
+    *,
+    alpha: float,
+    skip: int,
 ) -> None:
-    """Give a model all that a fit leaves behind."""
-    source, one = model._source, model._targets.one_dimensional
+    """Give the network all that a fit leaves behind."""
+    source, n_outputs, one = model.source, data.n_outputs, reader.targets.one_dimensional
     coef, intercept = (weights.astype(source.dtype) for weights in run.readout)
-    for name in ("alphas_", "alpha_scores_", "alpha_selection_", "training_error_"):
-        model.__dict__.pop(name, None)
-    model.coef_ = coef[0] if one else coef
-    model.intercept_ = intercept[0] if one else intercept
-    model.alpha_ = alpha
-    model.washout_ = np.array([skip], dtype=np.int64)
-    model.state_ = np.concatenate([run.loop.state, targets[-1].astype(source.dtype)])
-    model._readout = LoopTrainedReadout(ReadoutSettings()).begin(source.width, targets.shape[1])
-    model._progress = Progress(targets.shape[1], compares=False)
-    model._progress.finish(rows, [targets], washout=skip)
-    model._n_trained += len(targets)
+    model.state = np.concatenate([run.loop.state, data.targets[0][-1].astype(source.dtype)])
+    model.readout = LoopTrainedReadout(ReadoutSettings()).begin(source.width, n_outputs)
+    model.progress = Progress(n_outputs, compares=False)
+    model.progress.finish(data.sequences, data.targets, washout=skip)
+    model.n_trained += data.n_rows
+    weights = (coef[0], intercept[0]) if one else (coef, intercept)
+    solution = {"coef_": weights[0], "intercept_": weights[1], "alpha_": alpha}
+    esn._publish(reader, model, data, [skip], solution)
 
 
 def _tested(
-    model: ESNRegressor, run: ForceRun, inputs: Array, targets: Array, n_test: int
+    esn: ESNRegressor, run: ForceRun, inputs: Array, targets: Array, n_test: int
 ) -> ForceHistory:
     """Run the trained loop alone over the last rows, and say so where it does not follow."""
     rows, error, begin = targets[:0], np.nan, len(targets) - n_test
     if run.marked is not None:
-        rows, _, _ = model._run_loop(
-            model._loop_readout(),
+        predictor = ReadoutPredictor(esn)
+        rows, _, _ = predictor.run(
+            predictor.readout(),
             n_test,
             initial_state=run.marked.state,
             initial_output=run.marked.output,
@@ -389,3 +409,158 @@ def _tested(
     return ForceHistory(
         run.outputs, run.outputs - targets, run.weight_norm, run.weight_change, rows, error
     )
+
+
+# ---------------------------------------------------------------------- the loop, on arrays
+
+
+class Loop(NamedTuple):
+    """Where a closed loop stands: its state and the output that the next step receives.
+
+    Attributes
+    ----------
+    state : array of shape (state_size,)
+    output : array of shape (n_outputs,)
+    """
+
+    state: Array
+    output: Array
+
+
+class LinearReadout(NamedTuple):
+    """Coefficients, (n_outputs, n_features), and intercepts, (n_outputs,), both float64."""
+
+    coef: Array
+    intercept: Array
+
+    @classmethod
+    def of_zeros(cls, n_outputs: int, n_features: int) -> LinearReadout:
+        """Return a readout that says zero."""
+        return cls(np.zeros((n_outputs, n_features)), np.zeros(n_outputs))
+
+    @classmethod
+    def of_float64(cls, coef: Array, intercept: Array) -> LinearReadout:
+        """Return a readout with weights of any dtype."""
+        return cls(coef.astype(np.float64), intercept.astype(np.float64))
+
+    def outputs(self, features: Array) -> Array:
+        """Return the outputs of rows of features."""
+        return features @ self.coef.T + self.intercept
+
+    def plus(self, coef: Array, intercept: Array) -> LinearReadout:
+        """Return the readout with something added to its weights."""
+        return LinearReadout(self.coef + coef, self.intercept + intercept)
+
+    def norm(self) -> float:
+        """Return the Euclidean norm of all weights."""
+        return float(np.hypot(np.linalg.norm(self.coef), np.linalg.norm(self.intercept)))
+
+
+@dataclass
+class ForceRun:
+    """A run in which the readout is corrected.
+
+    Attributes
+    ----------
+    readout : LinearReadout
+        As it is after the last correction.
+    loop : Loop
+        Where the loop stands; afterwards, where it ended.
+    outputs : array of shape (n_samples, n_outputs)
+        Before the correction of each step.
+    weight_norm, weight_change : arrays of shape (n_samples,)
+        Of all weights after each step, and how far the step has moved them.
+    marked : Loop or None
+        Where the loop stood before the marked row.
+    """
+
+    readout: LinearReadout
+    loop: Loop
+    outputs: Array
+    weight_norm: Array
+    weight_change: Array
+    marked: Loop | None = None
+
+    @classmethod
+    def begin(cls, readout: LinearReadout, loop: Loop, n_samples: int) -> ForceRun:
+        """Return a run of so many steps that has not begun."""
+        shape = (n_samples, len(loop.output))
+        return cls(readout, loop, np.empty(shape), np.empty(n_samples), np.zeros(n_samples))
+
+
+def _run_loop(
+    source: FeatureSource,
+    inputs: Array,
+    targets: Array,
+    run: ForceRun,
+    factor: PenalisedFactor,
+    activity: Record | None,
+    *,
+    skip: int,
+    updates: Array,
+    feed_corrected: bool,
+    mark: int,
+    steps: Iterable[int],
+) -> None:
+    """Run on own outputs, and correct the readout in the steps of `updates`.
+
+    What is added to the weights that the run began with is the ridge solution of what they left of
+    the targets, for the rows of all corrections so far.
+
+    Parameters
+    ----------
+    source : FeatureSource
+        With outputs that are fed back.
+    inputs : array of shape (n_samples, n_features)
+    targets : array of shape (n_samples, n_outputs)
+    run : ForceRun
+        Written.
+    factor : PenalisedFactor
+        Gets the rows of the corrections.
+    activity : Activity, Growth or None
+        Told of what the units do, from step `skip` on.
+    skip : int
+    updates : bool array of shape (n_samples,)
+    feed_corrected : bool
+        Whether the output is said again after a correction, before it is fed back.
+    mark : int
+        The row before which the loop is remembered.
+    steps : iterable
+        The numbers of the rows, in order.
+    """
+    first, dtype, limit = run.readout, source.dtype, loop_limit(source.dtype)
+    state, fed = run.loop.state[None], run.loop.output[None]
+    size, n_held = first.norm(), source.n_past * source.n_features
+    for t in steps:
+        if t == mark:
+            run.marked = Loop(state[0], fed[0])
+        before, row = state[0], inputs[t : t + 1]
+        features, state = source.advance(state, row, fed)
+        if activity is not None:
+            units = state[:, n_held:]
+            source.watch_run(activity, skip - t, row, units, before, received=fed)
+        with np.errstate(over="ignore", invalid="ignore"):
+            output = run.readout.outputs(features)
+        _refuse_divergence(t, limit, state, output)
+        run.outputs[t] = output[0]
+        if updates[t]:
+            factor.add(features, targets[t : t + 1] - first.outputs(features))
+            earlier, run.readout = run.readout, first.plus(*factor.coef())
+            run.weight_change[t] = run.readout.plus(-earlier.coef, -earlier.intercept).norm()
+            size = run.readout.norm()
+            if feed_corrected:
+                output = run.readout.outputs(features)
+        run.weight_norm[t] = size
+        _refuse_divergence(t, limit, output)
+        fed = output.astype(dtype)
+    run.loop = Loop(state[0], fed[0])
+
+
+def _refuse_divergence(step: int, limit: float, *values: Array) -> None:
+    """Refuse to go on where states or outputs have left what a closed loop may hold."""
+    if not all((np.abs(part) < limit).all() for part in values):
+        raise ValueError(
+            f"The loop diverged at step {step} of the training: states or outputs left the range "
+            f'+-{limit:.1e}. A bounded activation such as "tanh", scaled targets, a smaller '
+            "feedback_scaling or a larger alpha help."
+        )

@@ -10,72 +10,20 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import Sequences, check_count, check_switch
+from reservoir._validation import check_count, check_switch
 from reservoir.dynamics.polynomial_lags import BASES, LaggedPolynomials
-from reservoir.estimators._parameters import (
-    SequenceParameters,
-    changed,
-    documented,
-    one_of,
-    parameter,
-)
-from reservoir.estimators.esn._readout_description import description_of_readout
-from reservoir.estimators.esn._readout_parameters import ReadoutParameters
-from reservoir.estimators.esn._source_regressor import SourceRegressor
+from reservoir.estimators._parameters import documented, one_of, parameter, shared
+from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.esn.source_estimator import SourceRegressor
+from reservoir.estimators.reading import DataReader, TrainingData
 
 __all__ = ["NVARRegressor"]
 
 
-@dataclass(eq=False, repr=False)
-class LagParameters:
-    """What describes polynomials of lagged inputs."""
-
-    n_lags: int = parameter(
-        2,
-        "int",
-        """Rows of the input that are seen, the present one included. One is enough where the
-        columns of X are the whole state of a flow or map.""",
-        check_count,
-    )
-    _: KW_ONLY
-    skip: int = parameter(
-        1,
-        "int, in steps",
-        """From one of these rows to the next.""",
-        check_count,
-    )
-    degree: int = parameter(
-        2,
-        "int",
-        """The largest total degree of a term. With m = n_lags * n_features numbers that are seen
-        there are binom(m + degree, degree) - 1 terms, at most 20,000.""",
-        check_count,
-    )
-    basis: str = parameter(
-        "monomial",
-        '{"monomial", "chebyshev"}',
-        """What the terms are made of: powers of the inputs as they are, or Chebyshev polynomials
-        of inputs that are scaled to [-1, 1] by their range in fit. High degrees need the latter,
-        since powers are almost collinear. Outside the range Chebyshev polynomials grow fast:
-        ``forecast(..., clip=True)`` keeps what is fed back near it.""",
-        one_of(*BASES),
-    )
-    increments: bool = parameter(
-        False,
-        "bool",
-        """Whether the ridge is fitted to what y adds to the first n_outputs columns of X, as
-        Gauthier et al. do [1]_, where y continues these columns. `coef_` are those of y all the
-        same: the penalty then draws towards "the next row is like this one" instead of towards the
-        mean, and where rows follow each other closely the last digits of y are not lost. On
-        Lorenz-63 it adds one to two Lyapunov times.""",
-        check_switch,
-    )
-
-
 @saved
 @documented()
-@dataclass(eq=False, repr=False, kw_only=True)
-class NVARRegressor(SourceRegressor, LagParameters):
+@dataclass(eq=False, repr=False)
+class NVARRegressor(SourceRegressor):
     """Next-generation reservoir computing: a ridge on polynomials of lagged inputs.
 
     ``y[t] = C p(u[t], u[t - skip], ..., u[t - (n_lags - 1) skip]) + c``, where p holds the lagged
@@ -163,27 +111,66 @@ class NVARRegressor(SourceRegressor, LagParameters):
     True
     """
 
-    _source_kind = "lagged_polynomials"
-
-    def _sizes(self) -> str:
-        return f"n_lags={self.n_lags} or degree={self.degree}"
-
-    alpha: Any = changed(
-        ReadoutParameters,
+    n_lags: int = parameter(
+        2,
+        "int",
+        """Rows of the input that are seen, the present one included. One is enough where the
+        columns of X are the whole state of a flow or map.""",
+        check_count,
+    )
+    _: KW_ONLY
+    skip: int = parameter(
+        1,
+        "int, in steps",
+        """From one of these rows to the next.""",
+        check_count,
+    )
+    degree: int = parameter(
+        2,
+        "int",
+        """The largest total degree of a term. With m = n_lags * n_features numbers that are seen
+        there are binom(m + degree, degree) - 1 terms, at most 20,000.""",
+        check_count,
+    )
+    basis: str = parameter(
+        "monomial",
+        '{"monomial", "chebyshev"}',
+        """What the terms are made of: powers of the inputs as they are, or Chebyshev polynomials
+        of inputs that are scaled to [-1, 1] by their range in fit. High degrees need the latter,
+        since powers are almost collinear. Outside the range Chebyshev polynomials grow fast:
+        ``forecast(..., clip=True)`` keeps what is fed back near it.""",
+        one_of(*BASES),
+    )
+    increments: bool = parameter(
+        False,
+        "bool",
+        """Whether the ridge is fitted to what y adds to the first n_outputs columns of X, as
+        Gauthier et al. do [1]_, where y continues these columns. `coef_` are those of y all the
+        same: the penalty then draws towards "the next row is like this one" instead of towards the
+        mean, and where rows follow each other closely the last digits of y are not lost. On
+        Lorenz-63 it adds one to two Lyapunov times.""",
+        check_switch,
+    )
+    alpha: Any = shared.but(
         "alpha",
         more="""Series without noise gain from smaller penalties than are tried, down to 1e-27 times
         n_samples for those of flows with ``solver="qr"``.""",
     )
-    washout: Any = changed(
-        ReadoutParameters,
+    solver: str = shared.solver
+    alpha_selection: str = shared.alpha_selection
+    alpha_per_target: bool = shared.alpha_per_target
+    forgetting: float = shared.forgetting
+    readout: Any = shared.readout
+    fit_intercept: bool = shared.fit_intercept
+    washout: Any = shared.but(
         "washout",
         kind='int or "auto"',
         text="""Rows at the start of each sequence that the fit leaves out. "auto" is
         ``(n_lags - 1) * skip``: as many as it takes until every row that is seen is one of the
         data.""",
     )
-    initial_state: Any = changed(
-        SequenceParameters,
+    n_jobs: int | None = shared.n_jobs
+    initial_state: Any = shared.but(
         "initial_state",
         text="""Which rows a run takes to come before its first one. "last": `predict` goes on from
         the end of training if fit saw one sequence and X is one; otherwise, and in training, they
@@ -192,6 +179,24 @@ class NVARRegressor(SourceRegressor, LagParameters):
         first one; "zeros": rows of zeros. An array has shape ((n_lags - 1) * skip * n_features,) or
         (n_sequences, ...), the oldest row first.""",
     )
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
+    verbose: int = shared.verbose
+    missing_targets: str = shared.missing_targets
+
+    _grows_with = ("n_lags", "degree")
+
+    def _new_model(self, reader: DataReader, data: TrainingData) -> ReadoutModel:
+        source = LaggedPolynomials.for_inputs(
+            data.arrays,
+            n_lags=self.n_lags,
+            skip=self.skip,
+            degree=self.degree,
+            basis=self.basis,
+        )
+        if self.increments:
+            self._check_increments(data)
+        return ReadoutModel(source, data.n_outputs, increments=bool(self.increments))
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the terms, in the order of `coef_`.
@@ -217,71 +222,19 @@ class NVARRegressor(SourceRegressor, LagParameters):
         """
         self._check_fitted()
         names = list(_check_feature_names_in(self, input_features))
-        column = self._sequence_column
+        column = self._reader.sequence_column
         if column is not None:
             names.pop(names.index(column) if isinstance(column, str) else int(column))
-        return np.array(self._polynomials.names(names), dtype=object)
-
-    @property
-    def _polynomials(self) -> LaggedPolynomials:
-        source = self._source
+        source = self._model.source
         assert isinstance(source, LaggedPolynomials)
-        return source
+        return np.array(source.names(names), dtype=object)
 
-    def _description(self) -> dict[str, str]:
-        terms = f"{self._polynomials.width} terms: products of up to {self.degree} of "
-        seen = f"{self.n_lags} lagged rows, {self.skip} rows apart"
-        return {"Features": terms + seen, **description_of_readout(self)}
-
-    def _start(self, sequences: Sequences, targets: list[Array]) -> None:
-        self.__dict__.pop("input_range_", None)
-        super()._start(sequences, targets)
-        self._learns_increments = bool(self.increments)
-        if self._learns_increments:
-            self._refuse_increments(sequences.arrays[0].shape[1])
-        source = self._polynomials
-        if source.basis == "chebyshev":
-            self.input_range_ = source.centre + np.array([[-1], [1]]) * source.width_of_input
-
-    def _as_learned(self, X: Array, Y: Array) -> Array:
-        return Y - X[:, : self.n_outputs_] if self._learns_increments else Y
-
-    def _as_attributes(self, made: dict[str, Any]) -> dict[str, Any]:
-        if self._learns_increments:
-            shape = np.shape(made["coef_"])
-            coef, intercept = self._polynomials.repeating(self.n_outputs_)
-            made["coef_"] = made["coef_"] + coef.reshape(shape)
-            made["intercept_"] = made["intercept_"] + (
-                intercept[0] if len(shape) == 1 else intercept
-            )
-        return made
-
-    def _as_outputs(self, readouts: list[Any]) -> list[Any]:
-        if not self._learns_increments:
-            return readouts
-        coef, intercept = self._polynomials.repeating(self.n_outputs_)
-        return [(one + coef, constant + intercept) for one, constant in readouts]
-
-    def _washouts(self, lengths: list[int]) -> list[int]:
-        if not _is_auto(self.washout):
-            return super()._washouts(lengths)
-        self._check()  # lags are counted before anything is built
-        n_past = (self.n_lags - 1) * self.skip
-        for i, n_samples in enumerate(lengths):
-            if n_samples <= n_past:
-                which = "X" if len(lengths) == 1 else f"sequence {i}"
-                raise ValueError(
-                    f"n_lags={self.n_lags} and skip={self.skip} see {n_past} rows before the "
-                    f"present one, which leaves nothing to fit: {which} has "
-                    f"n_samples={n_samples}. Lower them, or give washout=0."
-                )
-        return [n_past] * len(lengths)
-
-    def _refuse_increments(self, n_features: int) -> None:
+    def _check_increments(self, data: TrainingData) -> None:
         """Refuse increments of what is no input, or of what is not learned by the ridge."""
-        if self.n_outputs_ > n_features:
+        n_features = data.arrays[0].shape[1]
+        if data.n_outputs > n_features:
             raise ValueError(
-                f"increments=True: y, with {self.n_outputs_} columns, must continue the first "
+                f"increments=True: y, with {data.n_outputs} columns, must continue the first "
                 f"columns of X, which has {n_features}. Give X those columns, or use "
                 "increments=False."
             )
@@ -290,12 +243,3 @@ class NVARRegressor(SourceRegressor, LagParameters):
                 f"increments=True is the ridge's; readout={self.readout!r} replaces it. Use "
                 "readout=None or increments=False."
             )
-
-    def _washout_of_chunks(self, n_samples: int) -> int:
-        if not _is_auto(self.washout):
-            return super()._washout_of_chunks(n_samples)
-        return (self.n_lags - 1) * self.skip
-
-
-def _is_auto(washout: Any) -> bool:
-    return isinstance(washout, str) and washout == "auto"

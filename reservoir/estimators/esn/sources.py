@@ -1,8 +1,8 @@
-"""From an estimator's parameters to its source of features: the kinds there are."""
+"""From an estimator's parameters to its reservoir, as a source of features under a readout."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -10,16 +10,79 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
+from reservoir._validation import Clock, as_generator
 from reservoir.building import Recipe
 from reservoir.dynamics import Reservoir
-from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.past_inputs import PastInputs
-from reservoir.dynamics.polynomial_lags import LaggedPolynomials
 from reservoir.dynamics.timed_reservoir import TimedReservoir
-from reservoir.estimators._base import read_dtype
+from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.esn.readout_training import is_measured
+from reservoir.estimators.reading import DataReader, TrainingData, read_dtype
 from reservoir.stability import Certificate, certify, drive_range
 from reservoir.stability.certified_bias import MARGIN, widened_range
+
+
+def reservoir_model(estimator: Any, reader: DataReader, data: TrainingData) -> ReadoutModel:
+    """Return a readout over the reservoir that an estimator's parameters describe, of no rows.
+
+    What cannot be is refused first: units are connected after that, which may take minutes.
+    """
+    check_reservoir(estimator, reader)
+    if isinstance(estimator.n_units, Integral):
+        estimator._new_readout(reader).check_room(int(estimator.n_units), data.n_rows)
+    generator = as_generator(estimator.random_state)
+    fed_back = data.targets if estimator.feedback else None
+    source, certificate = reservoir_source(
+        estimator, reader.clock, data.arrays, fed_back, generator
+    )
+    # a number, not a generator: older NumPy forgets on copying what a generator would spawn
+    seed = int(generator.spawn(1)[0].integers(2**63)) if estimator.noise > 0 else None
+    return ReadoutModel(source, data.n_outputs, certificate=certificate, noise_seed=seed)
+
+
+def check_reservoir(estimator: Any, reader: DataReader) -> None:
+    """Refuse parameters of an echo state network that cannot go together."""
+    if estimator._skips_missing() and estimator.feedback:
+        raise ValueError(
+            "missing_targets='skip' cannot go with feedback=True: each target is fed back "
+            "into the next step. Fill the missing targets, or use feedback=False."
+        )
+    if getattr(estimator, "n_lags", 1) > 1:
+        _check_lags(estimator, reader)
+    if reader.clock is not None:
+        _check_timed(estimator)
+
+
+def _check_lags(estimator: Any, reader: DataReader) -> None:
+    """Refuse lags of inputs that the readout does not see, or whose age differs."""
+    if not estimator.include_input:
+        raise ValueError(
+            f"n_lags={estimator.n_lags}: the lags are inputs that the readout sees beside the "
+            "present one, and include_input=False keeps inputs from it. Use "
+            "include_input=True, or n_lags=1."
+        )
+    if reader.clock is not None:
+        raise ValueError(
+            f"time_column={estimator.time_column!r} cannot go with n_lags={estimator.n_lags}: of "
+            "rows at irregular times no lag is of one length. Use n_lags=1, or a regular grid "
+            "without time_column."
+        )
+
+
+def _check_timed(estimator: Any) -> None:
+    """Refuse what is not known of steps of several lengths."""
+    what = f"time_column={estimator.time_column!r} cannot go with"
+    if estimator.feedback:
+        raise ValueError(
+            f"{what} feedback=True: outputs are fed back once per row, however long it took. "
+            "Use feedback=False, or a regular grid without time_column."
+        )
+    if is_measured(estimator.washout):
+        raise ValueError(
+            f'{what} washout="measured", which compares runs of equal steps. Give an integer '
+            'or "auto".'
+        )
 
 
 class Ranges(NamedTuple):
@@ -67,12 +130,24 @@ def ranges_of(
 
 def reservoir_source(
     estimator: Any,
+    clock: Clock | None,
     rows: Sequence[Array],
     targets: Sequence[Array] | None,
     generator: np.random.Generator,
 ) -> tuple[DrivenReservoir | PastInputs | TimedReservoir, Certificate | None]:
-    """Return the reservoir that an estimator's parameters describe, and what is proved of it."""
-    clock = getattr(estimator, "_clock", None)
+    """Return the reservoir that an estimator's parameters describe, and what is proved of it.
+
+    Parameters
+    ----------
+    estimator : estimator
+    clock : Clock or None
+        Tells the steps of rows that come at irregular times.
+    rows : sequence of arrays of shape (n_samples, n_features)
+    targets : sequence of arrays of shape (n_samples, n_outputs), or None
+        None where outputs are not fed back.
+    generator : numpy.random.Generator
+        Draws the weights.
+    """
     steps = None
     if clock is not None:
         steps = [np.diff(each[:, clock.place]) for each in rows]
@@ -101,31 +176,3 @@ def reservoir_source(
         return TimedReservoir(source, clock), certificate
     n_lags = int(getattr(estimator, "n_lags", 1))
     return source if n_lags == 1 else PastInputs(source, n_lags, int(estimator.skip)), certificate
-
-
-def polynomials_source(
-    estimator: Any,
-    rows: Sequence[Array],
-    targets: Sequence[Array] | None,
-    generator: np.random.Generator,
-) -> tuple[LaggedPolynomials, None]:
-    """Return the polynomials that an estimator's parameters describe."""
-    source = LaggedPolynomials.for_inputs(
-        rows,
-        n_lags=estimator.n_lags,
-        skip=estimator.skip,
-        degree=estimator.degree,
-        basis=estimator.basis,
-    )
-    return source, None
-
-
-Builder = Callable[..., tuple[FeatureSource, Certificate | None]]
-
-#: Kind of source -> ``build(estimator, rows, targets, generator)``, what makes it from an
-#: estimator's parameters and the training data (`targets`: None if outputs are not fed back), with
-#: a certificate or None. An estimator says which kind it wants by its attribute `_source_kind`.
-SOURCES: dict[str, Builder] = {
-    "reservoir": reservoir_source,
-    "lagged_polynomials": polynomials_source,
-}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -11,41 +11,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import (
-    Sequences,
-    as_generator,
-    check_choice,
-    resolve_washout,
-)
+from reservoir._validation import Sequences, as_generator, check_choice, resolve_washout
 from reservoir.dynamics.saturation import held_by_bias
-from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described, description_of_reservoir
-from reservoir.estimators._parameters import (
-    DrawnParameters,
-    ReservoirParameters,
-    SequenceParameters,
-    changed,
-    documented,
-)
-from reservoir.estimators._progress import Progress, StateShape
-from reservoir.estimators._timed_rows import TimedRows
+from reservoir.estimators._parameters import documented, shared
+from reservoir.estimators._progress import Progress
+from reservoir.estimators.esn.readout_model import initial_states
 from reservoir.estimators.esn.sources import reservoir_source
+from reservoir.estimators.reading import Columns, DataReader
 
 __all__ = ["ReservoirTransformer"]
 
 
 @saved
 @documented()
-@dataclass(eq=False, repr=False, kw_only=True)
+@dataclass(eq=False, repr=False)
 class ReservoirTransformer(
-    Described,
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    SequenceParameters,
-    DrawnParameters,
-    TimedRows,
-    BaseEstimator,
-    ReservoirParameters,
+    Described, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
 ):
     """Turn a series into the states of a reservoir that it drives.
 
@@ -82,14 +64,30 @@ class ReservoirTransformer(
     True
     """
 
-    initial_state: Any = changed(
-        SequenceParameters,
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    topology: Any = shared.topology
+    in_degree: float = shared.in_degree
+    weights: Any = shared.weights
+    input_weights: Any = shared.input_weights
+    spectral_radius: float | None = shared.spectral_radius
+    leak_rate: Any = shared.leak_rate
+    activation: Any = shared.activation
+    input_scaling: Any = shared.input_scaling
+    bias: Any = shared.bias
+    bias_scaling: float = shared.bias_scaling
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    random_state: Any = shared.random_state
+    initial_state: Any = shared.but(
         "initial_state",
         default="zeros",
         text="""Where a run starts. "last": `transform` goes on from the end of the series that fit
         saw, unless an index tells that X does not follow (see `ESNRegressor`), and `fit_transform`
         starts from zeros.""",
     )
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
 
     def _description(self) -> dict[str, str]:
         certificate = getattr(self, "certificate_", None)
@@ -109,7 +107,7 @@ class ReservoirTransformer(
         """
         sequences = self._build(X)
         if isinstance(self.initial_state, str) and self.initial_state == "last":
-            self._states(sequences)
+            self._first_states(sequences)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -125,7 +123,7 @@ class ReservoirTransformer(
         As `transform`.
         """
         sequences = self._build(X)
-        return sequences.restore(self._states(sequences))
+        return sequences.restore(self._first_states(sequences))
 
     def transform(self, X: Any) -> Any:
         """Return the states of the reservoir under X.
@@ -139,39 +137,41 @@ class ReservoirTransformer(
         array of shape (n_samples, n_units), or the container that X came in
         """
         check_is_fitted(self)
-        sequences = self._read(X, reset=False)
+        sequences = self._reader.inputs(self, X)
         last = self.state_ if self._progress.continues else None
-        return sequences.restore(self._run(sequences, self._starts(sequences, last)))
-
-    def _read(self, X: Any, *, reset: bool) -> Sequences:
-        dtype = read_dtype(self.dtype) if reset else self.reservoir_.dtype
-        column = self.sequence_column
-        return self._read_rows(X, None, reset=reset, dtype=dtype, sequence_column=column)
+        return sequences.restore(self._run(sequences, self._initial_states(sequences, last)))
 
     def _build(self, X: Any) -> Sequences:
+        """Read X, and build the reservoir for its columns."""
         if isinstance(self.initial_state, str):
             check_choice("initial_state", self.initial_state, ("last", "steady", "zeros"))
-        sequences = self._read(X, reset=True)
+        reader = DataReader(self)
+        sequences, columns = reader.first_inputs(self, X)
         generator = as_generator(self.random_state)
-        self.__dict__.pop("certificate_", None)
-        self._source, certificate = reservoir_source(self, sequences.arrays, None, generator)
-        self.reservoir_ = self._source.reservoir
+        source, certificate = reservoir_source(
+            self, reader.clock, sequences.arrays, None, generator
+        )
+        progress = Progress(0)
+        progress.end(sequences)
+        for name in ("certificate_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
         if certificate is not None:
             self.certificate_ = certificate
+        self.__dict__.update(columns.fitted)
+        self._reader, self._source, self._progress = reader, source, progress
+        self.time_step_ = None if reader.clock is None else reader.clock.step
+        self.reservoir_, self._n_features_out = source.reservoir, source.reservoir.n_units
         self._n_trained = sum(sequences.lengths)
-        self._n_features_out = self.reservoir_.n_units
-        self.state_ = np.zeros(self._source.state_size, self._source.state_dtype)
-        self._progress = Progress(0)
-        self._progress.end(sequences)
+        self.state_ = np.zeros(source.state_size, source.state_dtype)
         return sequences
 
-    def _states(self, sequences: Sequences) -> list[Array]:
+    def _first_states(self, sequences: Sequences) -> list[Array]:
         """Run over the series of fit, from zeros where it says "last"; remember its end."""
-        starts = self._starts(sequences, None)
-        parts = self._run(sequences, starts)
+        starts = self._initial_states(sequences, None)
+        parts, clock = self._run(sequences, starts), self._reader.clock
         self.state_ = parts[-1][-1].copy()
-        if self._clock is not None:
-            self.state_ = np.append(self.state_, sequences.arrays[-1][-1, self._clock.place])
+        if clock is not None:
+            self.state_ = np.append(self.state_, sequences.arrays[-1][-1, clock.place])
         self._progress.continues = len(sequences) == 1
         # a bias that was searched for a certificate saturates units by design
         if not hasattr(self, "certificate_") or not held_by_bias(self.reservoir_):
@@ -186,20 +186,10 @@ class ReservoirTransformer(
         skips = resolve_washout("auto", sequences.lengths)
         for rows, part, start, skip in zip(sequences.arrays, parts, starts, skips, strict=True):
             self._source.watch_run(activity, skip, rows, part, start)
-        activity.warn(self.reservoir_, self._names_of_columns())
+        activity.warn(self.reservoir_, self._reader.names_of_columns(Columns.of(self)))
 
-    def _starts(self, sequences: Sequences, last: Array | None) -> list[Array]:
-        source, n_units = self._source, self.reservoir_.n_units
-        spec = self._starting_from(self.initial_state, sequences, last, n_units)
-        shape = StateShape(source.state_size, 0, source.state_dtype)
-        return self._progress.starts(
-            spec,
-            sequences,
-            shape,
-            last=last,
-            steady=source.steady_state,
-            fresh=source.fresh_state,
-        )
+    def _initial_states(self, sequences: Sequences, last: Array | None) -> list[Array]:
+        return initial_states(self._source, self._progress, self.initial_state, sequences, last)
 
     def _run(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
         engine = self._source.engine_for(self._n_trained)

@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.dynamics.fed_back import as_limits, changed
-from reservoir.estimators._reach import widened
+from reservoir.estimators._progress import widened
 from reservoir.estimators.forecasting._chain import Affine
 from reservoir.estimators.forecasting._column_layout import Layout
 from reservoir.estimators.forecasting.forecaster import Forecaster

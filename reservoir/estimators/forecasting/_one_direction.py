@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from reservoir._typing import Array
 from reservoir.dynamics.fed_back import changed
-from reservoir.estimators._reach import widened
+from reservoir.estimators._progress import widened
 from reservoir.estimators.forecasting.forecast import forecast
 from reservoir.estimators.forecasting.loop_trials import run_trials
 

@@ -24,7 +24,7 @@ from reservoir.estimators.stream import Stream
 
 __all__ = ["load", "save"]
 
-_VERSION = 1
+_VERSION = 2  # 1: estimators held in themselves what a reader and a model hold now
 _WHOLE = (BaseEstimator, Stream)  # what a file may hold
 
 
@@ -79,7 +79,7 @@ def save(model: Any, file: str | PathLike[str]) -> None:
             "skops.io.dump for pipelines and other estimators."
         )
     # JSON that names the arrays beside it
-    written = Written({}, {})
+    written = Written({}, {}, {})
     _, params, fitted = encode_estimator(model, written)
     header = {
         "format": "reservoir",
@@ -155,7 +155,7 @@ def _read(archive: Archive) -> Any:
         )
     halves = [header["params"], header["fitted"]]
     check_names(halves, archive)
-    return decode_estimator(header["class"], halves, Read(archive, []))
+    return decode_estimator(header["class"], halves, Read(archive, [], []))
 
 
 def _reason(error: Exception) -> str:

@@ -90,14 +90,25 @@ def check_fields(cls: type, fields: Mapping[str, Any]) -> None:
 def lines_of(cls: type) -> dict[str, _Line]:
     """Return what the table says of the fields of a class and of those it is derived from."""
     lines: dict[str, _Line] = {}
-    for each in reversed(cls.__mro__):
-        _, *parts = _HEAD.split(FIELDS.get(each.__name__, ""))
-        for names, text in zip(parts[::2], parts[1::2], strict=True):
-            text = " ".join(text.split())
-            kind = ast.parse(text, mode="eval").body
-            for written in names.split(","):
-                name, optional, partner = _NAME.fullmatch(written.strip()).groups()  # type: ignore[union-attr]
-                lines[name] = _Line(kind, text, optional is not None, partner or "")
+    for each in getattr(cls, "__dataclass_fields__", {}).values():
+        if group := each.metadata.get("group"):
+            lines[each.name] = _lines_of_name(group)[each.name]
+    for base in reversed(cls.__mro__):
+        lines |= _lines_of_name(base.__name__)
+    return lines
+
+
+@cache
+def _lines_of_name(name: str) -> dict[str, _Line]:
+    """Return what the table says of the fields of a class alone, or of a group of parameters."""
+    lines: dict[str, _Line] = {}
+    _, *parts = _HEAD.split(FIELDS.get(name, ""))
+    for names, text in zip(parts[::2], parts[1::2], strict=True):
+        text = " ".join(text.split())
+        kind = ast.parse(text, mode="eval").body
+        for written in names.split(","):
+            field, optional, partner = _NAME.fullmatch(written.strip()).groups()  # type: ignore[union-attr]
+            lines[field] = _Line(kind, text, optional is not None, partner or "")
     return lines
 
 

@@ -19,6 +19,7 @@ from reservoir._typing import Array
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import ACTIVATIONS, Activation
 from reservoir.estimators.persistence.archive import Archive
+from reservoir.estimators.persistence.earlier_files import with_parts
 from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.stream import Stream
 
@@ -26,17 +27,22 @@ _EMPTY = 2**24  # entries of a sparse array that nothing in the file stands for
 
 
 class Written(NamedTuple):
-    """What a file holds so far: arrays by name, and the numbers of parts by identity."""
+    """What a file holds so far: arrays by name, and by identity the numbers of parts and weights.
+
+    With the objects themselves: else their identities may become those of others.
+    """
 
     arrays: dict[str, Array]
-    parts: dict[int, int]
+    parts: dict[int, tuple[int, Any]]
+    weights: dict[int, tuple[int, Any]]
 
 
 class Read(NamedTuple):
-    """A file that is read, and the parts made so far."""
+    """A file that is read, and the parts and weights made so far."""
 
     archive: Archive
     parts: list[Any]
+    weights: list[Any]
 
 
 def is_saved(value: Any) -> bool:
@@ -65,6 +71,7 @@ def _make_estimator(parts: list[Any]) -> Any:
     cls = _class_named(name)
     if not issubclass(cls, (BaseEstimator, Stream)):
         raise ValueError(f"{name} is no estimator")
+    fitted = with_parts(cls, params, fitted)
     check_fields(cls, {**params, **fitted})
     if cls is Stream:
         model = cls.__new__(cls)
@@ -101,14 +108,22 @@ def encode(value: Any, name: str, written: Written) -> Any:
         return {"array": key}
     # an object that stands in several places is written once
     if id(value) in written.parts:
-        return {"same": written.parts[id(value)]}
+        return {"same": written.parts[id(value)][0]}
+    if id(value) in written.weights:
+        return {"same_weights": written.weights[id(value)][0]}
     for kind, (matches, parts, _) in _KINDS.items():
         if matches(value):
-            found = {kind: [encode(part, name, written) for part in parts(value)]}
+            content = parts(value)
+            names = [name] * len(content)
+            if kind == "part":  # its class, then the names and the values of its fields
+                names[2::2] = [f"{name}.{field}" for field in content[1::2]]
+            found = {kind: [encode(*each, written) for each in zip(content, names, strict=True)]}
             if kind in ("part", "estimator"):
                 check_fields(type(value), _fields_of(value))  # or `load` would refuse the file
             if kind == "part":
-                written.parts[id(value)] = len(written.parts)
+                written.parts[id(value)] = len(written.parts), value
+            elif _are_weights(value):
+                written.weights[id(value)] = len(written.weights), value
             return found
     masked = " A masked array would lose its mask." if np.ma.isMaskedArray(value) else ""
     raise TypeError(
@@ -125,10 +140,10 @@ def decode(value: Any, read: Read) -> Any:
     if kind == "array":
         array = read.archive.read(content)
         return array[()] if array.ndim == 0 else array
-    if kind == "same":
+    if kind in ("same", "same_weights"):
         if type(content) is not int or content < 0:
             raise ValueError(f"part {content!r} is none")
-        return read.parts[content]
+        return (read.parts if kind == "same" else read.weights)[content]
     if type(content) is not list:
         raise ValueError(f"{kind} holds {type(content).__name__}")
     made = _KINDS[kind][2]([decode(part, read) for part in content])
@@ -136,7 +151,16 @@ def decode(value: Any, read: Read) -> Any:
         raise ValueError(f"a sparse array has shape {made.shape} and {made.nnz} entries")
     if kind == "part":
         read.parts.append(made)
+    elif _are_weights(made):
+        read.weights.append(made)
     return made
+
+
+def _are_weights(value: Any) -> bool:
+    """Whether a value is a dict of arrays, which a model and its estimator may share."""
+    return (
+        type(value) is dict and bool(value) and all(type(v) is np.ndarray for v in value.values())
+    )
 
 
 def check_names(value: Any, archive: Archive) -> None:

@@ -9,7 +9,18 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from reservoir._validation import check_choice, check_count, check_number, check_switch
-from reservoir.estimators._parameters import one_of, parameter
+from reservoir.estimators._parameters import (
+    DrawnParameters,
+    InputParameters,
+    LabelParameters,
+    LearnerParameters,
+    SequenceParameters,
+    Shared,
+    TimeParameters,
+    changed,
+    one_of,
+    parameter,
+)
 from reservoir.training.hessian_free import HessianFree
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.online import LEARNERS
@@ -18,7 +29,6 @@ from reservoir.training.schedules import SCHEDULES
 from reservoir.training.starts import STARTS
 
 WHOLE = ("lbfgs", "least_squares", "hessian_free")
-SOLVERS = (*OPTIMIZERS, *WHOLE)
 
 
 def name_of_solver(solver: Any) -> str:
@@ -27,7 +37,7 @@ def name_of_solver(solver: Any) -> str:
 
 
 def _check_solver(name: str, value: Any) -> None:
-    check_choice(name, name_of_solver(value), SOLVERS)
+    check_choice(name, name_of_solver(value), (*OPTIMIZERS, *WHOLE))
 
 
 def _check_batch_size(name: str, value: Any) -> None:
@@ -288,3 +298,46 @@ class NetworkParameters:
         """Whether `fit` goes on from the weights of the fit before.""",
         check_switch,
     )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NetworkRunParameters:
+    """Parameters that other estimators have, with what they are for a trained network."""
+
+    include_input: bool = changed(InputParameters, "include_input", default=False)
+    time_column: Any = changed(
+        TimeParameters, "time_column", more="""With ``cell="leaky"`` (`TimedLeakyCell`)."""
+    )
+    verbose: int = changed(
+        LearnerParameters,
+        "verbose",
+        text="""1 reports a line per epoch to the logger "reservoir", on standard error unless
+        logging is set up otherwise.""",
+    )
+    initial_state: Any = changed(
+        SequenceParameters,
+        "initial_state",
+        text="""Where a run starts. "last": `predict` goes on from the end of training (so
+        TimeSeriesSplit scores what it should) if fit saw one sequence and X is one; otherwise,
+        and in training, zeros. Where an index of dates, periods or numbers tells that X does
+        not begin right after training, the run starts from "steady" and a warning says so.
+        Without such an index (arrays; rows numbered from 0) nothing can be known, and X is
+        taken to follow: cross-validate with `reservoir.model_selection.ContextSplit` and
+        "zeros". "steady": in training zeros, in `predict` the state that the first row leads to
+        when it is held. An array has shape (state_size,) or (n_sequences, state_size);
+        state_size (``network_.cell.state_size``) is n_units, for the LSTM 2 n_units: outputs, then
+        cells; for "scrn" hidden units, then context units; of a cell made of cells the states of
+        its parts side by side; with a `time_column` n_units + 1: then the time of the row before,
+        in steps since the first.""",
+    )
+
+
+#: Where a trained network takes its parameters from.
+shared = Shared(
+    NetworkParameters,
+    NetworkRunParameters,
+    TimeParameters,
+    DrawnParameters,
+    SequenceParameters,
+    LabelParameters,
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,21 @@ from sklearn.utils.metaestimators import available_if
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import (
-    Sequences,
     as_generator,
     check_choice,
     check_count,
     check_number,
     check_switch,
 )
-from reservoir.estimators._parameters import LabelParameters, changed, documented
+from reservoir.estimators._parameters import documented
 from reservoir.estimators._target_coding import Labels
-from reservoir.estimators.rnn._coded_inputs import row_of_symbol
-from reservoir.estimators.rnn._network_parameters import NetworkParameters
-from reservoir.estimators.rnn._symbols import begin, check_alphabet, read_allowed
+from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.rnn._network_parameters import shared
 from reservoir.estimators.rnn._trained_attributes import FITTED
-from reservoir.estimators.rnn._trained_network import BaseRNN
+from reservoir.estimators.rnn.network_estimator import NetworkEstimator
+from reservoir.estimators.rnn.network_model import NetworkModel
+from reservoir.estimators.rnn.start import new_model
+from reservoir.estimators.rnn.symbols import begin, check_alphabet, read_allowed, row_of_symbol
 from reservoir.training.walks import walk
 
 __all__ = ["RNNClassifier"]
@@ -39,8 +40,8 @@ def _has_probabilities(classifier: RNNClassifier) -> bool:
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
-class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
+@dataclass(eq=False, repr=False)
+class RNNClassifier(ClassifierMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for labels.
 
     One label per time step or, with ``target="last"``, one per sequence. The network, its start and
@@ -80,17 +81,55 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
     True
     """
 
-    loss: str = changed(
-        NetworkParameters,
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    cell: Any = shared.cell
+    activation: str = shared.activation
+    leak_rate: Any = shared.leak_rate
+    n_symbols: int | None = shared.n_symbols
+    loss: str = shared.but(
         "loss",
         kind='{"auto", "cross_entropy", "hinge"}',
         text="""What training lowers. "auto" is the cross-entropy of the softmax; the hinge takes
         each class against the rest.""",
     )
+    init: Any = shared.init
+    solver: Any = shared.solver
+    learning_rate_init: float = shared.learning_rate_init
+    learning_rate: str = shared.learning_rate
+    max_iter: int = shared.max_iter
+    batch_size: Any = shared.batch_size
+    truncation: Any = shared.truncation
+    clip_norm: float | None = shared.clip_norm
+    alpha: float = shared.alpha
+    l1: float = shared.l1
+    gradient_control: Any = shared.gradient_control
+    target: str = shared.target
+    missing_targets: str = shared.missing_targets
+    early_stopping: bool = shared.early_stopping
+    validation_fraction: float = shared.validation_fraction
+    n_iter_no_change: int = shared.n_iter_no_change
+    tol: float = shared.tol
+    online: str = shared.online
+    online_window: int = shared.online_window
+    washout: Any = shared.washout
+    warm_start: bool = shared.warm_start
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    random_state: Any = shared.random_state
+    include_input: bool = shared.include_input
+    initial_state: Any = shared.initial_state
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
+    verbose: int = shared.verbose
+    class_weight: Any = shared.class_weight
 
-    def _output_and_loss(self) -> tuple[str, str]:
+    def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
         loss = check_choice("loss", self.loss, ("auto", "cross_entropy", "hinge"))
-        return ("identity", "hinge") if loss == "hinge" else ("softmax", "cross_entropy")
+        hinge = ("identity", "hinge")
+        return new_model(
+            self, reader, data, *(hinge if loss == "hinge" else ("softmax", "cross_entropy"))
+        )
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, *, new_sequence: bool = False
@@ -109,27 +148,28 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         -------
         self
         """
-        return self._learn_chunk(X, y, new_sequence=new_sequence, classes=classes)
+        if self.class_weight is not None:
+            raise ValueError(
+                f"class_weight={self.class_weight!r} is not supported by partial_fit, which sees "
+                "one chunk at a time. Use fit, or class_weight=None."
+            )
+        return self._partial_fit(X, y, new_sequence=new_sequence, classes=classes)
 
     def _coding(self) -> Labels:
         hinge = isinstance(self.loss, str) and self.loss == "hinge"
         return Labels(per_sequence=self.target == "last", low=-1.0 if hinge else 0.0)
 
-    def _read_targets(
-        self, y: Any, sequences: Sequences, *, first: bool, **known: Any
-    ) -> list[Array]:
-        before = None
-        if first:
-            check_switch("warm_start", self.warm_start)
-            before = getattr(self, "classes_", None) if self.warm_start else None
-        targets = super()._read_targets(y, sequences, first=first, **known)
-        self.classes_: Array = self._targets.classes  # type: ignore[assignment]
-        if before is not None and not np.array_equal(before, self.classes_):
-            raise ValueError(
-                f"warm_start=True goes on with the classes {before.tolist()}; y holds "
-                f"{self.classes_.tolist()}. Use warm_start=False."
-            )
-        return targets
+    def _check(self, reader: DataReader, data: TrainingData) -> None:
+        classes = reader.targets.classes
+        check_switch("warm_start", self.warm_start)
+        if self.warm_start and not self._is_new:
+            before = np.asarray(self.classes_)
+            if not np.array_equal(before, classes):
+                raise ValueError(
+                    f"warm_start=True goes on with the classes {before.tolist()}; y holds "
+                    f"{classes.tolist()}. Use warm_start=False."
+                )
+        super()._check(reader, data)
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one label per row of X, or per sequence with ``target="last"``.
@@ -152,16 +192,15 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         UserWarning
             As `ESNRegressor.predict`.
         """
-        self._check_fitted()
+        predictor, decode = self._predictor(), self._reader.targets.decode
         if return_state:
-            self._refuse_steps("return_state=True")
-        return self._predict(X, initial_state, self._targets.decode, return_state=return_state)
+            self._check_steps("return_state=True")
+        return predictor.predict(X, initial_state, decode, return_state=return_state)
 
     def _say(self, X: Any, initial_state: Any, decode: Any, *, return_state: bool = False) -> Any:
         """Return what `decode` makes of the outputs, a column for each class."""
-        self._check_fitted()
-        names = np.asarray(self.classes_).tolist()
-        return self._predict(X, initial_state, decode, names=names, return_state=return_state)
+        predictor, names = self._predictor(), np.asarray(self.classes_).tolist()
+        return predictor.predict(X, initial_state, decode, names=names, return_state=return_state)
 
     def _probabilities_by(self) -> tuple[Any, Any]:
         """Return what makes probabilities of outputs, and what outputs are: None for the usual."""
@@ -186,7 +225,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
             Where the run ended; only if `return_state`.
         """
         if return_state:
-            self._refuse_steps("return_state=True")
+            self._check_steps("return_state=True")
         return self._say(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
 
     @available_if(_has_probabilities)
@@ -262,7 +301,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
         self._check_fitted()
         n = check_count("n", n)
         temperature = check_number("temperature", temperature, low=0.0)
-        self._refuse_steps("sample")
+        self._check_steps("sample")
         check_alphabet(self)
         symbol, state = begin(self, context, initial_state)
         drawn, state = walk(
@@ -281,7 +320,7 @@ class RNNClassifier(ClassifierMixin, LabelParameters, BaseRNN):
 
     def _row_of(self, symbol: int) -> Array:
         """Return the input that stands for a class."""
-        return row_of_symbol(symbol, self.network_, self._dtype)
+        return row_of_symbol(symbol, self._model.network, self._model.dtype)
 
     @property
     def forecast(self) -> Any:

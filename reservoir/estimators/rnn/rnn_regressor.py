@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from inspect import signature
 from typing import Any
 
@@ -12,24 +12,27 @@ from sklearn.frozen import FrozenEstimator
 
 from reservoir._saving import saved
 from reservoir._validation import check_switch
-from reservoir.estimators._base import NetworkForecaster
 from reservoir.estimators._parameters import documented, parameter
-from reservoir.estimators._target_coding import Numbers
+from reservoir.estimators._target_coding import Numbers, TargetCoding
 from reservoir.estimators.forecasting.forecast import forecast_network
 from reservoir.estimators.forecasting.forecaster import Forecaster, forecaster_of
-from reservoir.estimators.rnn._starting_weights import network_of, weights_of
+from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.rnn._network_parameters import shared
 from reservoir.estimators.rnn._trained_attributes import FITTED
-from reservoir.estimators.rnn._trained_network import BaseRNN
+from reservoir.estimators.rnn.network_estimator import NetworkEstimator
+from reservoir.estimators.rnn.network_model import NetworkModel
+from reservoir.estimators.rnn.start import network_of, new_model, weights_of
 from reservoir.training.cells import CELLS, Cell, SimpleCell
 from reservoir.training.exchange import from_torch, to_torch
+from reservoir.training.losses import resolve_loss
 
 __all__ = ["RNNRegressor", "rnn_from_esn"]
 
 
 @saved
 @documented(FITTED=FITTED)
-@dataclass(eq=False, repr=False, kw_only=True)
-class RNNRegressor(RegressorMixin, BaseRNN):
+@dataclass(eq=False, repr=False)
+class RNNRegressor(RegressorMixin, NetworkEstimator):
     """Recurrent network with every weight trained, for numbers.
 
     ``h[t] = (1 - a) h[t-1] + a f(W h[t-1] + W_in u[t] + bias)`` or an LSTM or a GRU, and
@@ -68,6 +71,42 @@ class RNNRegressor(RegressorMixin, BaseRNN):
     True
     """
 
+    n_units: int = shared.n_units
+    _: KW_ONLY
+    cell: Any = shared.cell
+    activation: str = shared.activation
+    leak_rate: Any = shared.leak_rate
+    n_symbols: int | None = shared.n_symbols
+    loss: str = shared.loss
+    init: Any = shared.init
+    solver: Any = shared.solver
+    learning_rate_init: float = shared.learning_rate_init
+    learning_rate: str = shared.learning_rate
+    max_iter: int = shared.max_iter
+    batch_size: Any = shared.batch_size
+    truncation: Any = shared.truncation
+    clip_norm: float | None = shared.clip_norm
+    alpha: float = shared.alpha
+    l1: float = shared.l1
+    gradient_control: Any = shared.gradient_control
+    target: str = shared.target
+    missing_targets: str = shared.missing_targets
+    early_stopping: bool = shared.early_stopping
+    validation_fraction: float = shared.validation_fraction
+    n_iter_no_change: int = shared.n_iter_no_change
+    tol: float = shared.tol
+    online: str = shared.online
+    online_window: int = shared.online_window
+    washout: Any = shared.washout
+    warm_start: bool = shared.warm_start
+    time_column: Any = shared.time_column
+    time_step: Any = shared.time_step
+    random_state: Any = shared.random_state
+    include_input: bool = shared.include_input
+    initial_state: Any = shared.initial_state
+    sequence_column: Any = shared.sequence_column
+    dtype: Any = shared.dtype
+    verbose: int = shared.verbose
     output: str = parameter(
         "identity",
         '{"identity", "tanh", "logistic", "softmax"}',
@@ -115,10 +154,13 @@ class RNNRegressor(RegressorMixin, BaseRNN):
             `new_sequence` does not say so. If X of a first call, of ten rows or more, is too large
             for the weights or for `learning_rate_init`, as in `fit`.
         """
-        return self._learn_chunk(X, y, new_sequence=new_sequence)
+        return self._partial_fit(X, y, new_sequence=new_sequence)
 
-    def _coding(self) -> Numbers:
+    def _coding(self) -> TargetCoding:
         return Numbers(per_sequence=self.target == "last")
+
+    def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
+        return new_model(self, reader, data, self.output, resolve_loss(self.output, self.loss))
 
     def predict(self, X: Any, *, initial_state: Any = None, return_state: bool = False) -> Any:
         """Return one row of output per row of X, or per sequence with ``target="last"``.
@@ -143,10 +185,10 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         UserWarning
             As `ESNRegressor.predict`.
         """
-        self._check_fitted()
+        predictor, decode = self._predictor(), self._reader.targets.decode
         if return_state:
-            self._refuse_steps("return_state=True")
-        return self._predict(X, initial_state, self._targets.decode, return_state=return_state)
+            self._check_steps("return_state=True")
+        return predictor.predict(X, initial_state, decode, return_state=return_state)
 
     def forecast(
         self,
@@ -202,21 +244,23 @@ class RNNRegressor(RegressorMixin, BaseRNN):
         )
         return (rows, state) if return_state else rows
 
-    def _refuse_loop(self) -> None:
-        self._refuse_steps("forecast")
-        if self._clock is not None:
-            self._clock.refuse_loop()
-        if self._targets.per_sequence:
+    def _check_loop(self) -> None:
+        """Refuse a network whose outputs cannot be its next inputs."""
+        self._check_steps("forecast")
+        if self._model.clock is not None:
+            self._model.clock.refuse_loop()
+        if self._reader.targets.per_sequence:
             raise ValueError(
                 'forecast needs an output at every step; this network has target="last".'
             )
-        if self.network_.coded:
+        network = self._model.network
+        if network.coded:
             raise ValueError(
                 f"forecast feeds outputs back as inputs, and with n_symbols={self.n_symbols} these "
                 "are symbols, which outputs are not. RNNClassifier, trained on the symbols as "
                 "labels, draws them by its method sample."
             )
-        if self.network_.output == "softmax":
+        if network.output == "softmax":
             raise ValueError(
                 'forecast feeds outputs back as inputs, and those of output="softmax" are '
                 "probabilities, where the inputs were symbols: the loop would blur them, step by "
@@ -303,7 +347,7 @@ class RNNRegressor(RegressorMixin, BaseRNN):
 
 @forecaster_of.register
 def _(model: RNNRegressor) -> Forecaster:
-    return NetworkForecaster(model)
+    return model._predictor()
 
 
 def _name_of(cell: Cell) -> Any:
@@ -323,7 +367,7 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
             f"readout={esn.readout!r} cannot be trained by gradients: use the built-in one."
         )
     # the same cell and parameters, training from the fitted weights
-    network = network_of(esn)
+    network, reader = network_of(esn), esn._reader
     cell: SimpleCell = network.cell.at_even_steps()  # type: ignore[assignment]
     leaky = cell.leaks() is not None
     measured = isinstance(esn.washout, str) and esn.washout == "measured"
@@ -337,17 +381,19 @@ def rnn_from_esn(esn: Any) -> RNNRegressor:
         washout=int(esn.washout_.max()) if measured else esn.washout,
         initial_state=esn.initial_state,
         sequence_column=esn.sequence_column,
-        time_column=esn._time_column,
+        time_column=esn._reader.time_column,
         time_step="auto" if esn.time_step_ is None else esn.time_step_,
         dtype=esn.dtype,
         random_state=esn.random_state,
     )
-    rnn = rnn._adopt(network, weights_of(esn), one_dimensional=esn._targets.one_dimensional)
+    rnn = rnn._adopt(network, weights_of(esn), one_dimensional=reader.targets.one_dimensional)
     # where the network stands in its data goes with it
-    told = ("_target_names", "_sklearn_output_config")
-    clock = ("_time_column", "_clock", "time_step_")
-    for name in ("n_features_in_", "feature_names_in_", "state_", "washout_", *clock, *told):
+    names = ("n_features_in_", "feature_names_in_", "state_", "washout_", "time_step_")
+    for name in (*names, "_sklearn_output_config"):
         if hasattr(esn, name):
             setattr(rnn, name, getattr(esn, name))
-    rnn._sequence_column, rnn._progress = esn._sequence_column, copy.deepcopy(esn._progress)
+    for name in ("sequence_column", "time_column", "clock", "target_names"):
+        setattr(rnn._reader, name, getattr(reader, name))
+    rnn._model.clock, rnn._model.state = reader.clock, rnn.state_
+    rnn._model.progress = copy.deepcopy(esn._model.progress)
     return rnn

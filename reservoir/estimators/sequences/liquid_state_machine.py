@@ -23,7 +23,6 @@ from reservoir._validation import (
 from reservoir.dynamics import Pooling
 from reservoir.dynamics.pooling import POOLS, check_pools
 from reservoir.dynamics.spiking import SpikingNetwork, draw_spiking_network
-from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described
 from reservoir.estimators._parameters import (
     DrawnParameters,
@@ -34,6 +33,7 @@ from reservoir.estimators._parameters import (
     parameter,
 )
 from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators.reading import read_dtype
 
 __all__ = ["LiquidStateMachine"]
 

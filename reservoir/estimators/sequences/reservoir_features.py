@@ -32,10 +32,10 @@ from reservoir.dynamics.pooling import POOLS, check_pools, pool_into
 from reservoir.dynamics.saturation import STRIDE, record_of
 from reservoir.dynamics.state_quantiles import state_quantiles
 from reservoir.dynamics.unit_steps import Names
-from reservoir.estimators._base import read_dtype
 from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators.reading import read_dtype
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
 from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chosen_lags
 

@@ -16,7 +16,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import as_generator, caller_level, check_count
 from reservoir._workers import one_blas_thread
-from reservoir.estimators._described import Described
+from reservoir.estimators._described import Described, described_html
 from reservoir.estimators._parameters import check_parameters, documented
 from reservoir.estimators._reporting import leaving_no_trace, progress
 from reservoir.estimators.series._calendar import Calendar
@@ -496,5 +496,5 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fits")
 
-    def _details(self) -> str:
-        return html_of(self)
+    def _repr_html_inner(self) -> str:
+        return described_html(self, lambda: html_of(self))

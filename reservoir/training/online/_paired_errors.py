@@ -40,7 +40,7 @@ class PairedErrors:
         """Return the mean difference in units of its standard error: Student's paired t."""
         if self.n < _FEWEST * np.exp(-_FEWEST / self.memory):
             return 0.0
-        spread = self.squares - self.total**2 / self.n
+        spread = self.squares - self.total * self.total / self.n
         if spread <= 1e-12 * self.squares:
             return float(np.sign(self.total)) * np.inf if self.total else 0.0
         return self.total / float(np.sqrt(spread))

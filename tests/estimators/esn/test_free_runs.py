@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from reservoir import ESNClassifier, ESNRegressor, NVARRegressor, forecast, load, save
 from reservoir.datasets import lorenz, mackey_glass, roessler
-from reservoir.estimators.esn import _learning
+from reservoir.estimators.esn import readout_training
 from reservoir.model_selection import ClosedLoopSearchCV, make_forecast_pairs
 from reservoir.readouts import GramAccumulator, ridge_path
 
@@ -147,7 +147,7 @@ def test_rows_of_weight_zero_do_not_count():
 
 
 def test_workers_change_no_bit(monkeypatch):
-    monkeypatch.setattr(_learning, "_BATCH_ROWS", 100)  # several batches of few rows
+    monkeypatch.setattr(readout_training, "_BATCH_ROWS", 100)  # several batches of few rows
     inputs, targets = [X, X[40:], X[:180], X[20:200]], [Y, Y[40:], Y[:180], Y[20:200]]
     alone = esn().fit(inputs, targets)
     with joblib.parallel_backend("threading"):

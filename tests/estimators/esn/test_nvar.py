@@ -322,7 +322,7 @@ def test_a_search_in_closed_loop_starts_where_training_did(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
     model = NVARRegressor(**options).fit(inputs, targets)
     forecaster, one = forecaster_of(model), Sequences((inputs,), "table")
-    before = model._polynomials.fresh_state(inputs[0])
+    before = model._model.source.fresh_state(inputs[0])
     n_past = (model.n_lags - 1) * model.skip
     states = forecaster.states_at([(0, 0), (0, 1), (0, 200)], one)
     for row, state in zip((0, 1, 200), states, strict=True):

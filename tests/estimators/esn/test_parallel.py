@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 
 from reservoir import ESNClassifier, ESNRegressor, ReservoirTransformer
 from reservoir.dynamics import features, iter_states
-from reservoir.estimators.esn import _learning
+from reservoir.estimators.esn import readout_training
 from reservoir.readouts.selection import SELECTIONS
 
 pytestmark = pytest.mark.both_engines
@@ -47,8 +47,10 @@ def test_side_by_side_equals_one_by_one(data, dtype, tolerance, feedback):
     together, apart = ESNRegressor(**params).fit(Xs, ys), one_by_one(Xs, ys, **params)
     np.testing.assert_allclose(together.coef_, apart.coef_, rtol=0, atol=tolerance)
     np.testing.assert_allclose(together.state_, apart.state_, rtol=0, atol=1e-5)
-    assert together._readout.n_rows == apart._readout.n_rows == sum(n - 5 for n in LENGTHS)
-    assert together._readout.parts[0].gram.dtype == np.float64
+    assert (
+        together._model.readout.n_rows == apart._model.readout.n_rows == sum(n - 5 for n in LENGTHS)
+    )
+    assert together._model.readout.parts[0].gram.dtype == np.float64
     predicted = together.predict(Xs)
     for X, y in zip(Xs, predicted, strict=True):
         alone = together.predict(X, initial_state="zeros")
@@ -100,11 +102,11 @@ def test_no_row_is_lost_between_the_parts(data, selection):
     for edges, n, skip in zip(
         SELECTIONS[selection].cut(lengths, skips), lengths, skips, strict=True
     ):
-        job = _learning.Job(None, None, None, skip, edges, None, None)
+        job = readout_training.TrainingSequence(None, None, None, skip, edges, None, None)
         rows = [
             (low, high)
             for start in range(0, n, 64)
-            for _, low, high in _learning._parts(job, start, min(64, n - start))
+            for _, low, high in readout_training._parts(job, start, min(64, n - start))
         ]
         assert [low for low, _ in rows] == [skip, *(high for _, high in rows[:-1])]
         assert rows[-1][1] == n
@@ -139,8 +141,8 @@ def test_strided_targets_do_not_change_a_bit_in_workers(noise):
 
 def test_blas_runs_on_one_thread_while_many_sequences_are_summed(data, monkeypatch):
     limits = []
-    original = _learning.one_blas_thread
-    monkeypatch.setattr(_learning, "one_blas_thread", lambda: limits.append(1) or original())
+    original = readout_training.one_blas_thread
+    monkeypatch.setattr(readout_training, "one_blas_thread", lambda: limits.append(1) or original())
     Xs, ys = data
     ESNRegressor(10, random_state=0).fit(Xs[:1], ys[:1])
     assert limits == []

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.one_engine
 
 def kind_in(model):
     """Return the class of the sums that a fitted model keeps."""
-    return type(model._readout.total())
+    return type(model._model.readout.total())
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def test_auto_looks_at_penalties_and_precision_alone(cls, alpha, dtype, solver, 
     assert kind_in(model) is expected
     options = {"classes": [0, 1]} if cls is ESNClassifier else {}
     chunk = clone(model).partial_fit(X[:1], y[:1], **options)
-    assert chunk._readout.solver == model._readout.solver  # one row tells the same
+    assert chunk._model.readout.solver == model._model.readout.solver  # one row tells the same
     assert model.get_params()["solver"] == solver
     assert model.coef_.dtype == dtype
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators.rnn._large_inputs import warn_of_large_inputs
+from reservoir.estimators.rnn.training_run import warn_of_large_inputs
 from reservoir.model_selection import PerStep
 from reservoir.training.bptt import Network
 from reservoir.training.cells import (

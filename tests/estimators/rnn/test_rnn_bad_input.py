@@ -314,9 +314,9 @@ def test_a_fit_that_fails_leaves_no_trace(cls, monkeypatch):
         raise MemoryError
 
     for act, name in (
-        ("fit", "reservoir.estimators.rnn._training_run.train"),
-        ("fit", "reservoir.estimators.rnn._trained_network.starting_weights"),
-        ("fit", "reservoir.estimators.rnn._trained_network.BaseRNN._run"),
+        ("fit", "reservoir.estimators.rnn.training_run.train"),
+        ("fit", "reservoir.estimators.rnn.start_trials.starting_weights"),
+        ("fit", "reservoir.estimators.rnn.network_model.NetworkModel.run"),
         ("partial_fit", "reservoir.training.online._learner.Descent.step"),
         ("partial_fit", "reservoir.estimators._progress.Pairing.add"),
     ):

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.utils import compute_sample_weight
 
 from reservoir import RNNClassifier, RNNRegressor
-from reservoir.estimators.rnn import _trained_network, _training_run
+from reservoir.estimators.rnn import network_estimator, training_run
 from reservoir.model_selection import stack_sequences
 from reservoir.training.bptt import predict
 
@@ -130,8 +130,8 @@ def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypat
         seen.append((np.stack(list(data.targets)), np.stack(list(validation.targets))))
         return run(estimator, network, params, data, validation, generator)
 
-    run = _training_run.run_training
-    monkeypatch.setattr(_trained_network, "run_training", watched)
+    run = training_run.run_training
+    monkeypatch.setattr(network_estimator, "run_training", watched)
     X, y = list(np.zeros((20, 3, 1))), np.where(np.arange(20) < few, "rare", "usual")
     for seed in range(40):
         make(
@@ -152,10 +152,10 @@ def test_early_stopping_leaves_each_class_something_to_learn_from(few, monkeypat
 def test_what_does_not_count_is_nothing_to_learn_from():
     rng, labels = np.random.default_rng(0), np.array([1, -1, *np.zeros(18, dtype=int)])
     for _ in range(100):
-        kept, out = _training_run._drawn_apart(20, 0.3, rng, labels)
+        kept, out = training_run._drawn_apart(20, 0.3, rng, labels)
         assert 0 in kept
         np.testing.assert_array_equal(np.sort(np.concatenate([kept, out])), np.arange(20))
-    kept, out = _training_run._drawn_apart(3, 0.4, rng, np.arange(3))  # none to spare
+    kept, out = training_run._drawn_apart(3, 0.4, rng, np.arange(3))  # none to spare
     assert (len(kept), len(out)) == (2, 1)
 
 

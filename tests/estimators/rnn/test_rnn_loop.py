@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import mackey_glass
-from reservoir.estimators.rnn._loop_trial import Trial, trial_of
+from reservoir.estimators.rnn.start_trials import Trial
 from reservoir.loops.loop_score import LoopScore
 from reservoir.model_selection import make_forecast_pairs
 from reservoir.training.bptt import Network, predict
@@ -198,8 +198,7 @@ def test_a_start_whose_loops_stay_is_the_one_of_before():
     for seed in range(6):
         rnn = RNNRegressor(20, max_iter=0, random_state=seed).fit(X[:500], Y[:500])
         drawn = clone(rnn).set_params(init="least_squares").fit(X[:500], Y[:500])
-        starts = [np.zeros(20)]
-        trial = trial_of(rnn, rnn.network_, [X[:500]], [Y[:500]], starts)
+        trial = Trial(rnn.network_, Data([X[:500]], [Y[:500]], starts=np.zeros((1, 20))))
         if trial.verdict(drawn.params_).n_lost == 0:
             same(rnn.params_, drawn.params_)
             kept += 1

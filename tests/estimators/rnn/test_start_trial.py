@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from reservoir import RNNClassifier, RNNRegressor
 from reservoir.datasets import temporal_order
-from reservoir.estimators.rnn import _start_trial, _trained_network
+from reservoir.estimators.rnn import network_estimator, start_trials
 from reservoir.training.trainer import Data, Training
 
 pytestmark = pytest.mark.both_engines
@@ -66,9 +66,9 @@ def test_random_weights_give_way_to_what_is_clearly_ahead(least_squares, esn, ch
         np.testing.assert_array_equal(params["W"], tried[CANDIDATES.index(chosen)]["W"])
         return Training(params, [1.0])
 
-    monkeypatch.setattr(_start_trial, "run_training", pretended)
-    monkeypatch.setattr(_trained_network, "run_training", pretended)
-    monkeypatch.setattr(_start_trial, "_losses", lambda network, params, data: next(losses))
+    monkeypatch.setattr(start_trials, "run_training", pretended)
+    monkeypatch.setattr(network_estimator, "run_training", pretended)
+    monkeypatch.setattr(start_trials, "_losses", lambda network, params, data: next(losses))
     X, y = last_marked(20, 0)
     rnn = RNNRegressor(6, target="last", max_iter=96, random_state=0).fit(X, y)
     assert n_epochs == [(12, 13)] * 3 + [(96, 10)]  # no plateau ends a trial
@@ -86,12 +86,12 @@ def test_clearly_ahead_is_a_paired_t_test():
         quantile = t.isf(0.025, n - 1)
         for gain, ahead in ((0.99 * quantile * error, False), (1.01 * quantile * error, True)):
             losses = of - gain + noise
-            assert _start_trial._is_ahead(losses, of, np.ones(n)) == ahead
-            assert _start_trial._is_ahead(losses, of, np.full(n, 0.3)) == ahead
+            assert start_trials._is_ahead(losses, of, np.ones(n)) == ahead
+            assert start_trials._is_ahead(losses, of, np.full(n, 0.3)) == ahead
             # sequences of weight 0 say nothing
             more = [np.append(array, 99.0) for array in (losses, of, np.ones(n))]
             more[2][-1] = 0.0
-            assert _start_trial._is_ahead(*more) == ahead
+            assert start_trials._is_ahead(*more) == ahead
     # of noise one in forty are ahead, however few there are; about so many whatever the weights
     for weights, most in (
         (np.ones(3), 0.035),
@@ -101,17 +101,17 @@ def test_clearly_ahead_is_a_paired_t_test():
     ):
         n = len(weights)
         draws = rng.normal(size=(2000, n))
-        found = [_start_trial._is_ahead(noise, np.zeros(n), weights) for noise in draws]
+        found = [start_trials._is_ahead(noise, np.zeros(n), weights) for noise in draws]
         assert np.mean(found) < most
-    assert not _start_trial._is_ahead(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
-    assert _start_trial._is_ahead(of, np.append(of[1:], np.inf), np.ones(n))  # overflow
+    assert not start_trials._is_ahead(np.array([1.0, 0.0]), np.full(2, 3.0), np.array([1.0, 0.0]))
+    assert start_trials._is_ahead(of, np.append(of[1:], np.inf), np.ones(n))  # overflow
 
 
 def test_losses_by_sequence_are_those_of_the_whole():
     X, y = last_marked(30, 0)
     rnn = RNNRegressor(6, target="last", max_iter=1, random_state=0).fit(X, y)
     data = Data(X, list(y[:, None]), last=True)
-    each = _start_trial._losses(rnn.network_, rnn.params_, data)
+    each = start_trials._losses(rnn.network_, rnn.params_, data)
     np.testing.assert_allclose(each, (rnn.predict(X) - y) ** 2)
 
 
@@ -145,8 +145,8 @@ def test_the_trial_compares_by_sequences_that_it_did_not_learn_from(monkeypatch)
         assert np.argmax(validation.targets, axis=1).sum() == 5  # a quarter of each class
         return run(estimator, network, params, data, validation, generator)
 
-    run = _start_trial.run_training
-    monkeypatch.setattr(_start_trial, "run_training", watched)
+    run = start_trials.run_training
+    monkeypatch.setattr(start_trials, "run_training", watched)
     rng = np.random.default_rng(0)
     X, y = list(rng.normal(size=(40, 9, 1))), np.repeat([0, 1], 20)
     RNNClassifier(6, target="last", max_iter=11, verbose=True, random_state=0).fit(X, y)
@@ -172,7 +172,7 @@ def test_the_trial_says_what_it_found(caplog):
     ],
 )
 def test_nothing_is_tried_where_nothing_can_be_chosen(options, monkeypatch):
-    monkeypatch.setattr(_start_trial, "run_training", None)
+    monkeypatch.setattr(start_trials, "run_training", None)
     X, y = last_marked(30, 0)
     rnn = RNNRegressor(6, target="last", **{"max_iter": 1, "random_state": 0} | options)
     rnn.fit(X, y)

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 
+from helpers.toys.lagged_inputs import lagged_inputs
 from reservoir import ESNRegressor
 from reservoir._saving import saved
 from reservoir._validation import check_count
 from reservoir.estimators._parameters import documented, parameter
+from reservoir.estimators.esn.readout_model import ReadoutModel
 
 
 @documented()
@@ -20,4 +22,6 @@ class LagRegressor(ESNRegressor):
     """
 
     n_lags: int = parameter(3, "int", "Rows before the present one that are seen.", check_count)
-    _source_kind = "lags"
+
+    def _new_model(self, reader, data):
+        return ReadoutModel(lagged_inputs(self, data.arrays), data.n_outputs)

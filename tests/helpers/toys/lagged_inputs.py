@@ -29,6 +29,6 @@ class LaggedInputs(FeatureSource):
         yield 0, np.hstack(windows), known[len(rows) :].ravel().copy()
 
 
-def lagged_inputs(estimator, rows, targets, generator):
-    """Return the source that an estimator's parameters describe, and no certificate."""
-    return LaggedInputs(rows[0].shape[1], estimator.n_lags, rows[0].dtype), None
+def lagged_inputs(estimator, rows):
+    """Return the source that an estimator's parameters describe, for given rows."""
+    return LaggedInputs(rows[0].shape[1], estimator.n_lags, rows[0].dtype)

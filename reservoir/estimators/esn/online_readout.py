@@ -13,7 +13,8 @@ from reservoir._validation import Sequences
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
-from reservoir.estimators.esn._learning import naming_columns
+from reservoir.estimators.esn.readout_training import naming_columns
+from reservoir.estimators.reading import Columns
 from reservoir.readouts.contract import ReadoutSettings, RowLearner
 
 
@@ -52,25 +53,26 @@ class FeatureLearner(SessionLearner):
         follows: bool,
     ) -> Array:
         """Run over rows, and learn from those that enter."""
-        source = model._source
-        model._warn_of_range(Sequences((rows,), "table"))
+        learned = copy.copy(model._model)  # replaced at the end, never changed
+        source, reader = learned.source, model._reader
+        learned.warn_of_range(Sequences((rows,), "table"))
         size, enter = source.state_size, rows_that_enter(targets, weights, skip)
         state, last = start[:size], start[size:]
         teacher = np.vstack([last, targets[:-1]]) if source.n_fed_back else None
-        taught = model._as_learned(rows, targets)
+        taught = learned.readout_targets(rows, targets)
         activity = copy.copy(self.activity)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
         kept = leaving_no_trace(self, () if self.noise is None else ("noise",))
-        with kept, leaving_no_trace(model), naming_columns(source, model._sequence_column):
+        with kept, naming_columns(source, reader.sequence_column):
             if model.noise > 0 and (self.noise is None or not follows):
-                self.noise = model._next_noise()
+                self.noise = learned.next_noise()
             blocks = source.iter_features(
                 rows,
                 state,
                 teacher=teacher,
                 noise=model.noise,
                 generator=self.noise,
-                engine=model._engine,
+                engine=learned.engine,
                 **watched,
             )
             for begin, features, end in blocks:
@@ -81,9 +83,11 @@ class FeatureLearner(SessionLearner):
                 w = None if weights is None else weights[block]
                 of_block = features, taught[block], w, enter[block]
                 self._learn_block(model, *of_block, begin, follows=follows or begin > 0)
-            said = activity and activity.warn(model.reservoir_, model._names_of_columns())
+            names = reader.names_of_columns(Columns.of(model))
+            said = activity and activity.warn(source.reservoir, names)
             self.activity = None if said else activity
-            model._n_trained += len(rows)
+            learned.n_trained += len(rows)
+            model._model = learned
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])
         return state
@@ -101,11 +105,11 @@ class FeatureLearner(SessionLearner):
     ) -> None:
         if not enter.any():
             return
-        numbers = model._n_trained + begin + np.flatnonzero(enter)
+        numbers = model._model.n_trained + begin + np.flatnonzero(enter)
         if not enter.all():
             features, targets = features[enter], targets[enter]
             weights = None if weights is None else weights[enter]
-        self.readout.learn(features, targets, weights, model._targets.for_readout)
+        self.readout.learn(features, targets, weights, model._reader.targets.for_readout)
         if not follows:
             self.readout.separate()
         self.readout.sample(numbers, features, targets, weights)
@@ -114,9 +118,8 @@ class FeatureLearner(SessionLearner):
     def settle(self, model: Any) -> None:
         """Set coefficients, or whatever else the readout has."""
         if self.new:
-            made = self.readout.fitted(model._new_readout(partial=True).settings)
-            for name, value in model._as_attributes(made).items():
-                setattr(model, name, value)
+            settings = model._new_readout(model._reader, partial=True).settings
+            vars(model).update(model._model.of_targets(self.readout.fitted(settings)))
             self.new = False
 
     def finish(self, model: Any, *, stands: bool) -> None:
@@ -125,9 +128,14 @@ class FeatureLearner(SessionLearner):
         self.settle(model)
         if not stands:
             self.readout.separate()
-        model._readout = self.readout.readout()
-        model._readout.settings = ReadoutSettings()
-        model._noise_generator = self.noise
+        one = copy.copy(model._model)
+        one.readout, one.noise_generator, one.state = (
+            self.readout.readout(),
+            self.noise,
+            model.state_,
+        )
+        one.readout.settings = ReadoutSettings()
+        model._model = one
 
     @property
     def forgetting(self) -> float:

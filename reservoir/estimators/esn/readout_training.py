@@ -1,4 +1,4 @@
-"""From sequences to a readout's sums, and from states to outputs: batches, blocks, parts."""
+"""From sequences to a readout's sums: which rows enter, batches, blocks, parts; and to outputs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,118 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import SumError, code
+from reservoir._validation import SumError, check_count, code, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import progress
+from reservoir.estimators.reading import TrainingData
 from reservoir.readouts.contract import Outputs, Readout, RowsAndColumns
+from reservoir.stability import transient_length
 
 _GATHERED_ROWS = 512  # rows of short sequences that are added at once
 _BATCH_ROWS = 8192  # at least so many rows go to one worker
 _MAX_BATCHES = 32  # at most so many sums are on their way at a time
 
 
+def is_measured(washout: Any) -> bool:
+    """Whether the washout is to be measured."""
+    return isinstance(washout, str) and washout == "measured"
+
+
+def washout_lengths(
+    washout: Any,
+    source: FeatureSource,
+    data: TrainingData,
+    starts: Sequence[Array],
+    *,
+    partial: bool = False,
+) -> list[int]:
+    """Return how many rows at the start of each sequence the fit leaves out.
+
+    Parameters
+    ----------
+    washout : int, "auto" or "measured"
+        "auto" is as many rows as the source remembers, where it says how many.
+    source : FeatureSource
+    data : TrainingData
+    starts : sequence of arrays
+        The state before each sequence.
+    partial : bool, default=False
+        Whether `data` is a first chunk: then the one number that all chunks to come keep to, which
+        may be larger than the chunk.
+    """
+    lengths = data.sequences.lengths[:1] if partial else data.sequences.lengths
+    if is_measured(washout):
+        return _measured(source, data, starts, len(lengths))
+    if isinstance(washout, str) and washout == "auto" and source.memory is not None:
+        if not partial:
+            _require_more_rows(source, lengths)
+        return [int(source.memory)] * len(lengths)
+    if not partial:
+        _require_past(source, lengths)
+    elif not isinstance(washout, str):
+        return [check_count("washout", washout, minimum=0)]
+    return resolve_washout(washout, lengths)
+
+
+def _require_past(source: FeatureSource, lengths: Sequence[int]) -> None:
+    """Refuse sequences none of which has a row with a whole past."""
+    if source.memory is None and source.n_past >= max(lengths):
+        raise ValueError(
+            f"{source.past_in_words} before the present one; the longest sequence has "
+            f"n_samples={max(lengths)}. Lower them."
+        )
+
+
+def _require_more_rows(source: FeatureSource, lengths: Sequence[int]) -> None:
+    """Refuse sequences that are no longer than the source remembers."""
+    for i, n_samples in enumerate(lengths):
+        if n_samples <= source.memory:
+            which = "X" if len(lengths) == 1 else f"sequence {i}"
+            raise ValueError(
+                f"{source.past_in_words} before the present one, which leaves nothing to fit: "
+                f"{which} has n_samples={n_samples}. Lower them, or give washout=0."
+            )
+
+
+def _measured(
+    source: FeatureSource, data: TrainingData, starts: Sequence[Array], n_sequences: int
+) -> list[int]:
+    """Return, for the first sequences, the steps until states from different starts agree."""
+    reservoir = getattr(source, "reservoir", None)
+    if reservoir is None:
+        raise ValueError(
+            f'washout="measured" compares runs of a reservoir, and {type(source).__name__} has '
+            'none. Give an integer or "auto".'
+        )
+    washouts = []
+    for i in range(n_sequences):
+        X, Y, start = data.arrays[i], data.targets[i], starts[i]
+        # fed back is the target, one step late; before the first what the start says, or zeros
+        feedback = None
+        if reservoir.n_outputs:
+            given = start[source.state_size :]
+            first = given if given.size else np.zeros(reservoir.n_outputs)
+            feedback = np.vstack([first, Y[:-1]])
+        try:
+            steps = transient_length(reservoir, X, feedback=feedback, random_state=0)
+        except ValueError as error:
+            raise ValueError(
+                f'washout="measured" failed in sequence {i} (n_samples={len(X)}). {error}'
+            ) from error
+        if steps >= len(X):
+            raise ValueError(
+                f'washout="measured" leaves nothing to fit: states from different starts agree '
+                f"only after {steps} steps; sequence {i} has n_samples={len(X)}. Give a longer "
+                "series, or an integer."
+            )
+        washouts.append(steps)
+    return washouts
+
+
 @dataclass(frozen=True)
-class Job:
+class TrainingSequence:
     """One sequence to learn from.
 
     Its first row is row `number` of all that were ever learned from. `skip` rows are washout. Row
@@ -47,9 +145,9 @@ class Job:
 
 
 class Learned(NamedTuple):
-    """What a batch of jobs gives back.
+    """What a batch of sequences gives back.
 
-    A readout that holds their rows, the state and generator at the end of the last job, and what
+    A readout that holds their rows, the state and generator at the end of the last one, and what
     the units have done behind the washout (None for sources without units that saturate).
     """
 
@@ -61,7 +159,7 @@ class Learned(NamedTuple):
 
 def learn(
     source: FeatureSource,
-    jobs: list[Job],
+    sequences: list[TrainingSequence],
     readout: Readout,
     activity: Record | None,
     *,
@@ -69,21 +167,21 @@ def learn(
     engine: str,
     limit_threads: bool = False,
 ) -> Learned:
-    """Run jobs, hand their rows to a readout, and add what the units do to a record of them."""
-    gathered = readout.begin(source.width, jobs[0].Y.shape[1])
-    ends = [job.state for job in jobs]
-    together = len(jobs) > 1 and noise == 0 and not readout.ordered
-    rows = _Gathering(gathered, source, jobs[0]) if together else _Passing(gathered)
+    """Run sequences, hand their rows to a readout, and add to a record of what units do."""
+    gathered = readout.begin(source.width, sequences[0].Y.shape[1])
+    ends = [sequence.state for sequence in sequences]
+    together = len(sequences) > 1 and noise == 0 and not readout.ordered
+    rows = _Batched(gathered, source, sequences[0]) if together else _Direct(gathered)
     if together:
-        blocks = _together(source, jobs, engine, activity)
+        blocks = _together(source, sequences, engine, activity)
     else:
-        blocks = _one_by_one(source, jobs, noise, engine, activity)
+        blocks = _one_by_one(source, sequences, noise, engine, activity)
     with one_blas_thread() if limit_threads else contextlib.nullcontext():
         for index, start, features, state in blocks:
             ends[index] = state
-            rows.add(jobs[index], start, features)
+            rows.add(sequences[index], start, features)
         rows.finish()
-    return Learned(gathered, ends[-1], jobs[-1].generator, activity)
+    return Learned(gathered, ends[-1], sequences[-1].generator, activity)
 
 
 Blocks = Iterator[tuple[int, int, Array, Array]]
@@ -91,22 +189,22 @@ Blocks = Iterator[tuple[int, int, Array, Array]]
 
 def _one_by_one(
     source: FeatureSource,
-    jobs: list[Job],
+    sequences: list[TrainingSequence],
     noise: float,
     engine: str,
     activity: Record | None,
 ) -> Blocks:
     """Yield the blocks of one sequence after the other."""
-    for index, job in enumerate(jobs):
+    for index, sequence in enumerate(sequences):
         watched: dict[str, Any] = {}
         if activity is not None:
-            watched = {"activity": activity, "skip": job.skip}
+            watched = {"activity": activity, "skip": sequence.skip}
         for block in source.iter_features(
-            job.X,
-            job.state,
-            teacher=_teacher(source, job),
+            sequence.X,
+            sequence.state,
+            teacher=_teacher(source, sequence),
             noise=noise,
-            generator=job.generator,
+            generator=sequence.generator,
             engine=engine,
             **watched,
         ):
@@ -114,37 +212,42 @@ def _one_by_one(
 
 
 def _together(
-    source: FeatureSource, jobs: list[Job], engine: str, activity: Record | None
+    source: FeatureSource, sequences: list[TrainingSequence], engine: str, activity: Record | None
 ) -> Blocks:
     """Yield the blocks of sequences that run side by side."""
-    skips = [job.skip for job in jobs]
+    skips = [sequence.skip for sequence in sequences]
     watched: dict[str, Any] = {} if activity is None else {"activity": activity, "skips": skips}
     return source.iter_many_features(
-        [job.X for job in jobs],
-        [job.state for job in jobs],
-        teachers=[_teacher(source, job) for job in jobs] if source.n_fed_back else None,
+        [sequence.X for sequence in sequences],
+        [sequence.state for sequence in sequences],
+        teachers=[_teacher(source, sequence) for sequence in sequences]
+        if source.n_fed_back
+        else None,
         engine=engine,
         **watched,
     )
 
 
-def _teacher(source: FeatureSource, job: Job) -> Any:
+def _teacher(source: FeatureSource, sequence: TrainingSequence) -> Any:
     """Return what each step receives of the outputs: the targets, one step late."""
-    return np.vstack([job.last_output, job.Y[:-1]]) if source.n_fed_back else None
+    return np.vstack([sequence.last_output, sequence.Y[:-1]]) if source.n_fed_back else None
 
 
-class _Passing:
+class _Direct:
     """Hands each block on as it comes."""
 
     def __init__(self, readout: Readout) -> None:
         self.readout = readout
 
-    def add(self, job: Job, start: int, features: Array) -> None:
+    def add(self, sequence: TrainingSequence, start: int, features: Array) -> None:
         """Hand on the rows of a block that are behind the washout; they are used up."""
-        for part, low, high in _parts(job, start, len(features)):
-            weights = None if job.weights is None else job.weights[low:high]
-            rows, numbers = features[low - start : high - start], np.arange(low, high) + job.number
-            self._hand_on(part, numbers, rows, job.Y[low:high], weights)
+        for part, low, high in _parts(sequence, start, len(features)):
+            weights = None if sequence.weights is None else sequence.weights[low:high]
+            rows, numbers = (
+                features[low - start : high - start],
+                np.arange(low, high) + sequence.number,
+            )
+            self._hand_on(part, numbers, rows, sequence.Y[low:high], weights)
 
     def _hand_on(
         self, part: int, numbers: Array, features: Array, targets: Array, weights: Array | None
@@ -156,17 +259,17 @@ class _Passing:
         """Hand on what still waits."""
 
 
-class _Gathering(_Passing):
+class _Batched(_Direct):
     """Collects rows of short sequences until they fill a block: one product for many of them."""
 
-    def __init__(self, readout: Readout, source: FeatureSource, job: Job) -> None:
+    def __init__(self, readout: Readout, source: FeatureSource, sequence: TrainingSequence) -> None:
         super().__init__(readout)
-        self.source, self.like = source, job
+        self.source, self.like = source, sequence
         self.waiting: dict[int, _Rows] = {}
 
-    def add(self, job: Job, start: int, features: Array) -> None:
+    def add(self, sequence: TrainingSequence, start: int, features: Array) -> None:
         """Copy the rows of a block that are behind the washout."""
-        for part, low, high in _parts(job, start, len(features)):
+        for part, low, high in _parts(sequence, start, len(features)):
             if part not in self.waiting:
                 self.waiting[part] = _Rows(self.source.width, self.like, self.source.dtype)
             rows = self.waiting[part]
@@ -174,10 +277,10 @@ class _Gathering(_Passing):
                 stop = min(high, low + len(rows.H) - rows.filled)
                 place = slice(rows.filled, rows.filled + stop - low)
                 rows.H[place] = features[low - start : stop - start]
-                rows.Y[place] = job.Y[low:stop]
-                rows.numbers[place] = np.arange(low, stop) + job.number
+                rows.Y[place] = sequence.Y[low:stop]
+                rows.numbers[place] = np.arange(low, stop) + sequence.number
                 if rows.weights is not None:
-                    rows.weights[place] = job.weights[low:stop]  # type: ignore[index]
+                    rows.weights[place] = sequence.weights[low:stop]  # type: ignore[index]
                 rows.filled += stop - low
                 low = stop
                 if rows.filled == len(rows.H):
@@ -199,18 +302,18 @@ class _Gathering(_Passing):
 class _Rows:
     """A block of rows on its way into a readout."""
 
-    def __init__(self, width: int, job: Job, dtype: Any) -> None:
+    def __init__(self, width: int, sequence: TrainingSequence, dtype: Any) -> None:
         self.H = np.empty((_GATHERED_ROWS, width), dtype)
-        self.Y = np.empty((_GATHERED_ROWS, job.Y.shape[1]))
-        self.weights = None if job.weights is None else np.empty(_GATHERED_ROWS)
+        self.Y = np.empty((_GATHERED_ROWS, sequence.Y.shape[1]))
+        self.weights = None if sequence.weights is None else np.empty(_GATHERED_ROWS)
         self.numbers = np.empty(_GATHERED_ROWS, dtype=np.int64)
         self.filled = 0
 
 
-def _parts(job: Job, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
+def _parts(sequence: TrainingSequence, start: int, n_rows: int) -> Iterator[tuple[int, int, int]]:
     """Yield (part, low, high): which rows of the sequence, behind the washout, go where."""
-    begin = job.skip
-    for part, end in job.cuts:
+    begin = sequence.skip
+    for part, end in sequence.cuts:
         low, high = max(begin, start), min(end, start + n_rows)
         if low < high:
             yield part, low, high
@@ -237,7 +340,7 @@ def state_behind(
 
 def learn_all(
     source: FeatureSource,
-    jobs: list[Job],
+    sequences: list[TrainingSequence],
     readout: Readout,
     activity: Record | None,
     *,
@@ -252,15 +355,15 @@ def learn_all(
     the bit. The record of the units, if there is one, goes on in the first batch; it is not changed
     itself.
     """
-    several = len(jobs) > 1
-    batches = _batches(jobs)
+    several = len(sequences) > 1
+    batches = _batches(sequences)
     one = partial(learn, limit_threads=several, **options)
     records = [copy.copy(activity)] + [activity and source.activity() for _ in batches[1:]]
     of_batches = [(source, *each) for each in zip(batches, repeat(readout), records)]
     results = run_jobs(one, of_batches, n_jobs)
     # merged in the order of the data, whoever came first
     total: Learned | None = None
-    for result in progress(results, len(batches), verbose):
+    for result in progress(results, len(batches), verbose) if verbose else results:
         if total is None:
             total = result
             continue
@@ -272,16 +375,16 @@ def learn_all(
     return total
 
 
-def _batches(jobs: list[Job]) -> list[list[Job]]:
-    rows = max(_BATCH_ROWS, sum(len(job.X) for job in jobs) // _MAX_BATCHES)
-    batches: list[list[Job]] = [[]]
+def _batches(sequences: list[TrainingSequence]) -> list[list[TrainingSequence]]:
+    rows = max(_BATCH_ROWS, sum(len(sequence.X) for sequence in sequences) // _MAX_BATCHES)
+    batches: list[list[TrainingSequence]] = [[]]
     filled = 0
-    for job in jobs:
+    for sequence in sequences:
         if filled >= rows:
             batches.append([])
             filled = 0
-        batches[-1].append(job)
-        filled += len(job.X)
+        batches[-1].append(sequence)
+        filled += len(sequence.X)
     return batches
 
 
@@ -341,12 +444,13 @@ _FEW = (0.8, 1.25)  # rows for each column, between which a small penalty leaves
 
 
 def few_rows(
-    held: RowsAndColumns | None, before: RowsAndColumns | None, share: float = 1.0
+    readout: Readout, before: RowsAndColumns | None = None, *, share: float = 1.0
 ) -> str | None:
     """Return a warning if about as many rows as columns meet a small penalty, and did not before.
 
     `share` is what rows of different weights count for, of as many equal ones.
     """
+    held = readout.held_by_rows()
     few = [
         one is not None and _FEW[0] <= share * one.rows / one.columns <= _FEW[1]
         for one in (held, before)
@@ -405,9 +509,10 @@ def forgets_too_fast(readout: Readout, made: dict[str, Any]) -> str | None:
     )
 
 
-def equal_share(jobs: list[Job]) -> float:
-    """Return what the rows of jobs count for, as a share of as many equal ones."""
-    weights = [job.weights[job.skip :] for job in jobs if job.weights is not None]
-    w = np.concatenate(weights) if weights else np.ones(1)
+def equal_share(weights: Sequence[Array] | None, skips: Sequence[int]) -> float:
+    """Return what the rows behind the washout count for, as a share of as many equal ones."""
+    if weights is None:
+        return 1.0
+    w = np.concatenate([part[skip:] for part, skip in zip(weights, skips, strict=True)])
     w = w[w > 0]
     return float(w.sum() ** 2 / (len(w) * np.square(w).sum())) if len(w) else 1.0

@@ -1,7 +1,8 @@
-"""From an estimator's parameters to a network of trained weights, and where its training starts."""
+"""From an estimator's parameters to a network, and the weights that its training starts from."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from inspect import signature
@@ -13,16 +14,27 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
-from reservoir._validation import Clock, check_choice, check_number, check_numbers, code
+from reservoir._validation import (
+    Clock,
+    Sequences,
+    check_choice,
+    check_number,
+    check_numbers,
+    code,
+    room_for,
+)
 from reservoir.activations import ACTIVATIONS, Activation, get_activation
 from reservoir.estimators._parameters import check_parameters
-from reservoir.estimators.rnn._coded_inputs import check_combined
+from reservoir.estimators._progress import Progress
+from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
+from reservoir.estimators.rnn.network_model import NetworkModel, check_start, refuse_backward
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell, TimedLeakyCell
 from reservoir.training.controls import Control
 from reservoir.training.gradient_control import GradientControl
 from reservoir.training.initializers import initialize
+from reservoir.training.losses import check_targets
 from reservoir.training.params import Params
 from reservoir.training.starts import STARTS, start
 from reservoir.training.trainer import Data
@@ -40,10 +52,53 @@ _DECLARED = (
 )
 
 
+def new_model(
+    estimator: Any, reader: DataReader, data: TrainingData, output: str, loss: str
+) -> NetworkModel:
+    """Return a model that has learned nothing, of the network that an estimator's parameters name.
+
+    Parameters
+    ----------
+    estimator : NetworkEstimator
+    reader : DataReader
+    data : TrainingData
+    output, loss : str
+        The function behind the readout, and what training lowers.
+    """
+    control = read_control(estimator.gradient_control)
+    network = Network(
+        make_cell(estimator, reader.clock),
+        reader.n_symbols or data.arrays[0].shape[1],
+        data.n_outputs,
+        output,
+        loss,
+        bool(estimator.include_input),
+        coded=reader.n_symbols is not None,
+    )
+    n_weights = sum(math.prod(shape) for shape in network.shapes().values())
+    n_bytes = 2.0 * n_weights * np.dtype(reader.dtype).itemsize
+    what = f"The weights of n_units={estimator.n_units}, and a gradient of their size,"
+    with room_for(what, n_bytes, "Use fewer units."):
+        pass
+    if control is not None:
+        control.check(network.cell)
+    check_values(data.arrays, data.targets, network, reader.dtype)
+    return model_of(network, reader, control)
+
+
+def model_of(network: Network, reader: DataReader, control: Control | None) -> NetworkModel:
+    """Return a model of a network that has seen no rows."""
+    targets = reader.targets
+    compares = not targets.per_sequence and (targets.classes is not None or not network.coded)
+    progress = Progress(network.n_outputs, compares=compares, coded=network.coded)
+    dtype = reader.dtype
+    return NetworkModel(network, progress, dtype, control=control, clock=reader.clock)
+
+
 def check_together(estimator: Any) -> None:
     """Refuse parameters of a trained network that cannot be right, alone or together."""
     check_parameters(estimator)
-    check_combined(estimator)
+    _check_symbols(estimator)
     # solvers that take all data at once refuse what is for steps or penalties
     solver = name_of_solver(estimator.solver)
     if solver in WHOLE and not isinstance(estimator.truncation, (str, type(None))):
@@ -78,6 +133,17 @@ def check_together(estimator: Any) -> None:
         )
 
 
+def _check_symbols(estimator: Any) -> None:
+    """Refuse what does not go with symbols as inputs."""
+    if estimator.n_symbols is None:
+        return
+    if estimator.include_input:
+        raise ValueError(
+            f"include_input=True does not go with n_symbols={estimator.n_symbols}: the readout "
+            "takes numbers. Use include_input=False, or one-hot columns."
+        )
+
+
 def check_timed(estimator: Any) -> None:
     """Refuse times with a network whose steps do not heed them, or whose rows have no room."""
     if estimator.time_column is None:
@@ -93,20 +159,6 @@ def check_timed(estimator: Any) -> None:
             f"{what} cannot go with n_symbols={estimator.n_symbols}, which reads X as one column, "
             "the numbers of symbols. Use n_symbols=None and one-hot columns beside the times."
         )
-
-
-def check_squares(inputs: Sequence[Array], targets: Sequence[Array], dtype: Any) -> None:
-    """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
-    for name, parts, held, remedy in (
-        ("X", inputs, np.dtype(np.float64), "StandardScaler"),
-        ("y", targets, np.dtype(dtype), "TransformedTargetRegressor"),
-    ):
-        largest = max(float(np.abs(part).max()) for part in parts)
-        if largest > 1e-3 * float(np.finfo(held).max) ** 0.5:
-            raise ValueError(
-                f"{name} reaches {largest:.3g}, and its squares overflow {held}. Scale {name} "
-                f"({remedy})."
-            )
 
 
 def read_control(value: Any) -> Control | None:
@@ -247,6 +299,28 @@ def name_of_start(estimator: Any, cell: Cell) -> str | None:
     return init if isinstance(init, str) else None
 
 
+def check_recordings(estimator: Any, network: Network, sequences: Sequences) -> None:
+    """Refuse settings that cut recordings, or carry states on, before such a network is trained."""
+    if network.cell.causal:
+        return
+    if not isinstance(estimator.truncation, (str, type(None))):
+        what = f"truncation={estimator.truncation} cuts rows to come off"
+        refuse_backward(estimator.cell, what, 'Use truncation="auto", whole sequences')
+    last = None if len(sequences) > 1 else sequences.arrays[0]
+    check_start(estimator.cell, estimator.initial_state, last)
+
+
+def check_same(network: Network, before: Network) -> None:
+    """Refuse to go on, in a warm start, with another network."""
+    for name in ("cell", "n_features", "n_outputs", "include_input"):
+        ours, theirs = getattr(network, name), getattr(before, name)
+        if ours != theirs:
+            raise ValueError(
+                f"warm_start=True goes on with the network of the last fit, which had "
+                f"{name}={theirs!r}; now it is {ours!r}. Use warm_start=False."
+            )
+
+
 def starting_weights(
     estimator: Any,
     network: Network,
@@ -254,17 +328,18 @@ def starting_weights(
     y: Any,
     data: Data,
     *,
+    step: float | None,
     generator: np.random.Generator,
 ) -> Params:
     """Return the weights that training starts from.
 
     X and y are as the user gave them, for an estimator that is yet to be fitted; `data` holds the
-    sequences to learn from.
+    sequences to learn from, and `step` is the gap for which leaks are given, with times.
     """
     init = resolve_init(estimator, network.cell)
     if not isinstance(init, str):
         given = _fitted(init, X, y)
-        _check_steps(given, estimator.time_step_)
+        _check_steps(given, step)
         params = _weights_of(given, network)
     elif init in STARTS:
         params = start(
@@ -356,18 +431,18 @@ def _same_cell(ours: Cell, theirs: Cell) -> bool:
 
 def network_of(esn: Any) -> Network:
     """Return an echo state network as a network that can be trained."""
-    reservoir = esn.reservoir_
+    reservoir, source = esn.reservoir_, esn._model.source
     if reservoir.W_fb is not None:
         raise ValueError("A network with feedback=True cannot be trained as a recurrent network.")
-    augment = getattr(esn._source, "augment", None)
+    augment = getattr(source, "augment", None)
     if augment is not None:
         raise ValueError(
             f"A network with augment={augment!r} cannot be trained as a recurrent network, whose "
             "readout sees states and inputs alone. Use augment=None."
         )
-    if esn._source.n_past:
+    if source.n_past:
         raise ValueError(
-            f"A network with n_lags={esn._source.n_lags} cannot be trained as a recurrent network, "
+            f"A network with n_lags={source.n_lags} cannot be trained as a recurrent network, "
             "whose readout sees the present input alone. Use n_lags=1."
         )
     activation = get_activation(reservoir.activation)
@@ -375,8 +450,8 @@ def network_of(esn: Any) -> Network:
     rate: Any = float(leak) if leak.ndim == 0 else tuple(map(float, leak))
     cell = SimpleCell(reservoir.n_units, registered_name(activation), rate)
     return Network(
-        _timed(cell, esn._clock),
-        esn._source.n_features,
+        _timed(cell, esn._reader.clock),
+        source.n_features,
         esn.n_outputs_,
         include_input=esn.coef_.shape[-1] > reservoir.n_units,
     )
@@ -389,3 +464,54 @@ def weights_of(esn: Any) -> Params:
         "coef": np.array(np.atleast_2d(esn.coef_)),
         "intercept": np.array(np.atleast_1d(esn.intercept_)),
     }
+
+
+# ---------------------------------------------------------------------- values
+
+
+def known_rows(targets: Sequence[Array]) -> list[Array] | None:
+    """Return which rows of each sequence have all their targets; None if every row has."""
+    known: list[Array] = []
+    for values in targets:
+        missing = np.isnan(values).reshape(len(values), -1)
+        known.append(np.logical_not(missing.any(axis=1)))
+    return None if all(rows.all() for rows in known) else known
+
+
+def filled(targets: list[Array], known: list[Array] | None) -> list[Array]:
+    """Return targets without NaN: a row that misses one holds the first row that misses none.
+
+    So what is refused of the others is not refused of these. Nothing is learned from them.
+    """
+    if known is None:
+        return targets
+    every, rows = np.concatenate(targets), np.concatenate(known)
+    if not rows.any():
+        return [np.zeros_like(values) for values in targets]
+    sample = every[np.argmax(rows)]
+    return [np.where(k[:, None], Y, sample) for Y, k in zip(targets, known, strict=True)]
+
+
+def check_values(
+    inputs: Sequence[Array], targets: list[Array], network: Network, dtype: Any
+) -> None:
+    """Refuse values that a network of a dtype cannot take; missing targets are none."""
+    known = known_rows(targets)
+    values = filled(targets, known)
+    if known is None or any(rows.any() for rows in known):
+        check_targets(np.vstack(values), network.output, network.loss)
+    _check_squares(inputs, values, dtype)
+
+
+def _check_squares(inputs: Sequence[Array], targets: Sequence[Array], dtype: Any) -> None:
+    """Refuse values whose squares overflow: of inputs in float64, of targets in their network's."""
+    for name, parts, held, remedy in (
+        ("X", inputs, np.dtype(np.float64), "StandardScaler"),
+        ("y", targets, np.dtype(dtype), "TransformedTargetRegressor"),
+    ):
+        largest = max(float(np.abs(part).max()) for part in parts)
+        if largest > 1e-3 * float(np.finfo(held).max) ** 0.5:
+            raise ValueError(
+                f"{name} reaches {largest:.3g}, and its squares overflow {held}. Scale {name} "
+                f"({remedy})."
+            )

@@ -28,10 +28,10 @@ class Beginning(NamedTuple):
 
 def check_alphabet(classifier: Any) -> None:
     """Refuse a network whose classes are not the symbols that it reads."""
-    if classifier.target != "step" or classifier._targets.per_sequence:
+    if classifier.target != "step" or classifier._reader.targets.per_sequence:
         raise ValueError('sample needs a label at every step; this network has target="last".')
-    if classifier._clock is not None:
-        classifier._clock.refuse_loop()
+    if classifier._model.clock is not None:
+        classifier._model.clock.refuse_loop()
     n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
     if n_inputs != n_classes:
         pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
@@ -40,7 +40,7 @@ def check_alphabet(classifier: Any) -> None:
             f"{n_classes} classes. Of an array of symbols make {code(pairs)}, then fit; one that y "
             "does not hold is a class, too: name all of them as classes in partial_fit."
         )
-    problem = classifier._progress.pairing.problem
+    problem = classifier._model.progress.pairing.problem
     if problem is not None:
         raise ValueError(f"{_FEEDS_BACK}Here, with y as columns of classes, {problem}.")
 
@@ -52,15 +52,16 @@ def begin(classifier: Any, context: Any, initial_state: Any) -> Beginning:
     sequences = _read_context(classifier, context)
     rows = sequences.arrays[0]
     symbols = _symbols_of(rows, coded=classifier.network_.coded)
-    start = classifier._start_states(initial_state, sequences)[0]
+    predictor = classifier._predictor()
+    start = predictor.starts(initial_state, sequences)[0]
     if len(rows) == 1:
         return Beginning(int(symbols[-1]), start)
     before = Sequences((rows[:-1],), "table")
-    return Beginning(int(symbols[-1]), classifier._run(before, [start])[1][0])
+    return Beginning(int(symbols[-1]), predictor.run_over(before, [start])[1][0])
 
 
 def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
-    progress = classifier._progress
+    progress = classifier._model.progress
     if not progress.continues:
         raise ValueError(
             "After training on several sequences there is no one state to go on from: sample needs "
@@ -74,7 +75,7 @@ def _end_of_training(classifier: Any, initial_state: Any) -> Beginning:
     if initial_state is None:
         return Beginning(symbol, classifier.state_)
     one = Sequences((classifier._row_of(symbol)[None],), "table")
-    return Beginning(symbol, classifier._start_states(initial_state, one)[0])
+    return Beginning(symbol, classifier._predictor().starts(initial_state, one)[0])
 
 
 def _read_context(classifier: Any, context: Any) -> Sequences:
@@ -85,7 +86,7 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
             f"{code('context = list(context)')}."
         )
     if np.ndim(context) != 1:
-        sequences = classifier._read(context, reset=False)
+        sequences: Sequences = classifier._reader.inputs(classifier, context)
         if len(sequences) != 1:
             raise ValueError(f"context must be one sequence; got {len(sequences)}.")
         return sequences
@@ -101,6 +102,15 @@ def _read_context(classifier: Any, context: Any) -> Sequences:
         )
     places = np.searchsorted(classes, symbols)
     return Sequences((np.stack([classifier._row_of(place) for place in places]),), "table")
+
+
+def row_of_symbol(symbol: int, network: Any, dtype: Any) -> Array:
+    """Return the row of X that stands for a symbol: its number, or one column that is 1."""
+    if network.coded:
+        return np.array([symbol], dtype=dtype)
+    row = np.zeros(network.n_features, dtype)
+    row[symbol] = 1
+    return row
 
 
 def _symbols_of(rows: Array, *, coded: bool) -> Array:

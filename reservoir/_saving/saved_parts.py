@@ -1,0 +1,231 @@
+"""The fields of what estimators are made of: sources, readouts, networks, proofs, models of series.
+
+In the language of `saved_fields`, whose table these lines belong to.
+"""
+
+#: Name of a class -> its fields.
+PARTS = {
+    # ------------------------------------------------------------ sources of features
+    "Reservoir": """
+        W: real(n_units, n_units) | csr(n_units, n_units)
+        W_in: of(W.dtype, n_units, _) | csr(n_units, _); W_in.dtype: equal(W.dtype)
+        bias: of(W.dtype, n_units); leak_rate: fraction | of(W.dtype, n_units)
+        activation: str | Activation; W_fb: None | of(W.dtype, n_units, _)
+    """,
+    "DrivenReservoir": """
+        reservoir: Reservoir; include_input: bool; augment: None | 'square' | 'even_square'
+        n_augmented: None
+    """,
+    "TimedReservoir": "driven: DrivenReservoir; clock: Clock",
+    "LaggedSource": "source: FeatureSource; n_lags, skip: count",
+    "PastInputs": "source: DrivenReservoir(include_input=True); n_lags, skip: count",
+    "LaggedPolynomials": """
+        n_features, n_lags, skip, degree: count; basis: 'monomial' | 'chebyshev'
+        centre, width_of_input: real(n_features)
+    """,
+    "LagSource": "n_lags, n_outputs: count; n_known: natural",
+    "RadialUnits": "centres: real(_, n_features); scaling: real(n_features)",
+    "SpikingNetwork": """
+        W: csr(n_units, n_units); W_in: csr(n_units, _); W.data, W_in.data: float64(_)
+        refractory: int64(n_units); membrane_time, synapse_time: positive; background, reset: number
+    """,
+    "Pooling": "names: tuple[str, ...]; thresholds: None | real(_, _)",
+    "SequenceInputs": """
+        mean, scale, fill: float64(n_channels); lags: tuple[count, ...]
+        lag_scale: float64(len(lags), n_channels); missing: str; indicator: bool
+    """,
+    # ------------------------------------------------------------ readouts
+    "Readout": "settings: ReadoutSettings; width, n_outputs: natural",
+    "ReadoutSettings": """
+        estimator: readout; solver, selection: str; alpha: 'auto' | numbers
+        alpha_per_target, fit_intercept, skip_missing, one_dimensional, partial: bool; rule?: None
+        forgetting: fraction; dtype: str | dtype; decode: None; classes: None | labels(_)
+    """,
+    "RidgeReadout": """
+        solver: None | 'cholesky' | 'qr'; kept: None | RowSample; runs?: None | Runs
+        neighbours?: None | NeighbourSums
+        neighbours.differences: RowSums(n_features=width, n_outputs=n_outputs)
+        parts: dict[natural, RowSums(n_features=width, n_outputs=n_outputs)]
+        kept._parts: list[tuple[int64(n), real(n, width), float64(n, n_outputs), float64(n)]]
+    """,
+    "NeighbourSums": """
+        differences: RowSums; starts: int64(_); log_dets: float64(7); ends: dict[natural,
+            RunEnd(h=float64(differences.n_features), y=float64(differences.n_outputs))]
+    """,
+    "RunEnd": "number: natural; weight: positive; age: float; h, y: float64(_); pivots: float64(7)",
+    "Runs": "n_rows, filled, within: natural; half: natural(1); least: count",
+    "LoopTrainedReadout": "",
+    "StoredReadout": """
+        rows: list[tuple[real(n, width), real(n, _, any), None | float64(n)]]
+        learned: None | BaseEstimator; asked: dict[str, any]
+    """,
+    "RowSums": """
+        n_features, n_outputs: count; forgetting, ageing: fraction; n_samples: natural
+        weight: number; _ages: None | tuple[number, number]
+    """,
+    "GramAccumulator": """
+        mean_h: float64(n_features); mean_y, sum_y2: float64(n_outputs)
+        _upper: float64(n_features, n_features); cross: float64(n_features, n_outputs)
+    """,
+    "QRAccumulator": """
+        n_blocks: number; R: float64(most(1 + n_features + n_outputs), 1 + n_features + n_outputs)
+    """,
+    "RowSample": """
+        forgetting, ageing: fraction; level: natural(64)
+        _parts: list[tuple[int64(n), real(n, width), float64(n, k), float64(n)]]
+    """,
+    "RidgeRows": """
+        kept: RidgeReadout; factors: list[PenalisedFactor]; n_waiting: natural
+        which: indices(kept.n_outputs)
+        waiting: list[tuple[real(n, kept.width), real(n, kept.n_outputs), None | float64(n)]]
+    """,
+    "StoredRows": """
+        kept: StoredReadout; estimator: BaseEstimator; classes: None | labels(_)
+        takes_weights: bool
+    """,
+    "PenalisedFactor": """
+        n_features, n_outputs: count; alpha, _scale: positive; _forgetting: fraction
+        fit_intercept: bool; n_samples: natural; _factor: float64(width, width)
+        _shift: float64(width - fit_intercept); _shift.size: equal(n_features + n_outputs)
+        _penalty: float64(n_features); _turn: number; _fill: natural(len(_waiting))
+        _waiting, _whitened: float64(most, width, any); _products: float64(most, most)
+        _solved: None | tuple[float64(n_outputs, n_features), float64(n_outputs)]
+    """,
+    "WindowFactor": """
+        n_rows, n_outputs: count; alpha: positive; fit_intercept, _stale, _solved: bool
+        _first: equal(int(fit_intercept)); _next: natural(n_rows - 1); _count: natural(n_rows)
+        _fill: natural(len(_signs)); n_remade: natural; _doubt: float; _R: float64(p, p)
+        _C: float64(p, n_outputs); _raw: float64(n_rows, p - _first + n_outputs, any)
+        _roots: float64(n_rows, any); _rows: float64(n_rows, p + n_outputs, any)
+        _shift: float64(p - _first + n_outputs); _whitened: float64(most, p, any)
+        _signs: float64(most, any); _products: float64(most, most, any)
+    """,
+    # ------------------------------------------------------------ trained networks
+    "Network": """
+        cell: Cell; n_features, n_outputs: count; output: output; loss: loss
+        include_input, coded: bool
+    """,
+    "Cell": "n_units?: count",
+    "SimpleCell": "activation: str; leak_rate: fraction | tuple[fraction, ...]",
+    "TimedLeakyCell": "activation: str; leak_rate: fraction | tuple[fraction, ...]; place: natural",
+    "GRUCell": "",
+    "LSTMCell": "peephole: bool",
+    "SCRNCell": """
+        n_context: None | count; activation: str; decay: fraction | tuple[fraction, ...]
+        learn_decay: bool
+    """,
+    "FeedforwardCell": "activation: str",
+    "DeepTransitionCell": "hidden: tuple[count, ...]; activation: str; shortcut: bool",
+    "GatedFeedbackCell": "n_layers: count; kind: str",
+    "StackedCell": """
+        cells: tuple[Cell, ...]; input_shortcuts, readout_shortcuts, same_mask: bool
+        dropout: number
+    """,
+    "BidirectionalCell": "cells: tuple[Cell, ...]",
+    "Recipe": "kind: str; parts: tuple[any, ...]; options: tuple[tuple[str, any], ...]",
+    "Objective": """
+        network: Network; l1, l2: number; clip_norm: None | positive; control: None | Control
+    """,
+    "GradientControl": "weight, low, high, target: number; kind: str; n_samples: None | count",
+    "Omega": "weight: number; exact: bool",
+    "SimplexDirection": "threshold: number",
+    "HessianFree": """
+        structural_damping, damping: number; gradient_size, curvature_size: None | count
+        max_cg: count
+    """,
+    "OnlineLearner": """
+        network: Network; method: str; running: bool; params: weights(network)
+        learner: Learner; state?: real(network.cell.state_size)
+    """,
+    "Learner": """
+        descent: Descent; network: same(descent.objective.network); rows_at_once: count
+        window_length: count; seed: int; past?: Window
+    """,
+    "TruncatedBPTT": "",
+    "RealTimeRecurrentLearning": """
+        derivatives?: real(n, n, network.n_features + network.cell.state_size + 1)
+    """,
+    "WindowedLeastSquares": """
+        follows: bool; errors: PairedErrors; held: None | weights(network)
+        trial?: weights(network); held_state?, trial_state?: real(network.cell.state_size)
+    """,
+    "PairedErrors": "memory: count; n, total, squares: number",
+    "Descent": """
+        objective: Objective; solver: str; learning_rate: number
+        slots: tuple[natural, tuple[number | flat(objective.network), ...]]
+    """,
+    "Window": """
+        network: Network; start: real(network.cell.state_size); n_skipped: natural
+        inputs: real(n_rows, network.n_columns); targets: real(n_rows, network.n_outputs, any)
+    """,
+    # ------------------------------------------------------------ proofs
+    "Certificate": """
+        holds, shared: bool; rate: float; method, theorem: str; box: float64(2, n_units, any)
+        gains: float64(n_units, any); weights: None | float64(n_units) | float64(n_units, n_units)
+        drive_min, drive_max: float64(n_units, any)
+        input_range: None | float64(2, _, any) if reservoir == None
+            else None | float64(2, reservoir.n_features, any)
+        output_range: None | float64(2, _, any); resolution: None | float
+        reservoir: None | Reservoir(n_units=len(gains)); step_range: None | float64(2)
+    """,
+    # ------------------------------------------------------------ forecasters of series
+    "Panel": """
+        kind: str; ids, levels: tuple[label, ...]; containers: tuple[SeriesContainer, ...]
+        calendars: tuple[Calendar, ...]; whole: SeriesContainer; id_name: label; id_place: int
+    """,
+    "Calendar": """
+        kind, dtype: str; n_rows: natural; first, last: number; step: str | number; plain: bool
+        zone: None | str; name: label
+    """,
+    "SeriesContainer": """
+        kind: 'array' | 'pandas' | 'polars'; flat, spelled: bool; n_outputs: count
+        names, levels: tuple[label, ...]; dtype: 'float32' | 'float64'
+    """,
+    "KnownInputs": "container: None | SeriesContainer",
+    "Scale": "mean, spread: float64(n)",
+    "StatisticalFit": """
+        ensemble: Ensemble; data: SeriesData; scale_of_exog: None | Scale; bands: Bands
+        data.values: float64(_, n_outputs); ensemble.bounds.low: float64(n_outputs)
+        bands.growths: float64(n_outputs)
+    """,
+    "DynamicalFit": """
+        members: list[Member]; scale: Scale; scale_of_exog: None | Scale
+        limits: float64(2, n_outputs); washout: natural; levels: float64(n_rows, n_outputs)
+        known: float64(n_rows, _); earlier: list[tuple[float64(_, n_outputs), float64(_, _)]]
+    """,
+    "Member": """
+        source: FeatureSource; coef: float64(n_outputs, source.width); intercept: float64(n_outputs)
+    """,
+    "NetworkPlan": """
+        n_units, n_lags, skip: count; spectral_radius, input_scaling, bias_scaling: number
+        leak_rate: fraction; augment: None | str
+    """,
+    "SeriesData": """
+        values: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)
+        known: float64(least(n_rows), _); seasons: tuple[positive, ...]
+        positive: bool_(n_outputs); first: int
+    """,
+    "History": """
+        levels: float64(n_rows, n_outputs); observed: bool_(n_rows, n_outputs)
+        known: float64(least(n_rows), _); seasons: tuple[positive, ...]; first: int
+    """,
+    "Bounds": "low, high: float64(n_outputs)",
+    "Ensemble": "members: list[Forecasting]; shares: float64(len(members)); bounds: Bounds",
+    "Forecasting": "log: bool; model: FittedModel",
+    "Differences": "lag: natural; mean, spread: float64(n_outputs)",
+    "FittedNaive": "period: count; growth: float64(_)",
+    "FittedTheta": "profiles: float64(_, n_outputs); slopes, smoothings: float64(n_outputs)",
+    "FittedLoops": """
+        differences: Differences; most_terms: natural; low, high: float64(n_outputs)
+        members: list[tuple[FeatureSource(width=w), float64(n_outputs, w), float64(n_outputs)]]
+    """,
+    "FittedDirect": """
+        learned: History; differences: Differences; source: FeatureSource; washout: natural
+        alpha: number
+    """,
+    "Bands": """
+        log: bool_(n_outputs); scales: tuple[float64(_), ...]; growths, freedom: float64(n_outputs)
+        quantiles: float64(96, n_outputs); along: float64(n_steps, n_steps)
+        across: float64(n_outputs, n_outputs)
+    """,
+}

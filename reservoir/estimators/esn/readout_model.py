@@ -1,0 +1,501 @@
+"""The model beneath an estimator over features: how it learns, and how it is run.
+
+    source (fixed)  ->  rows of features  ->  readout (learned)
+
+A `ReadoutModel` learns: it is replaced, never changed, so that a call that fails leaves the old
+one. A `ReadoutPredictor` is a model with its readout solved: it runs over rows, and on its own
+outputs.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Sequences, caller_level, check_numbers
+from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.past_inputs import PastInputs
+from reservoir.dynamics.saturation import Record, held_by_bias
+from reservoir.dynamics.unit_steps import Names
+from reservoir.estimators._progress import Progress, StateShape, warn_of_leaving
+from reservoir.estimators._timed_rows import timed_starts
+from reservoir.estimators.esn._free_runs import free_runs
+from reservoir.estimators.esn.readout_training import (
+    TrainingSequence,
+    columns_apart,
+    forgets_too_fast,
+    learn_all,
+    naming_columns,
+    open_loop_outputs,
+    state_behind,
+)
+from reservoir.estimators.forecasting.predictor import Outputs, Predictor
+from reservoir.estimators.reading import TrainingData
+from reservoir.loops.loop_by_loop import run_one_by_one, states_before
+from reservoir.loops.path_loops import run_source_loops
+from reservoir.readouts.contract import Readout
+from reservoir.readouts.selection import FreeRuns
+from reservoir.stability import Certificate
+
+
+class RunOptions(NamedTuple):
+    """How rows are run over in training, and what messages call columns."""
+
+    noise: float
+    n_jobs: int | None
+    verbose: int
+    sequence_column: Any
+    names: Names
+
+
+@saved
+class ReadoutModel:
+    """A source of features under a readout, as far as it has learned.
+
+    Parameters
+    ----------
+    source : FeatureSource
+    n_outputs : int
+    certificate : Certificate, optional
+        What is proved of the source.
+    noise_seed : int, optional
+        Of the noise on states in training; each sequence has a generator of its own.
+    increments : bool, default=False
+        Whether the readout learns what y adds to the first columns of X.
+
+    Attributes
+    ----------
+    readout : Readout or None
+        What it keeps of the rows so far.
+    progress : Progress
+        Where the model stands in its data.
+    state : array of shape (state_size + n_fed_back,), or None
+        Behind the last row, then the last target.
+    noise_generator : numpy.random.Generator or None
+        Of the sequence that the last row belongs to.
+    activity : Activity, Growth or None
+        What the units have done so far; None once that was warned of, or if nobody watches.
+    n_trained : int
+        Rows run over in training.
+    """
+
+    def __init__(
+        self,
+        source: FeatureSource,
+        n_outputs: int,
+        *,
+        certificate: Certificate | None = None,
+        noise_seed: int | None = None,
+        increments: bool = False,
+    ) -> None:
+        self.source, self.n_outputs = source, n_outputs
+        self.certificate, self.increments = certificate, increments
+        self.readout: Any = None
+        self.progress = Progress(n_outputs, compares=not source.n_fed_back)
+        self.state: Array | None = None
+        self.noise_seed, self.n_noisy = noise_seed, 0
+        self.noise_generator: np.random.Generator | None = None
+        # a bias that was searched for a certificate saturates units by design
+        by_design = certificate is not None and held_by_bias(source.reservoir)  # type: ignore[attr-defined]
+        self.activity: Record | None = None if by_design else source.activity()
+        self.n_trained = 0
+
+    @property
+    def dtype(self) -> Any:
+        """Of features and outputs."""
+        return self.source.dtype
+
+    @property
+    def engine(self) -> str:
+        """Return who steps: large jobs in training decide for the small ones after them."""
+        return self.source.engine_for(self.n_trained)
+
+    @property
+    def fitted_attributes(self) -> dict[str, Any]:
+        """Fitted attributes but for the readout's, by name."""
+        proved = {} if self.certificate is None else {"certificate_": self.certificate}
+        own = {"state_": self.state, "n_outputs_": self.n_outputs}
+        return {**own, **proved, **self.source.fitted}
+
+    def copy(self) -> ReadoutModel:
+        """Return a model that goes on learning by itself."""
+        one = copy.copy(self)
+        one.progress = self.progress.draft()
+        one.noise_generator = copy.deepcopy(self.noise_generator)
+        one.activity = copy.copy(self.activity)
+        return one
+
+    # ------------------------------------------------------------------ learning
+
+    def fitted(
+        self,
+        data: TrainingData,
+        starts: list[Array],
+        skips: list[int],
+        readout: Readout,
+        options: RunOptions,
+        *,
+        by_loops: bool = False,
+    ) -> ReadoutModel:
+        """Return the model after all rows of a fit.
+
+        Parameters
+        ----------
+        data : TrainingData
+        starts : list of arrays
+            The state before each sequence.
+        skips : list of int
+            Rows of each sequence that are washout.
+        readout : Readout
+            Empty.
+        options : RunOptions
+        by_loops : bool, default=False
+            Whether closed loops in held-out rows choose the penalty.
+        """
+        one = self.copy()
+        sequences = one._training_sequences(data, starts, skips, readout)
+        rule = FreeRuns(free_runs(one, sequences, data.targets).errors) if by_loops else None
+        one._learn(sequences, readout, options)
+        if rule is not None:  # not before: what loops need is not sent to workers
+            one.readout.settings = replace(readout.settings, rule=rule)
+        one.progress.finish(data.sequences, data.targets, washout=skips[0])
+        return one
+
+    def continued(
+        self,
+        data: TrainingData,
+        starts: list[Array],
+        readout: Readout,
+        options: RunOptions,
+        *,
+        new_sequence: bool,
+    ) -> tuple[ReadoutModel, list[int]]:
+        """Return the model after a chunk, and how many rows of each sequence were washout.
+
+        Where the first sequence goes on, so do state, washout and noise. Parameters as in `fitted`.
+        """
+        one = self.copy()
+        goes_on = one.progress.enter(data.sequences, new_sequence)
+        if goes_on:
+            assert self.state is not None
+            starts = [self.state, *starts[1:]]
+        skips = one.progress.skips(data.sequences, goes_on)
+        sequences = one._training_sequences(data, starts, skips, readout, goes_on=goes_on)
+        one._learn(sequences, readout, options)
+        one.progress.add(data.sequences, data.targets, goes_on=goes_on)
+        one.progress.continues = True
+        return one, skips
+
+    def _training_sequences(
+        self,
+        data: TrainingData,
+        starts: list[Array],
+        skips: list[int],
+        readout: Readout,
+        *,
+        goes_on: bool = False,
+    ) -> list[TrainingSequence]:
+        """Return what there is to learn from; the noise of a sequence that goes on does so, too."""
+        size, number = self.source.state_size, self.n_trained
+        cuts = readout.cut(data.sequences.lengths, skips, continues=goes_on, number=number)
+        held = self.noise_generator if goes_on else None
+        sequences = []
+        for i, (X, Y) in enumerate(zip(data.arrays, data.targets, strict=True)):
+            last = np.zeros(self.n_outputs)
+            last[: len(starts[i]) - size] = starts[i][size:]
+            noise = held if i == 0 and held is not None else self.next_noise()
+            weights = None if data.weights is None else data.weights[i]
+            start, taught = starts[i][:size], self.readout_targets(X, Y)
+            sequences.append(
+                TrainingSequence(X, taught, weights, skips[i], cuts[i], start, last, noise, number)
+            )
+            number += len(X)
+        return sequences
+
+    def _learn(
+        self, sequences: list[TrainingSequence], readout: Readout, options: RunOptions
+    ) -> None:
+        """Run over sequences, add their rows to the readout, and keep where the run ended."""
+        source = self.source
+        self.n_trained += sum(len(sequence.X) for sequence in sequences)
+        # what overflows is named by the user's column
+        with naming_columns(source, options.sequence_column):
+            learned = learn_all(
+                source,
+                sequences,
+                readout,
+                self.activity,
+                n_jobs=options.n_jobs,
+                verbose=options.verbose,
+                noise=options.noise,
+                engine=self.engine,
+            )
+            before, self.readout = self.readout, learned.readout
+            if before is not None:
+                self.readout = learned.readout.after(before)
+        self.watch(learned.activity, options.names)
+        self.noise_generator, self.state = learned.generator, learned.state
+        if source.n_fed_back:
+            last = sequences[-1].Y[-1].astype(learned.state.dtype)
+            self.state = np.concatenate([learned.state, last])
+
+    def watch(self, activity: Record | None, names: Names) -> None:
+        """Keep a record of the units; once it is said that they saturate, or grow, none is kept."""
+        said = activity and activity.warn(self.source.reservoir, names)  # type: ignore[attr-defined]
+        self.activity = None if said else activity
+
+    def next_noise(self) -> np.random.Generator | None:
+        """Return the generator of the next sequence's noise."""
+        if self.noise_seed is None:
+            return None
+        self.n_noisy += 1
+        return np.random.default_rng([self.noise_seed, self.n_noisy])
+
+    def solution(self, doubt: str | None = None) -> dict[str, Any]:
+        """Return the fitted attributes that the rows so far lead to; warn if there is cause.
+
+        `doubt` is a warning that is due already.
+        """
+        made = self.readout.solve()
+        doubt = doubt or forgets_too_fast(self.readout, made)
+        doubt = doubt or columns_apart(self.readout, self.source)
+        if doubt is not None:
+            warnings.warn(doubt, UserWarning, stacklevel=caller_level())
+        return self.of_targets(made)
+
+    def warn_of_range(self, sequences: Sequences) -> None:
+        """Warn where a chunk leaves the range that the first one was certified for."""
+        if self.certificate is None or all(self._covers(X) for X in sequences.arrays):
+            return
+        warnings.warn(
+            'bias="stable" was certified for the range of the first chunk, and this one leaves '
+            "it: certificate_ does not cover its rows. Begin with rows that span the range, or use "
+            "fit.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+
+    def _covers(self, rows: Array) -> bool:
+        """Whether rows are within what was certified."""
+        assert self.certificate is not None
+        clock = getattr(self.source, "clock", None)
+        if clock is None:
+            return self.certificate.covers_inputs(rows)
+        within = self.certificate.covers_inputs(clock.channels(rows))
+        return within and self.certificate.covers_steps(np.diff(rows[:, clock.place]))
+
+    # ------------------------------------------------------------------ increments
+
+    def readout_targets(self, X: Array, Y: Array) -> Array:
+        """Return what the readout is to say where X has the targets Y."""
+        return Y - X[:, : self.n_outputs] if self.increments else Y
+
+    def of_targets(self, made: dict[str, Any]) -> dict[str, Any]:
+        """Return fitted attributes of the readout as those of y."""
+        if self.increments:
+            shape = np.shape(made["coef_"])
+            coef, intercept = self.source.repeating(self.n_outputs)  # type: ignore[attr-defined]
+            made["coef_"] = made["coef_"] + coef.reshape(shape)
+            made["intercept_"] = made["intercept_"] + (
+                intercept[0] if len(shape) == 1 else intercept
+            )
+        return made
+
+    def of_outputs(self, readouts: list[Any]) -> list[Any]:
+        """Return coefficients and intercepts of the readout as those of y."""
+        if not self.increments:
+            return readouts
+        coef, intercept = self.source.repeating(self.n_outputs)  # type: ignore[attr-defined]
+        return [(one + coef, constant + intercept) for one, constant in readouts]
+
+    # ------------------------------------------------------------------ runs
+
+    def initial_states(
+        self, spec: Any, sequences: Sequences, last: Array | None = None
+    ) -> list[Array]:
+        """Return the state before each sequence; `last` is what "last" stands for, if anything."""
+        return initial_states(self.source, self.progress, spec, sequences, last)
+
+    def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs; the caller warns of a loop that diverged."""
+        return self.source.run_loop(readout, n_steps, engine=self.engine, **options)
+
+    def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
+        """Run loops from several starts under several readouts, as `run_one_by_one`."""
+        if self.source.n_fed_back or any(callable(readout) for readout in readouts):
+            return run_one_by_one(self.run, readouts, n_steps, **options)
+        return run_source_loops(self.source, readouts, n_steps, **options)
+
+
+def initial_states(
+    source: FeatureSource, progress: Progress, spec: Any, sequences: Sequences, last: Array | None
+) -> list[Array]:
+    """Return the state of a source before each sequence.
+
+    Parameters
+    ----------
+    source : FeatureSource
+    progress : Progress
+    spec : {"last", "zeros", "steady"} or array
+        As the user gave it.
+    sequences : Sequences
+    last : array of shape (state_size + n_fed_back,) or None
+        What "last" stands for, if anything.
+    """
+    clock = getattr(source, "clock", None)
+    if clock is not None:
+        n_units = source.reservoir.n_units  # type: ignore[attr-defined]
+        spec = timed_starts(clock, spec, sequences, last, n_units)
+    elif isinstance(source, PastInputs):
+        spec = _behind_equal_rows(source, spec, sequences)
+    shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
+    steady, fresh = source.steady_state, source.fresh_state
+    return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
+
+
+def _behind_equal_rows(source: PastInputs, spec: Any, sequences: Sequences) -> Any:
+    """Return where runs start, as `Progress.starts` takes it: units alone get a past.
+
+    The rows before the first one are like it, for zeros and for states that the user gave.
+    """
+    n_units = source.reservoir.n_units
+    if isinstance(spec, str):
+        if spec != "zeros":
+            return spec
+        spec = np.zeros(n_units)
+    states = check_numbers("initial_state", spec)
+    if states.ndim not in (1, 2) or states.shape[-1] != n_units:
+        return spec
+    units = states if states.ndim == 2 else [states] * len(sequences)
+    if len(units) != len(sequences):
+        return spec
+    pairs = zip(sequences.arrays, units, strict=True)
+    return np.stack([source.behind_equal_rows(rows[0], each) for rows, each in pairs])
+
+
+class ReadoutPredictor(Predictor):
+    """A source of features under a readout that is solved.
+
+    Parameters
+    ----------
+    estimator : SourceEstimator
+        Its fitted attributes hold the coefficients.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.model: ReadoutModel = estimator._model
+        self.source = self.model.source
+        super().__init__(estimator, self.source.n_fed_back)
+
+    # ------------------------------------------------------------------ over rows
+
+    def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
+        """Return the state before each sequence; None asks for the estimator's own."""
+        spec = self.estimator.initial_state if spec is None else spec
+        return self.model.initial_states(spec, sequences, self.end)
+
+    def run_over(
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        outputs_of: Outputs | None = None,
+        n_rows: int | None = None,
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence."""
+        if self.feeds_back:
+            return self._on_own_outputs(sequences, starts)
+        outputs_of = outputs_of or self.model.readout.outputs(self.estimator)
+        engine = self.model.engine
+        if engine == "auto" and n_rows is not None:
+            engine = self.source.engine_for(n_rows)
+        return open_loop_outputs(self.source, sequences.arrays, starts, outputs_of, engine=engine)
+
+    def _on_own_outputs(
+        self, sequences: Sequences, starts: Sequence[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        """Run through the feedback weights, and warn of the first sequence that strays."""
+        size, rows, ends, sound = self.source.state_size, [], [], []
+        for X, start in zip(sequences.arrays, starts, strict=True):
+            played, state, n_sound = self.run(
+                self.readout(),
+                len(X),
+                initial_state=start[:size],
+                initial_output=start[size:],
+                exog=X,
+            )
+            rows.append(played)
+            ends.append(np.concatenate([state, played[-1]]))
+            sound.append(n_sound)
+        reach = self.progress.target_range
+        for i, (played, n_sound) in enumerate(zip(rows, sound, strict=True)):
+            which = i if len(rows) > 1 else None
+            if warn_of_leaving(played, reach, n_sound=n_sound, sequence=which):
+                break
+        return rows, ends
+
+    def states(self, sequences: Sequences, starts: list[Array]) -> list[Array]:
+        """Return what users are shown of a run over each sequence: the states of units."""
+        size, fed_back = self.source.state_size, None
+        if self.feeds_back:
+            played, _ = self._on_own_outputs(sequences, starts)
+            fed_back = [np.vstack([s[size:], y[:-1]]) for s, y in zip(starts, played, strict=True)]
+        before = [start[:size] for start in starts]
+        engine = self.model.engine
+        return self.source.states(sequences.arrays, before, teachers=fed_back, engine=engine)
+
+    # ------------------------------------------------------------------ in closed loop
+
+    def refuse_loop(self) -> None:
+        """Refuse where outputs cannot be the next inputs."""
+        if getattr(self.source, "clock", None) is not None:
+            self.source.refuse_loop()
+
+    def readout(self) -> Any:
+        """Return what closes a loop: (coef, intercept), or a function of one row of features."""
+        outputs = self.model.readout.outputs(self.estimator)
+        return self.model.readout.linear(self.estimator) or (
+            lambda features: outputs(features[None])[0]
+        )
+
+    def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs; the caller warns of a loop that diverged."""
+        return self.model.run(readout, n_steps, **options)
+
+    def run_many(self, readouts: Sequence[Any], n_steps: int, **options: Any) -> Array:
+        """Run loops from several starts under several readouts."""
+        return self.model.run_many(readouts, n_steps, **options)
+
+    def readout_path(self, alphas: Sequence[float]) -> list[Any] | None:
+        """Return what the training rows lead to under other penalties; None if it is not known."""
+        path = self.model.readout.linear_path(
+            alphas, fit_intercept=self.estimator.fit_intercept, dtype=self.dtype
+        )
+        return None if path is None else self.model.of_outputs(path)
+
+    def states_at(
+        self,
+        places: Sequence[tuple[int, int]],
+        sequences: Sequences,
+        targets: Sequence[Array] | None = None,
+        *,
+        anew: bool = True,
+    ) -> list[Array]:
+        """Return the state before each place, (sequence, row), of a run as in training."""
+        if anew:
+            starts = self.model.initial_states(self.estimator.initial_state, sequences)
+        else:
+            starts = self.starts(None, sequences)
+
+        def listen(i: int, begin: int, end: int, state: Array) -> Array:
+            taught = None if targets is None else targets[i][begin:end]
+            rows = sequences.arrays[i][begin:end]
+            return state_behind(self.source, rows, taught, state, engine=self.model.engine)
+
+        return states_before(places, starts, listen)

@@ -1,0 +1,97 @@
+"""Fitted attributes in files of versions whose estimators had no reader and no model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reservoir.estimators.esn.readout_model import ReadoutModel
+from reservoir.estimators.esn.source_estimator import SourceEstimator
+from reservoir.estimators.esn.transformer import ReservoirTransformer
+from reservoir.estimators.persistence.fields import check_fields
+from reservoir.estimators.reading import DataReader
+from reservoir.estimators.rnn.network_estimator import NetworkEstimator
+from reservoir.estimators.rnn.network_model import NetworkModel
+
+# what each was called in the estimator, and what it is where a file has none
+_OF_READER: dict[str, tuple[str, Any]] = {
+    "sequence_column": ("_sequence_column", None),
+    "time_column": ("_time_column", None),
+    "clock": ("_clock", None),
+    "targets": ("_targets", None),
+    "target_names": ("_target_names", None),
+}
+_OF_MODEL: dict[str, tuple[str, Any]] = {
+    "source": ("_source", None),
+    "increments": ("_learns_increments", False),
+    "readout": ("_readout", None),
+    "progress": ("_progress", None),
+    "noise_seed": ("_noise_seed", None),
+    "n_noisy": ("_n_noisy", 0),
+    "noise_generator": ("_noise_generator", None),
+    "activity": ("_activity", None),
+    "n_trained": ("_n_trained", 0),
+}
+_OF_NETWORK: dict[str, tuple[str, Any]] = {
+    "progress": ("_progress", None),
+    "control": ("_control", None),
+    "online": ("_online", None),
+    "recent": ("_recent", None),
+    "engine": ("_engine", "auto"),
+}
+
+
+def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
+    """Return the fitted attributes of an estimator with its reader, and its model if it has one.
+
+    Parameters
+    ----------
+    cls : type
+        The estimator's.
+    params, fitted : dict
+        Its parameters and its fitted attributes, by name, as a file has them.
+    """
+    if not {"_source", "network_"} & fitted.keys() or "_reader" in fitted:
+        return fitted
+    fitted = dict(fitted)
+    if issubclass(cls, NetworkEstimator):
+        return _with_network(fitted)
+    if issubclass(cls, ReservoirTransformer):
+        fitted["_sequence_column"] = params.get("sequence_column")
+        return fitted | {"_reader": _part(DataReader, _OF_READER, fitted, dtype=_dtype_of(fitted))}
+    if not issubclass(cls, SourceEstimator):
+        return fitted
+    reader = _part(DataReader, _OF_READER, fitted, dtype=_dtype_of(fitted))
+    told = {"n_outputs": "n_outputs_", "certificate": "certificate_", "state": "state_"}
+    others = {name: fitted.get(attribute) for name, attribute in told.items()}
+    return fitted | {"_reader": reader, "_model": _part(ReadoutModel, _OF_MODEL, fitted, **others)}
+
+
+def _with_network(fitted: dict[str, Any]) -> dict[str, Any]:
+    """Return the fitted attributes of a trained network with its reader and its model."""
+    network, params = fitted["network_"], fitted["params_"]
+    dtype, clock = params["coef"].dtype.name, fitted.get("_clock")
+    n_symbols = network.n_features if network.coded else None
+    reader = _part(DataReader, _OF_READER, fitted, dtype=dtype, n_symbols=n_symbols)
+    fitted.pop("_drawn_at_random", None)
+    told = {"state": "state_", "losses": "loss_curve_", "n_iter": "n_iter_"}
+    others = {name: fitted.get(attribute) for name, attribute in told.items()}
+    held = {"network": network, "params": params, "dtype": dtype, "clock": clock, **others}
+    return fitted | {"_reader": reader, "_model": _part(NetworkModel, _OF_NETWORK, fitted, **held)}
+
+
+def _dtype_of(fitted: dict[str, Any]) -> Any:
+    return np.dtype(fitted["_source"].dtype).name
+
+
+def _part(
+    cls: type, names: dict[str, tuple[str, Any]], fitted: dict[str, Any], **others: Any
+) -> Any:
+    """Return an object made of fitted attributes, which are taken away."""
+    fields = {name: fitted.pop(old, default) for name, (old, default) in names.items()}
+    fields |= others
+    check_fields(cls, fields)
+    part: Any = object.__new__(cls)
+    vars(part).update(fields)
+    return part

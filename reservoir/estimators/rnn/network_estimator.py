@@ -1,0 +1,344 @@
+"""Estimators whose weights are all trained: the shell that users see."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, TypeVar
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import Sequences, advising, as_generator, check_choice
+from reservoir.dynamics import Reservoir
+from reservoir.estimators._target_coding import TargetCoding
+from reservoir.estimators.reading import DataReader, TrainingData
+from reservoir.estimators.rnn.network_model import (
+    NetworkModel,
+    NetworkPredictor,
+    refuse_backward,
+)
+from reservoir.estimators.rnn.online_learning import (
+    NetworkLearner,
+    check_online,
+    learned_online,
+    started_online,
+)
+from reservoir.estimators.rnn.start import (
+    check_recordings,
+    check_timed,
+    check_together,
+    check_values,
+    model_of,
+    read_control,
+)
+from reservoir.estimators.rnn.start_trials import first_weights
+from reservoir.estimators.rnn.training_run import (
+    Task,
+    engine_for_training,
+    last_rows,
+    rate_of,
+    refuse_lost,
+    run_training,
+    training_task,
+    warn_of_large_inputs,
+    warn_of_trouble,
+)
+from reservoir.estimators.time_series_estimator import TimeSeriesEstimator
+from reservoir.training.bptt import Network
+from reservoir.training.loop_engines import using
+from reservoir.training.params import Params
+from reservoir.training.trainer import Training
+
+_Self = TypeVar("_Self", bound="NetworkEstimator")
+
+
+class NetworkEstimator(TimeSeriesEstimator):
+    """A recurrent network whose weights are all trained. Subclasses list their parameters.
+
+    What is fitted is held by two objects: `_reader`, how X and y are read, and `_model`, the
+    network with its weights. All else is published from these, once, when everything is made.
+    """
+
+    _reader: DataReader
+    _model: NetworkModel
+    refit_readout = False  # a parameter of those for numbers
+
+    @abstractmethod
+    def _coding(self) -> TargetCoding:
+        """Return how targets are read."""
+
+    @abstractmethod
+    def _new_model(self, reader: DataReader, data: TrainingData) -> NetworkModel:
+        """Return a model that has learned nothing: under which output and loss, each class says."""
+
+    # ------------------------------------------------------------------ learning
+
+    def fit(self: _Self, X: Any, y: Any, sample_weight: Any = None) -> _Self:
+        """Start the network, and train it.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+            Two rows at least.
+        y : array of shape (n_samples,) or (n_samples, n_outputs), or one such array per sequence
+            Numbers; for a classifier labels, (n_samples,). With ``target="last"`` one row, or one
+            label, for each sequence: (n_sequences,) or (n_sequences, n_outputs). For a table that
+            tells its sequences apart it may be repeated for each row of the sequence.
+        sample_weight : array of shape (n_samples,), or one per sequence, optional
+            At least 0. A row of weight 0 still drives the network. With ``target="last"``:
+            (n_sequences,).
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a parameter or the data is refused; the message says why, and what to do. Dates in
+            an index must increase within each sequence; y's index must be X's, or ahead of it by a
+            constant offset; dates among the values are refused.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If training diverged (the message names the epoch), or did not improve on a random
+            start; the best weights seen are kept.
+        UserWarning
+            If the dates of an index have no frequency: a row is one step, however long. If X is so
+            large that it holds most units at their bounds, or that an update of the weights by
+            `learning_rate_init` moves their sums by more than .5: starts from data scale their
+            weights by X, random ones do not, and gradient steps do not either.
+        """
+        with advising(self._memory_advice()):
+            reader = self._new_reader()
+            data = reader.read(self, X, y, sample_weight, allow_nan=self._skips_missing())
+            self._check(reader, data)
+            model = self._new_model(reader, data)
+            check_recordings(self, model.network, data.sequences)
+            generator = as_generator(self.random_state)
+            task = training_task(self, model, data, generator)
+            model.engine = engine_for_training(self, model.network, task.learned)
+            with np.errstate(over="ignore", invalid="ignore"), using(model.engine):
+                start = first_weights(self, model, task, (X, y), generator)
+                network, validation = model.network, task.validation
+                done = run_training(
+                    self, network, start.params, task.learned, validation, generator
+                )
+                start.settle(done)
+            refuse_lost(done)
+            model = self._trained(model, data, task, done)
+            if not warn_of_trouble(self, network, done, drawn=start.drawn):
+                rate = rate_of(self) if done.n_epochs else 0.0
+                warn_of_large_inputs(network, done.params, task.learned, rate=rate)
+            fitted = {"init_": start.name, **_results_of(done)}
+            self._publish(reader, model, data, washout_=np.array(task.skips), **fitted)
+        return self
+
+    def _trained(
+        self, model: NetworkModel, data: TrainingData, task: Task, done: Training
+    ) -> NetworkModel:
+        """Return a model with the weights of a run, that stands behind all rows."""
+        one = model.copy()
+        one.params, one.losses, one.n_iter = done.params, list(done.losses), done.n_epochs
+        targets = None if self.target == "last" else data.targets  # type: ignore[attr-defined]
+        one.progress.finish(data.sequences, targets, washout=task.skips[0])
+        last = Sequences(data.arrays[-1:], "table")
+        one.state = one.run(last, task.starts[-1:])[1][0]
+        one.recent = last_rows(self, one, task)
+        return one
+
+    def _partial_fit(self: _Self, X: Any, y: Any, *, new_sequence: bool, **known: Any) -> _Self:
+        """Learn online from a chunk; `known` as `TargetCoding.read` takes it."""
+        with advising(self._memory_advice()):
+            first, skips_missing = self._is_new, self._skips_missing()
+            reader = self._new_reader() if first else self._reader
+            data = reader.read_chunk(
+                self, X, y, None, first=first, allow_nan=skips_missing, **known
+            )
+            check_online(self, "partial_fit")
+            model, fitted = self._begun(reader, data, (X, y)) if first else (self._model, {})
+            _require_causal(self.cell, model, "partial_fit")
+            if not first:
+                self._refuse_other_outputs(data.targets)
+            check_values(data.arrays, data.targets, model.network, model.dtype)
+            model = learned_online(self, model, data, new_sequence=new_sequence)
+            self._publish(reader, model, data, **fitted)
+        return self
+
+    def _begun(
+        self, reader: DataReader, data: TrainingData, given: tuple[Any, Any]
+    ) -> tuple[NetworkModel, dict[str, Any]]:
+        """Return a model with the weights that learning online starts from, and what says so."""
+        self._check(reader, data)
+        model, name = started_online(self, self._new_model(reader, data), data, given)
+        return model, {"init_": name, "washout_": np.array([model.progress.washout])}
+
+    def _new_reader(self) -> DataReader:
+        """Return how X and y are read, by the parameters."""
+        check_choice("target", self.target, ("step", "last"))  # how y is read depends on it
+        check_timed(self)
+        return DataReader(self, self._coding())
+
+    def _publish(
+        self, reader: DataReader, model: NetworkModel, data: TrainingData, **fitted: Any
+    ) -> None:
+        """Set all that is fitted; until here nothing is set."""
+        clock = reader.clock
+        fitted |= {
+            "_reader": reader,
+            "_model": model,
+            "time_step_": None if clock is None else clock.step,
+            **data.columns.fitted,
+            **model.fitted_attributes,
+        }
+        if reader.targets.classes is not None:
+            fitted["classes_"] = reader.targets.classes
+        if "best_loss_" in fitted:  # of an earlier fit, not of chunks behind it
+            self.__dict__.pop("validation_loss_curve_", None)
+        self.__dict__.pop("feature_names_in_", None)
+        self.__dict__.update(fitted)
+
+    def _adopt(self: _Self, network: Network, params: Params, *, one_dimensional: bool) -> _Self:
+        """Stand as after a fit that had these weights for a result and saw no data."""
+        dtype = params["coef"].dtype
+        reader = DataReader(self, self._coding())
+        reader.dtype, reader.targets.one_dimensional = dtype.name, one_dimensional
+        model = model_of(network, reader, read_control(self.gradient_control))
+        model.params = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
+        model.progress.target_range = np.full((2, network.n_outputs), np.nan)
+        model.state = np.zeros(network.cell.state_size, network.cell.held_in(dtype))
+        self._reader, self._model = reader, model
+        self.__dict__.update(model.fitted_attributes)
+        self.n_features_in_, self.best_epoch_ = network.n_features, 0
+        self.init_: str | None = None
+        return self
+
+    # ------------------------------------------------------------------ what is refused
+
+    def _check(self, reader: DataReader, data: TrainingData) -> None:
+        """Refuse parameters that cannot be right, alone or together."""
+        check_together(self)
+
+    def _skips_missing(self) -> bool:
+        """Whether rows without a target are left out."""
+        how = check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
+        if how == "skip" and self.target == "last":
+            raise ValueError(
+                "missing_targets='skip' skips rows of y that stand for a step; with "
+                "target='last' each stands for a sequence. Use missing_targets='raise', and leave "
+                "sequences without a target out of X and y."
+            )
+        return how == "skip"
+
+    def _refuse_other_outputs(self, targets: list[Array]) -> None:
+        """Refuse a chunk with another number of outputs than those before."""
+        n_outputs = targets[0].shape[1]
+        if n_outputs != self._model.n_outputs:
+            raise ValueError(
+                f"y has {n_outputs} outputs; earlier calls had {self._model.n_outputs}."
+            )
+
+    def _check_steps(self, what: str) -> None:
+        _require_causal(self.cell, self._model, what)
+
+    def _memory_advice(self) -> str:
+        """Return which parameters to change where memory fails."""
+        return (
+            f"Lower n_units={self.n_units}, with whose square weights grow; batch_size, or the "
+            'lengths of sequences, whose states training keeps; or use dtype="float32".'
+        )
+
+    # ------------------------------------------------------------------ using the fitted network
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether nothing has been learned from yet."""
+        return "_model" not in vars(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return not self._is_new
+
+    @property
+    def reservoir_(self) -> Reservoir:
+        """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
+        self._check_fitted()
+        return self._model.reservoir()
+
+    def _predictor(self) -> NetworkPredictor:
+        """Return the fitted network, ready to run."""
+        self._check_fitted()
+        return NetworkPredictor(self)
+
+    def _predicts_by(self) -> tuple[Any, Any]:
+        """Return what makes predictions of outputs, and what outputs are: None for the usual."""
+        return self._reader.targets.decode, None
+
+    def _score(self, X: Any, y: Any, sample_weight: Any) -> float:
+        skip = self.missing_targets == "skip"
+        return self._predictor().score(X, y, sample_weight, skip_missing=skip)
+
+    def _session_learner(self) -> NetworkLearner:
+        return NetworkLearner.of(self)
+
+    def states(self, X: Any, *, initial_state: Any = None) -> Any:
+        """Return what the readout sees of the recurrent layer.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), or sequences
+        initial_state : str or array, optional
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_samples, width), or the container that X came in
+            The width is n_units, where the cell does not show more: see ``network_.cell.width``.
+        """
+        predictor = self._predictor()
+        sequences = predictor.read(X)
+        starts = predictor.starts(initial_state, sequences)
+        return sequences.restore(self._model.states(sequences, starts))
+
+    def _description(self) -> dict[str, str]:
+        return _description_of(self)
+
+
+def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
+    """Refuse what a network cannot do whose states depend on rows to come."""
+    if not model.network.cell.causal:
+        remedy = 'Use a cell without one, such as cell="lstm"; predict takes whole recordings'
+        refuse_backward(cell, f"{what} needs states that rows to come do not change", remedy)
+
+
+def _results_of(done: Training) -> dict[str, Any]:
+    """Return the fitted attributes that say how a run went."""
+    found: dict[str, Any] = {
+        "best_loss_": done.criterion[done.best_epoch],
+        "best_epoch_": done.best_epoch,
+    }
+    if done.validation_losses:
+        found["validation_loss_curve_"] = list(done.validation_losses)
+    return found
+
+
+def _description_of(model: Any) -> dict[str, str]:
+    """Return cell, weights, and losses of a fitted estimator."""
+    n_weights = sum(array.size for array in model.params_.values())
+    network = f"{model.n_units} units, cell {model.cell!r}, {n_weights} weights, all trained"
+    epochs = "epoch" if model.n_iter_ == 1 else "epochs"
+    begun = f"init={model.init!r}"
+    if isinstance(model.init, str) and model.init == "auto" and getattr(model, "init_", None):
+        begun += f", which is {model.init_!r}"
+    found = {
+        "Network": network,
+        "Training": f"{model.n_iter_} {epochs} of {model.solver!r} from {begun}",
+    }
+    loss = model.network_.loss
+    if hasattr(model, "best_loss_"):
+        which = "of the rows held out" if model.early_stopping else "of training"
+        at = f"epoch {model.best_epoch_}" if model.best_epoch_ else "the start"
+        found["Loss"] = f"{model.best_loss_:.3g} ({loss}, {which}), at {at}"
+    elif model.loss_curve_:
+        found["Loss"] = f"{model.loss_curve_[-1]:.3g} ({loss}, of the last rows learned from)"
+    return found

@@ -1,0 +1,287 @@
+"""The model beneath a trained network: its weights, where it stands in its data, how it is run.
+
+A `NetworkModel` learns: it is replaced, never changed, so that a call that fails leaves the old
+one. A `NetworkPredictor` runs it over rows, and on its own outputs.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import Clock, Sequences
+from reservoir.dynamics import Reservoir, run_closed_loop
+from reservoir.estimators._progress import Progress, StateShape
+from reservoir.estimators._timed_rows import timed_starts
+from reservoir.estimators.forecasting.predictor import Outputs, Predictor
+from reservoir.loops.loop_by_loop import states_before
+from reservoir.training.bptt import Network, predict
+from reservoir.training.controls import Control
+from reservoir.training.gated_loop import run_gated_loop, steady_state_of
+from reservoir.training.loop_engines import kept, using
+from reservoir.training.losses import apply_output
+from reservoir.training.online import OnlineLearner
+from reservoir.training.params import Params
+from reservoir.training.trainer import Data
+
+_BLOCK_STEPS = 2048  # run at a time, so that a long series needs little memory
+BATCH_SIZE = 32
+Recent = tuple[Array, Array, Array, int]  # rows, targets, the state before, washout left
+
+
+@saved
+class NetworkModel:
+    """A network, its weights, and where it stands in its data.
+
+    Parameters
+    ----------
+    network : Network
+    progress : Progress
+    dtype : {"float64", "float32"}
+        Of weights and outputs.
+    control : Control, optional
+        What holds gradients, in training and online.
+    clock : Clock, optional
+        Tells the steps of rows that come at irregular times.
+
+    Attributes
+    ----------
+    params : dict of arrays
+    state : array of shape (state_size,), or None
+        Behind the last row.
+    losses : list of float
+        The loss at the start and after each epoch, or of each chunk.
+    n_iter : int
+        Epochs done, or calls of partial_fit.
+    online : OnlineLearner or None
+        Goes on row by row from the weights; None before the first row is learned so.
+    recent : tuple or None
+        The last rows of a fit that an online learner looks back to.
+    engine : {"auto", "numpy", "numba"}
+        Who loops over time: large jobs in training decide for the small ones after them.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        progress: Progress,
+        dtype: str,
+        *,
+        control: Control | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.network, self.progress, self.dtype = network, progress, dtype
+        self.control, self.clock = control, clock
+        self.params: Params = {}
+        self.state: Array | None = None
+        self.losses: list[float] = []
+        self.n_iter = 0
+        self.online: OnlineLearner | None = None
+        self.recent: Recent | None = None
+        self.engine = "auto"
+
+    @property
+    def n_outputs(self) -> int:
+        """Outputs of a step."""
+        return self.network.n_outputs
+
+    @property
+    def fitted_attributes(self) -> dict[str, Any]:
+        """Fitted attributes, by name."""
+        return {
+            "network_": self.network,
+            "n_outputs_": self.network.n_outputs,
+            "params_": self.params,
+            "loss_curve_": self.losses,
+            "n_iter_": self.n_iter,
+            "state_": self.state,
+        }
+
+    def copy(self) -> NetworkModel:
+        """Return a model that goes on learning by itself."""
+        one = copy.copy(self)
+        one.progress, one.losses = self.progress.draft(), list(self.losses)
+        one.online = copy.deepcopy(self.online)
+        return one
+
+    # ------------------------------------------------------------------ runs
+
+    def initial_states(
+        self, spec: Any, sequences: Sequences, last: Array | None = None, *, trained: bool = False
+    ) -> list[Array]:
+        """Return the state before each sequence; `last` is what "last" stands for, if anything.
+
+        "steady" takes weights that are `trained`; in training it is zeros.
+        """
+        cell, params = self.network.cell, self.params if trained else None
+        fresh = None
+        if self.clock is not None:
+            spec = timed_starts(self.clock, spec, sequences, last, cell.n_units)
+            fresh = partial(steady_state_of, cell, None)
+        shape = StateShape(cell.state_size, 0, sequences.arrays[0].dtype)
+        steady = partial(steady_state_of, cell, params)
+        return self.progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
+
+    def require_later(self, arrays: Sequence[Array], states: Sequence[Array]) -> None:
+        """Refuse sequences of rows to go on from states that do not lie before them."""
+        if self.clock is not None:
+            for rows, state in zip(arrays, states, strict=True):
+                self.clock.require_later(rows[0, self.clock.place], state[-1])
+
+    def run(self, sequences: Sequences, starts: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence."""
+        self.require_later(sequences.arrays, starts)
+        data = Data(sequences.arrays, sequences.arrays)
+        outputs: list[Array] = [np.empty(0)] * len(sequences)
+        ends: list[Array] = [np.empty(0)] * len(sequences)
+        for index in data.by_length(BATCH_SIZE):
+            batch, _ = data.batch(index)
+            state = np.stack([starts[i] for i in index])
+            parts = []
+            for chunk in batch.chunks(_BLOCK_STEPS if self.network.cell.causal else None):
+                with np.errstate(over="ignore", invalid="ignore"), using(kept(self.engine)):
+                    rows, state = predict(
+                        self.network, self.params, chunk.inputs, state, chunk.lengths
+                    )
+                parts.append(rows)
+            played = np.concatenate(parts)
+            for k, i in enumerate(index):
+                outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
+                ends[i] = state[k].copy()
+        _refuse_overflow("output", outputs, sequences.numbers)
+        return outputs, ends
+
+    def states(self, sequences: Sequences, starts: Sequence[Array]) -> list[Array]:
+        """Return what the readout sees of the recurrent layer under each sequence."""
+        self.require_later(sequences.arrays, starts)
+        with np.errstate(over="ignore", invalid="ignore"):
+            traces = [
+                self.network.cell.forward(self.params, rows[:, None], start[None])
+                for rows, start in zip(sequences.arrays, starts, strict=True)
+            ]
+        states = [np.ascontiguousarray(trace.states[1:, 0]) for trace in traces]
+        _refuse_overflow("state", states)
+        return states
+
+    def reservoir(self) -> Reservoir:
+        """Return the recurrent layer with its weights as they are; refuse cells that are none."""
+        cell = self.network.cell.at_even_steps().as_simple()
+        if cell is None:
+            name = type(self.network.cell).__name__
+            raise AttributeError(f"{name} is no reservoir: cells 'rnn' and 'leaky' are.")
+        return cell.reservoir(self.params)
+
+
+class NetworkPredictor(Predictor):
+    """A trained network.
+
+    Parameters
+    ----------
+    estimator : NetworkEstimator
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.model: NetworkModel = estimator._model
+        super().__init__(estimator)
+
+    def starts(self, spec: Any, sequences: Sequences) -> list[Array]:
+        """Return the state before each sequence; None asks for the estimator's own."""
+        spec = self.estimator.initial_state if spec is None else spec
+        if not self.model.network.cell.causal:
+            check_start(self.estimator.cell, spec, self.end)
+        return self.model.initial_states(spec, sequences, self.end, trained=True)
+
+    def run_over(
+        self,
+        sequences: Sequences,
+        starts: list[Array],
+        outputs_of: Outputs | None = None,
+        n_rows: int | None = None,
+    ) -> tuple[list[Array], list[Array]]:
+        """Return outputs and end state of each sequence."""
+        return self.model.run(sequences, starts)
+
+    def refuse_loop(self) -> None:
+        """Refuse a network whose outputs cannot be its next inputs."""
+        self.estimator._check_loop()
+
+    def readout(self) -> Any:
+        """Return what closes a loop: (coef, intercept), or a function of the features."""
+        params, output = self.model.params, self.model.network.output
+        coef, intercept = params["coef"], params["intercept"]
+        if output == "identity":
+            return coef, intercept
+        return lambda features: apply_output(coef @ features + intercept, output)
+
+    def run(self, readout: Any, n_steps: int, **options: Any) -> tuple[Array, Array, int]:
+        """Run on own outputs, as `run_closed_loop`; the caller warns of a loop that diverged."""
+        network, params = self.model.network, self.model.params
+        if network.cell.as_simple() is None:
+            return run_gated_loop(network, params, readout, n_steps, **options)
+        return run_closed_loop(
+            self.model.reservoir(),
+            readout,
+            n_steps,
+            include_input=network.include_input,
+            return_steps=True,
+            **options,
+        )
+
+    def states_at(
+        self,
+        places: Sequence[tuple[int, int]],
+        sequences: Sequences,
+        targets: Sequence[Array] | None = None,
+        *,
+        anew: bool = True,
+    ) -> list[Array]:
+        """Return the state before each place, (sequence, row), of a run as in training."""
+        spec = self.estimator.initial_state
+        if anew and isinstance(spec, str) and spec == "last":
+            spec = "zeros"
+
+        def listen(i: int, begin: int, end: int, state: Array) -> Array:
+            rows = Sequences((sequences.arrays[i][begin:end],), "table")
+            return self.listen(rows, state)[1][0]
+
+        starts = self.starts(spec if anew else None, sequences)
+        return states_before(places, starts, listen)
+
+
+def check_start(cell: Any, spec: Any, last: Array | None) -> None:
+    """Refuse any start but zeros, for cells that read rows to come.
+
+    "last" is zeros where `last`, a run to go on from, is None.
+    """
+    if isinstance(spec, str) and (spec == "zeros" or (spec == "last" and last is None)):
+        return
+    said = repr(spec) if isinstance(spec, str) else "an array"
+    what = f"initial_state={said} goes on from a state that rows before it have led to"
+    refuse_backward(cell, what, 'Set initial_state="zeros"')
+
+
+def refuse_backward(cell: Any, what: str, remedy: str) -> None:
+    """Refuse what a cell cannot do whose states depend on rows to come."""
+    raise ValueError(
+        f"{what}, and cell={cell!r} has a part that reads rows from the end of a recording back "
+        f"to its start. {remedy}."
+    )
+
+
+def _refuse_overflow(name: str, parts: list[Array], numbers: Sequence[int] | None = None) -> None:
+    """Refuse outputs or states that are not finite, by the row of the first."""
+    for i, rows in enumerate(parts):
+        if not np.isfinite(rows).all():
+            row = int(np.argmin(np.isfinite(rows).all(axis=1)))
+            number = i if numbers is None else numbers[i]
+            where = f"row {row}" if len(parts) == 1 else f"row {row} of sequence {number}"
+            raise ValueError(
+                f"The {name} of {where} overflows {rows.dtype}: the input there is far outside "
+                "what the network was trained on. Check that row, or scale the data."
+            )

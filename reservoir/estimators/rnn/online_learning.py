@@ -1,0 +1,215 @@
+"""Learning row by row: the learner, the rows that it looks back to, the first chunk, sessions."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import as_generator, check_count, resolve_washout
+from reservoir.estimators._session_learner import SessionLearner
+from reservoir.estimators.reading import TrainingData
+from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
+from reservoir.estimators.rnn.network_model import NetworkModel
+from reservoir.estimators.rnn.start import (
+    check_values,
+    filled,
+    known_rows,
+    name_of_start,
+    starting_weights,
+)
+from reservoir.estimators.rnn.training_run import (
+    TRUNCATION,
+    rate_of,
+    require_targets,
+    steps_of_update,
+    warn_of_large_inputs,
+    weights_of_known,
+)
+from reservoir.training.initializers import INITIALIZERS
+from reservoir.training.online import OnlineLearner
+from reservoir.training.trainer import Data
+
+
+def check_online(estimator: Any, name: str) -> None:
+    """Refuse, on behalf of a method, what cannot be learned row by row."""
+    if estimator.target == "last":
+        raise ValueError(
+            f"{name} learns step by step, from a target at every step; target='last' needs fit."
+        )
+    if name_of_solver(estimator.solver) in WHOLE:
+        raise ValueError(
+            f"{name} goes through the data once; solver={estimator.solver!r} needs all of it. "
+            "Use solver='adam', or fit."
+        )
+
+
+def new_learner(estimator: Any, model: NetworkModel) -> OnlineLearner:
+    """Return what learns row by row from the weights as they are."""
+    return OnlineLearner(
+        model.network,
+        model.params,
+        method=estimator.online,
+        solver=estimator.solver,
+        learning_rate=estimator.learning_rate_init,
+        truncation=steps_of_update(estimator) or TRUNCATION,
+        window=estimator.online_window,
+        clip_norm=estimator.clip_norm,
+        l1=estimator.l1,
+        l2=estimator.alpha,
+        control=model.control,
+    )
+
+
+def started_online(
+    estimator: Any, model: NetworkModel, data: TrainingData, given: tuple[Any, Any]
+) -> tuple[NetworkModel, str | None]:
+    """Return a new model with the weights that it starts from, and the name of that start.
+
+    `given` is the first chunk as the user gave it.
+    """
+    model = model.copy()
+    step = None if model.clock is None else model.clock.step
+    generator, washout = as_generator(estimator.random_state), estimator.washout
+    length = data.sequences.lengths[0]
+    if isinstance(washout, str):
+        model.progress.washout = resolve_washout(washout, [length])[0]
+    else:
+        model.progress.washout = check_count("washout", washout, minimum=0)
+    init = name_of_start(estimator, model.network.cell)
+    first = _first_data(estimator, model, data, init)
+    spawned = generator.spawn(1)[0]
+    model.params = starting_weights(
+        estimator, model.network, *given, first, step=step, generator=spawned
+    )
+    rate = 0.0 if estimator.online == "least_squares" else rate_of(estimator)
+    warn_of_large_inputs(model.network, model.params, first, rate=rate)
+    return model, init
+
+
+def _first_data(estimator: Any, model: NetworkModel, data: TrainingData, init: str | None) -> Data:
+    """Return what learning online starts from."""
+    washout, lengths = model.progress.washout, data.sequences.lengths
+    rows = [(np.arange(n) >= washout).astype(np.float64) for n in lengths]
+    known = known_rows(data.targets)
+    plain = known is None and not washout
+    rows = weights_of_known(rows, known) or rows
+    if init not in INITIALIZERS:
+        require_targets(rows)
+    starts = model.initial_states(estimator.initial_state, data.sequences)
+    values, weights = filled(data.targets, known), None if plain else rows
+    arrays = list(data.arrays)
+    return Data(arrays, values, weights, np.stack(starts), dtype=np.dtype(model.dtype))
+
+
+def learned_online(
+    estimator: Any, model: NetworkModel, data: TrainingData, *, new_sequence: bool
+) -> NetworkModel:
+    """Return a model after the rows of a chunk."""
+    one = model.copy()
+    if one.online is None:
+        one.online = new_learner(estimator, one)
+    # where the first sequence goes on, so do state and washout; the others start anew
+    progress, sequences = one.progress, data.sequences
+    starts = one.initial_states(estimator.initial_state, sequences)
+    goes_on = progress.enter(sequences, new_sequence)
+    skips = progress.skips(sequences, goes_on)
+    for i, (rows, targets) in enumerate(zip(data.arrays, data.targets, strict=True)):
+        start = starts[i] if i or not goes_on else None
+        loss = learn_sequence(one, one.online, rows, targets, skips[i], start)
+        if np.isfinite(loss):
+            one.losses.append(loss)
+    one.params = one.online.params
+    one.state = one.online.state.copy()
+    one.n_iter += 1
+    progress.add(sequences, data.targets, goes_on=goes_on)
+    progress.continues = True
+    return one
+
+
+def learn_sequence(
+    model: NetworkModel,
+    online: OnlineLearner,
+    rows: Array,
+    targets: Array,
+    skip: int,
+    start: Array | None,
+) -> float:
+    """Go through rows, from a state or from where the sequence stands; return the loss."""
+    if start is not None:
+        online.restart(start)
+    elif not online.running:  # after fit: the learner has not run yet
+        online.restart(model.state)
+        if model.recent is not None:
+            online.look_back(*model.recent)
+    model.require_later([rows], [online.state])
+    return online.learn(rows, targets.astype(model.dtype), skip)
+
+
+@saved
+class NetworkLearner(SessionLearner):
+    """Learns all weights in a session, by the online learner of partial_fit.
+
+    Parameters
+    ----------
+    online : OnlineLearner
+        This learner's own.
+    """
+
+    def __init__(self, online: OnlineLearner) -> None:
+        self.online = online
+
+    @classmethod
+    def of(cls, estimator: Any) -> NetworkLearner:
+        """Return what goes on from a fitted network."""
+        check_online(estimator, "session.learn")
+        model: NetworkModel = estimator._model
+        online = model.online
+        return cls(new_learner(estimator, model) if online is None else copy.deepcopy(online))
+
+    def learn(
+        self,
+        estimator: Any,
+        rows: Array,
+        targets: Array,
+        weights: Array | None,
+        *,
+        start: Array,
+        skip: int,
+        follows: bool,
+    ) -> Array:
+        """Go through the rows."""
+        if weights is not None:
+            raise TypeError(
+                f"{type(estimator).__name__} does not take sample_weight in session.learn: its "
+                "online learner weighs all rows alike. Leave it out, or use an echo state network."
+            )
+        model: NetworkModel = estimator._model
+        check_values([rows], [targets], model.network, model.dtype)
+        learn_sequence(model, self.online, rows, targets, skip, None if follows else start)
+        return self.online.state.copy()
+
+    def settle(self, estimator: Any) -> None:
+        """Set the weights."""
+        model = copy.copy(estimator._model)
+        model.params = self.online.params
+        estimator._model, estimator.params_ = model, model.params
+
+    def _without(self, what: str) -> str:
+        return (
+            f"A trained network has no {what} in a session: it keeps no weights of earlier rows. "
+            "Echo state networks with the built-in ridge do."
+        )
+
+    def finish(self, estimator: Any, *, stands: bool) -> None:
+        """Set the learner, too; where rows wait for their targets, it goes on behind them."""
+        self.settle(estimator)
+        model: NetworkModel = copy.copy(estimator._model)
+        model.losses, model.online = list(model.losses), copy.deepcopy(self.online)
+        model.state = estimator.state_
+        if not stands:
+            model.online.restart(np.array(estimator.state_))
+        estimator._model, estimator.loss_curve_ = model, model.losses

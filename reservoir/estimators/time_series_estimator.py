@@ -1,0 +1,121 @@
+"""The base of estimators whose rows are time steps: sessions, containers, a notebook's table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from reservoir._validation import check_choice
+from reservoir.estimators._described import described_html, table_of, with_html
+from reservoir.estimators._predict_output import CONFIG, require_pandas
+from reservoir.estimators.stream import Stream
+
+_Self = TypeVar("_Self", bound="TimeSeriesEstimator")
+
+
+class TimeSeriesEstimator(BaseEstimator):
+    """An estimator whose rows are time steps."""
+
+    def set_output(self: _Self, *, predict: str | None = None) -> _Self:
+        """Set the container of what `predict` and `forecast` return.
+
+        Parameters
+        ----------
+        predict : {"default", "pandas"} or None, default=None
+            "pandas" asks for a Series or a DataFrame with the index of X (of a forecast: continued
+            by its frequency) and the names of the columns of y in fit. "default" asks for arrays.
+            None leaves the setting as it is.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If the container is not known.
+        ImportError
+            If pandas is not installed.
+
+        Notes
+        -----
+        It holds for the classifiers' `predict_proba` and `decision_function` as well, whose columns
+        are the classes. An X without an index gets one that counts from 0; a collection keeps its
+        kind, with a Series or DataFrame per sequence, except that a 3-D array stays an array.
+        Clones, saved copies and searches keep the setting. Set it on the estimator inside a
+        pipeline, ``pipe[-1].set_output(predict="pandas")``: scalers before it hand on arrays, and
+        with them no index, unless the pipeline has ``set_output(transform="pandas")``.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from reservoir import ESNRegressor
+        >>> from reservoir.datasets import mackey_glass
+        >>> from reservoir.model_selection import make_forecast_pairs
+        >>> days = pd.date_range("2024-01-01", periods=500, freq="D")
+        >>> series = pd.Series(mackey_glass(500, random_state=0).ravel(), days, name="level")
+        >>> X, y = make_forecast_pairs(series)
+        >>> esn = ESNRegressor(50, random_state=0).set_output(predict="pandas").fit(X, y)
+        >>> esn.forecast(2).index.strftime("%d %B %Y").tolist()  # the series ends on 14 May
+        ['15 May 2025', '16 May 2025']
+        """
+        if predict is None:
+            return self
+        check_choice("predict", predict, ("default", "pandas"))
+        if predict == "pandas":
+            require_pandas()
+        setattr(self, CONFIG, {**getattr(self, CONFIG, {}), "predict": predict})
+        return self
+
+    def stream(
+        self,
+        initial_state: Any = "last",
+        *,
+        score_forgetting: float = 0.999,
+        callback: Callable[[Stream], Any] | None = None,
+    ) -> Stream:
+        """Return a session that keeps its state from chunk to chunk, and learns if it is taught.
+
+        Parameters
+        ----------
+        initial_state : {"last", "zeros", "steady"} or array, default="last"
+        score_forgetting : float in (0, 1], default=0.999
+            What each row multiplies the weights of earlier rows by in `Stream.score_`.
+        callback : callable, optional
+            ``callback(session)`` is called after each `Stream.learn`.
+
+        Returns
+        -------
+        Stream
+            With `predict`, for classifiers `predict_proba`, `learn`, `score_`, `state` and `reset`.
+            The estimator is not changed.
+        """
+        self._check_fitted()
+        self._check_steps("stream")
+        return Stream(self, initial_state, score_forgetting=score_forgetting, callback=callback)
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
+
+    def _check_steps(self, what: str) -> None:
+        """Refuse what needs states row by row of a network that has them only afterwards."""
+
+    # ------------------------------------------------------------------ in a notebook
+
+    def _description(self) -> Mapping[str, str]:
+        """Return what each part of the fitted estimator is, in words, by the part's name."""
+        return {}
+
+    def _repr_html_inner(self) -> str:
+        return described_html(self, lambda: table_of(self._description()))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        return with_html(self, super()._repr_mimebundle_(**kwargs))  # type: ignore[misc]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
