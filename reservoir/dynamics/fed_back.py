@@ -58,3 +58,20 @@ def changed(clip: Callable[[Array], Any], output: Array) -> Array:
             "must be finite."
         )
     return fed
+
+
+def one_step_late(before: Array, outputs: Array) -> Array:
+    """Return what each step of a run receives of the outputs: those of the step before it.
+
+    Parameters
+    ----------
+    before : array of shape (n_outputs,)
+        The output before the first step.
+    outputs : array of shape (n_steps, n_outputs)
+        In training the targets: the teacher.
+
+    Returns
+    -------
+    array of shape (n_steps, n_outputs)
+    """
+    return np.vstack([before, outputs[:-1]])

@@ -21,7 +21,7 @@ class SessionLearner(ABC):
     @abstractmethod
     def learn(
         self,
-        model: Any,
+        estimator: Any,
         rows: Array,
         targets: Array,
         weights: Array | None,
@@ -34,7 +34,7 @@ class SessionLearner(ABC):
 
         Parameters
         ----------
-        model : estimator
+        estimator : estimator
             That of the session.
         rows : array of shape (n_rows, n_features)
         targets : array of shape (n_rows, n_outputs)
@@ -53,11 +53,11 @@ class SessionLearner(ABC):
         """
 
     @abstractmethod
-    def settle(self, model: Any) -> None:
+    def settle(self, estimator: Any) -> None:
         """Give the session's estimator the attributes that all rows so far lead to."""
 
     @abstractmethod
-    def finish(self, model: Any, *, stands: bool) -> None:
+    def finish(self, estimator: Any, *, stands: bool) -> None:
         """Give an estimator all that its `partial_fit` goes on from; this learner is used up.
 
         `stands` says whether the last rows that the session has run over were learned from.

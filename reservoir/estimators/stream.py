@@ -189,10 +189,10 @@ class Stream:
         UserWarning
             If an index tells that the rows do not follow those before; so does `learn`.
         """
-        model = self._current
+        estimator = self._current
         sequences = self._read(chunk)
-        decode, _ = model._predicts_by()
-        return model._reader.present(model, decode(self._run(sequences)), chunk, sequences)
+        decode, _ = estimator._predicts_by()
+        return estimator._reader.present(estimator, decode(self._run(sequences)), chunk, sequences)
 
     @available_if(_has_probabilities)
     def predict_proba(self, chunk: Any) -> Any:
@@ -210,15 +210,15 @@ class Stream:
         array of shape (n_samples, n_classes)
             As the estimator's `predict_proba`; offered where that is.
         """
-        model = self._current
+        estimator = self._current
         sequences = self._read(chunk)
         outputs = self._run(sequences)
-        decode, own = model._probabilities_by()
+        decode, own = estimator._probabilities_by()
         if own is not None:  # a readout that says labels to `predict`
             start = self._waiting.chunks[-1].state
-            outputs = model._predictor().run_over(sequences, [start], own)[0][0]
-        names = np.asarray(model.classes_).tolist()
-        return model._reader.present(model, decode(outputs), chunk, sequences, names)
+            outputs = estimator._predictor().run_over(sequences, [start], own)[0][0]
+        names = np.asarray(estimator.classes_).tolist()
+        return estimator._reader.present(estimator, decode(outputs), chunk, sequences, names)
 
     @property
     def _current(self) -> Any:
@@ -227,8 +227,8 @@ class Stream:
 
     def _read(self, X: Any, y: Any = None) -> Sequences:
         """Return the one sequence of a chunk."""
-        model = self._current
-        sequences: Sequences = model._reader.inputs(model, X, y)
+        estimator = self._current
+        sequences: Sequences = estimator._reader.inputs(estimator, X, y)
         if sequences.container != "table" or len(sequences) != 1:
             raise ValueError(
                 f"A stream follows one sequence; the chunk holds {len(sequences)}. Give one at a "
@@ -243,14 +243,14 @@ class Stream:
 
     def _run(self, sequences: Sequences) -> Array:
         """Run over rows, which wait for their targets from then on; return their outputs."""
-        model = self._current
+        estimator = self._current
         goes_on = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
         if goes_on:
             warn_of_session_gap(self._ended, sequences)
         if self._learner is not None:
-            self._learner.settle(model)
-        predictor, outputs_of = model._predictor(), model._predicts_by()[1]
+            self._learner.settle(estimator)
+        predictor, outputs_of = estimator._predictor(), estimator._predicts_by()[1]
         outputs, states = predictor.run_over(sequences, [start], outputs_of)
         rows = sequences.arrays[0]
         self._waiting.add(Chunk(self._n_run, rows.copy(), start, outputs[0].copy()))
@@ -326,16 +326,16 @@ class Stream:
             If rows equal to `x` wait in several places, and `predicted` is not given.
         """
         learner = self._prepare()
-        model = self._own
+        estimator = self._own
         sequences = self._read(x, y)
-        skips_missing = model._skips_missing()
-        targets = model._reader.outputs(model, y, sequences, allow_nan=skips_missing)
-        model._refuse_other_outputs(targets)
+        skips_missing = estimator._skips_missing()
+        targets = estimator._reader.outputs(estimator, y, sequences, allow_nan=skips_missing)
+        estimator._refuse_other_outputs(targets)
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._waiting.meant(sequences.arrays[0], predicted)
         try:
-            with advising(model._memory_advice()), leaving_no_trace(self):
+            with advising(estimator._memory_advice()), leaving_no_trace(self):
                 if place is None:
                     place = self._n_run
                     self._run(sequences)
@@ -371,15 +371,15 @@ class Stream:
         weights: Array | None,
     ) -> None:
         """Learn from rows that wait, from number `place` on."""
-        model, rows = self._own, sequences.arrays[0]
+        estimator, rows = self._own, sequences.arrays[0]
         end, outputs = place + len(rows), self._waiting.outputs(place, place + len(rows))
-        progress = model._model.progress
+        progress = estimator._model.progress
         steps = self._steps_before + place - self._first
         skip = min(max(progress.washout - steps, 0), len(rows))
         follows = place == self._learned_to
         start = self._state_before(place)
         state = learner.learn(
-            model, rows, targets, weights, start=start, skip=skip, follows=follows
+            estimator, rows, targets, weights, start=start, skip=skip, follows=follows
         )
         # where that leaves the session
         newest = end == self._n_run

@@ -10,6 +10,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences
+from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import leaving_no_trace
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
@@ -43,7 +44,7 @@ class FeatureLearner(SessionLearner):
 
     def learn(
         self,
-        model: Any,
+        estimator: Any,
         rows: Array,
         targets: Array,
         weights: Array | None,
@@ -53,24 +54,24 @@ class FeatureLearner(SessionLearner):
         follows: bool,
     ) -> Array:
         """Run over rows, and learn from those that enter."""
-        learned = copy.copy(model._model)  # replaced at the end, never changed
-        source, reader = learned.source, model._reader
+        learned = copy.copy(estimator._model)  # replaced at the end, never changed
+        source, reader = learned.source, estimator._reader
         learned.warn_of_range(Sequences((rows,), "table"))
         size, enter = source.state_size, rows_that_enter(targets, weights, skip)
         state, last = start[:size], start[size:]
-        teacher = np.vstack([last, targets[:-1]]) if source.n_fed_back else None
+        teacher = one_step_late(last, targets) if source.n_fed_back else None
         taught = learned.readout_targets(rows, targets)
         activity = copy.copy(self.activity)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
         kept = leaving_no_trace(self, () if self.noise is None else ("noise",))
         with kept, naming_columns(source, reader.sequence_column):
-            if model.noise > 0 and (self.noise is None or not follows):
+            if estimator.noise > 0 and (self.noise is None or not follows):
                 self.noise = learned.next_noise()
             blocks = source.iter_features(
                 rows,
                 state,
                 teacher=teacher,
-                noise=model.noise,
+                noise=estimator.noise,
                 generator=self.noise,
                 engine=learned.engine,
                 **watched,
@@ -82,19 +83,19 @@ class FeatureLearner(SessionLearner):
                 block = slice(begin, begin + len(features))
                 w = None if weights is None else weights[block]
                 of_block = features, taught[block], w, enter[block]
-                self._learn_block(model, *of_block, begin, follows=follows or begin > 0)
-            names = reader.names_of_columns(Columns.of(model))
+                self._learn_block(estimator, *of_block, begin, follows=follows or begin > 0)
+            names = reader.names_of_columns(Columns.of(estimator))
             said = activity and activity.warn(source.reservoir, names)
             self.activity = None if said else activity
             learned.n_trained += len(rows)
-            model._model = learned
+            estimator._model = learned
         if source.n_fed_back:
             return np.concatenate([state, targets[-1].astype(state.dtype)])
         return state
 
     def _learn_block(
         self,
-        model: Any,
+        estimator: Any,
         features: Array,
         targets: Array,
         weights: Array | None,
@@ -105,37 +106,37 @@ class FeatureLearner(SessionLearner):
     ) -> None:
         if not enter.any():
             return
-        numbers = model._model.n_trained + begin + np.flatnonzero(enter)
+        numbers = estimator._model.n_trained + begin + np.flatnonzero(enter)
         if not enter.all():
             features, targets = features[enter], targets[enter]
             weights = None if weights is None else weights[enter]
-        self.readout.learn(features, targets, weights, model._reader.targets.for_readout)
+        self.readout.learn(features, targets, weights, estimator._reader.targets.for_readout)
         if not follows:
             self.readout.separate()
         self.readout.sample(numbers, features, targets, weights)
         self.new = True
 
-    def settle(self, model: Any) -> None:
+    def settle(self, estimator: Any) -> None:
         """Set coefficients, or whatever else the readout has."""
         if self.new:
-            settings = model._new_readout(model._reader, partial=True).settings
-            vars(model).update(model._model.of_targets(self.readout.fitted(settings)))
+            settings = estimator._new_readout(estimator._reader, partial=True).settings
+            vars(estimator).update(estimator._model.of_targets(self.readout.fitted(settings)))
             self.new = False
 
-    def finish(self, model: Any, *, stands: bool) -> None:
+    def finish(self, estimator: Any, *, stands: bool) -> None:
         """Set the readout, too, from which partial_fit goes on."""
         self.new = True
-        self.settle(model)
+        self.settle(estimator)
         if not stands:
             self.readout.separate()
-        one = copy.copy(model._model)
+        one = copy.copy(estimator._model)
         one.readout, one.noise_generator, one.state = (
             self.readout.readout(),
             self.noise,
-            model.state_,
+            estimator.state_,
         )
         one.readout.settings = ReadoutSettings()
-        model._model = one
+        estimator._model = one
 
     @property
     def forgetting(self) -> float:

@@ -20,6 +20,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level, check_numbers
+from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record, held_by_bias
@@ -445,7 +446,7 @@ class ReadoutPredictor(Predictor):
         size, fed_back = self.source.state_size, None
         if self.feeds_back:
             played, _ = self._on_own_outputs(sequences, starts)
-            fed_back = [np.vstack([s[size:], y[:-1]]) for s, y in zip(starts, played, strict=True)]
+            fed_back = [one_step_late(s[size:], y) for s, y in zip(starts, played, strict=True)]
         before = [start[:size] for start in starts]
         engine = self.model.engine
         return self.source.states(sequences.arrays, before, teachers=fed_back, engine=engine)

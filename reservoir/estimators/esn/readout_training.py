@@ -15,6 +15,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import SumError, check_count, code, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
+from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import progress
@@ -106,7 +107,7 @@ def _measured(
         if reservoir.n_outputs:
             given = start[source.state_size :]
             first = given if given.size else np.zeros(reservoir.n_outputs)
-            feedback = np.vstack([first, Y[:-1]])
+            feedback = one_step_late(first, Y)
         try:
             steps = transient_length(reservoir, X, feedback=feedback, random_state=0)
         except ValueError as error:
@@ -229,8 +230,8 @@ def _together(
 
 
 def _teacher(source: FeatureSource, sequence: TrainingSequence) -> Any:
-    """Return what each step receives of the outputs: the targets, one step late."""
-    return np.vstack([sequence.last_output, sequence.Y[:-1]]) if source.n_fed_back else None
+    """Return what each step receives of the outputs, where these are fed back."""
+    return one_step_late(sequence.last_output, sequence.Y) if source.n_fed_back else None
 
 
 class _Direct:
@@ -331,7 +332,7 @@ def state_behind(
     before, last = state[:size], state[size:]
     if source.n_fed_back:
         assert targets is not None
-        teacher = np.vstack([last, targets[:-1]])
+        teacher = one_step_late(last, targets)
         last = targets[-1].astype(state.dtype)
     for _, _, end in source.iter_features(rows, before, teacher=teacher, engine=engine):
         before = end
