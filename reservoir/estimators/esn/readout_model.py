@@ -20,8 +20,8 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import Sequences, caller_level, check_numbers
-from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.past_inputs import PastInputs
 from reservoir.dynamics.saturation import Record, held_by_bias
 from reservoir.dynamics.unit_steps import Names

@@ -15,8 +15,8 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir._validation import SumError, check_count, code, resolve_washout
 from reservoir._workers import one_blas_thread, run_jobs
-from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.feature_source import FeatureSource
+from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
 from reservoir.estimators._reporting import progress
 from reservoir.estimators.reading import TrainingData
