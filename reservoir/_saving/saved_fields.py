@@ -133,8 +133,8 @@ FIELDS = {
         n_outputs_: equal(1 if _reader.targets.single and len(classes_) == 2 else len(classes_))
     """,
     "NVARRegressor": """
-        n_lags, skip, degree: int; basis: str; increments: bool
-        _model.source: LaggedPolynomials; input_range_?: real(2, _model.source.n_features)
+        n_lags, skip, degree: int; basis: str; increments: bool; _model.source: LaggedPolynomials
+        input_range_?: of(_reader.dtype, 2, _model.source.n_features)
     """,
     "ReservoirTransformer": """
         _reader: DataReader; _source: FeatureSource; reservoir_: same(_source.reservoir)

@@ -21,7 +21,7 @@ PARTS = {
     "PastInputs": "source: DrivenReservoir(include_input=True); n_lags, skip: count",
     "LaggedPolynomials": """
         n_features, n_lags, skip, degree: count; basis: 'monomial' | 'chebyshev'
-        centre, width_of_input: real(n_features)
+        centre: real(n_features); width_of_input: of(centre.dtype, n_features)
     """,
     "LagSource": "n_lags, n_outputs: count; n_known: natural",
     "RadialUnits": "centres: real(_, n_features); scaling: real(n_features)",

@@ -20,8 +20,8 @@ _PLAIN = (None, True, -1, 0, 7, 10**7, 2**70, 1e308, float("nan"), "x", [], {}, 
 _DTYPES = ("float32", "float64", "int64", "int32", "complex128", "bool", "U8", "uint8")
 # fields that hold arrays with no other length than their own, or rows in either precision
 FREE = {"washout_", "input_scaling_scores_", "alpha_scores_", "search_results_", "best_params_"}
-FREE |= {"_model.readout", "_online", "_fits", "_estimator", "_own", "_learner", "_waiting"}
-FREE |= {"last_errors_", "_recent"}
+FREE |= {"_model.readout", "_model.online", "_fits", "_estimator", "_own", "_learner", "_waiting"}
+FREE |= {"last_errors_", "_model.recent"}
 
 
 def parts_of(path):
