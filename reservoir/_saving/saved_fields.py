@@ -111,7 +111,7 @@ FIELDS = {
     "SourceEstimator": """
         _reader: DataReader; _reader.targets: TargetCoding(per_sequence=False)
         _model: ReadoutModel(n_outputs=n_outputs_); _model.source.n_features: n_of_reader
-        n_outputs_: count; state_: equal(_model.state); washout_: int64(_)
+        n_outputs_: count; state_: of(_model.state.dtype, len(_model.state)); washout_: int64(_)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
         certificate_?: same(_model.certificate); alpha_?intercept_: number | float64(n_outputs_)
         coef_?intercept_: of(_reader.dtype, _model.source.width)
@@ -147,7 +147,8 @@ FIELDS = {
     "NetworkEstimator": """
         _reader: DataReader; _model: NetworkModel(n_outputs=n_outputs_); n_outputs_: count
         _model.network.n_columns: n_of_reader; network_: same(_model.network)
-        params_: same(_model.params); state_: equal(_model.state); n_iter_: equal(_model.n_iter)
+        params_: weights(network_); state_: of(_model.state.dtype, len(_model.state))
+        n_iter_: natural
         loss_curve_: list[float]; validation_loss_curve_?: list[float]; best_loss_?: float
         best_epoch_?: natural; init_: None | str; washout_?: int64(_)
         time_step_?: equal(None if _reader.clock == None else _reader.clock.step)
@@ -260,7 +261,7 @@ FIELDS = {
             | of(_estimator.dtype, len(_estimator.state_))
         n_learned_: natural; last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
-        _n_run, _first, _learned_to, _steps_before: natural; _anew: bool; _id: label
+        _n_run, _first, _steps_before: natural; _learned_to: int; _anew: bool; _id: label
         _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
         _waiting.end: None | equal(_n_run)
         _waiting.chunks: deque[Chunk(

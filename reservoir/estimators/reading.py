@@ -244,9 +244,10 @@ class DataReader:
     def id_place(self, columns: Columns) -> int | None:
         """Return where the ids stand in X; None if there are none."""
         ids = self.sequence_column
-        if isinstance(ids, str):
-            assert columns.names is not None
-            return list(columns.names).index(ids)
+        if isinstance(
+            ids, str
+        ):  # without names, as of adopted weights, X is refused when it is read
+            return None if columns.names is None else list(columns.names).index(ids)
         return None if ids is None else int(ids) % columns.n_features_in
 
 

@@ -359,7 +359,7 @@ class Stream:
                 )
             self._learner = estimator._session_learner()
             self._own = copy.copy(estimator)
-            self._own._model = estimator._model.copy()
+            self._own._model = estimator._model.copy_for_session()
         return self._learner
 
     def _learn_at(

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier, SGDRegressor
 from sklearn.metrics import accuracy_score, r2_score
 
@@ -804,3 +805,39 @@ def test_a_copy_of_a_session_learns_by_itself():
     before = session.to_estimator().coef_
     copy.copy(session).learn(X[600:620], -y[600:620])
     np.testing.assert_array_equal(session.to_estimator().coef_, before)
+
+
+@pytest.mark.parametrize("kind", [ESNRegressor, RNNRegressor])
+def test_a_session_is_saved_after_a_reset(kind, tmp_path):
+    X, y = narma(120, random_state=0)
+    options = {} if kind is ESNRegressor else {"max_iter": 1}
+    session = kind(8, random_state=0, **options).fit(X[:80], y[:80]).stream()
+    session.reset()
+    session.predict(X[80:90])
+    save(session, tmp_path / "session.npz")
+    again = load(tmp_path / "session.npz")
+    for each in (session, again):
+        each.learn(X[80:90], y[80:90])
+    np.testing.assert_array_equal(again.predict(X[90:]), session.predict(X[90:]))
+
+
+@pytest.mark.parametrize("kind", [ESNRegressor, RNNRegressor])
+def test_what_a_user_sets_is_what_is_used(kind, tmp_path):
+    X, y = narma(120, random_state=0)
+    options = {"alpha": 1e-3} if kind is ESNRegressor else {"max_iter": 1}
+    model = kind(8, random_state=0, **options).fit(X[:80], y[:80])
+    moved, given = clone(model).fit(X[:80], y[:80]), np.linspace(-0.5, 0.5, 8)
+    moved.state_ = given
+    expected = model.predict(X[80:], initial_state=given)
+    np.testing.assert_array_equal(moved.predict(X[80:]), expected)
+    save(moved, tmp_path / "model.npz")
+    np.testing.assert_array_equal(load(tmp_path / "model.npz").predict(X[80:]), expected)
+    session = model.stream(initial_state=given).learn(X[80:90], y[80:90])
+    moved.set_params(washout=0).partial_fit(X[80:90], y[80:90])
+    if kind is ESNRegressor:  # rows behind a state that did not follow are washout in a session
+        np.testing.assert_array_equal(moved.state_, session.to_estimator().state_)
+        return
+    model.params_ = {name: 0 * array for name, array in model.params_.items()}
+    model.params_["intercept"] += 1
+    assert (model.predict(X[80:]) == 1).all()
+    assert (model.stream().predict(X[80:]) == 1).all()

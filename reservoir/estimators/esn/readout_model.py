@@ -133,6 +133,8 @@ class ReadoutModel:
         one.activity = copy.copy(self.activity)
         return one
 
+    copy_for_session = copy
+
     # ------------------------------------------------------------------ learning
 
     def fitted(

@@ -113,7 +113,7 @@ class SourceEstimator(TimeSeriesEstimator):
             readout.check_partial()
             if not first:
                 self._check_chunk(readout, data)
-            model = self._begun(reader, data) if first else self._model
+            model = self._begun(reader, data) if first else self._shown_model()
             starts = model.initial_states(self.initial_state, data.sequences)
             if first:
                 (model.progress.washout,) = washout_lengths(
@@ -342,6 +342,14 @@ class SourceEstimator(TimeSeriesEstimator):
         return words | self._model.source.description | description_of_readout(self)
 
     # ------------------------------------------------------------------ using the fitted model
+
+    def _shown_model(self) -> ReadoutModel:
+        """Return the model at the state that the fitted attribute has: a user may have set it."""
+        if self.state_ is self._model.state:
+            return self._model
+        one = copy.copy(self._model)
+        one.state = self.state_
+        return one
 
     def _predictor(self) -> ReadoutPredictor:
         """Return the fitted model, ready to run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from typing import Any, TypeVar
 
@@ -132,7 +133,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                 rate = rate_of(self) if done.n_epochs else 0.0
                 warn_of_large_inputs(network, done.params, task.learned, rate=rate)
             fitted = {"init_": start.name, **_results_of(done)}
-            self._publish(reader, model, data, washout_=np.array(task.skips), **fitted)
+            self._publish(reader, model, data, washout_=_int64(task.skips), **fitted)
         return self
 
     def _trained(
@@ -157,7 +158,9 @@ class NetworkEstimator(TimeSeriesEstimator):
                 self, X, y, None, first=first, allow_nan=skips_missing, **known
             )
             check_online(self, "partial_fit")
-            model, fitted = self._begun(reader, data, (X, y)) if first else (self._model, {})
+            model, fitted = (
+                self._begun(reader, data, (X, y)) if first else (self._shown_model(), {})
+            )
             _require_causal(self.cell, model, "partial_fit")
             if not first:
                 self._refuse_other_outputs(data.targets)
@@ -172,7 +175,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         """Return a model with the weights that learning online starts from, and what says so."""
         self._check(reader, data)
         model, name = started_online(self, self._new_model(reader, data), data, given)
-        return model, {"init_": name, "washout_": np.array([model.progress.washout])}
+        return model, {"init_": name, "washout_": _int64([model.progress.washout])}
 
     def _new_reader(self) -> DataReader:
         """Return how X and y are read, by the parameters."""
@@ -204,6 +207,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         dtype = params["coef"].dtype
         reader = DataReader(self, self._coding())
         reader.dtype, reader.targets.one_dimensional = dtype.name, one_dimensional
+        reader.n_symbols = network.n_features if network.coded else None
         model = model_of(network, reader, read_control(self.gradient_control))
         model.params = {name: np.array(params[name], dtype=dtype) for name in network.shapes()}
         model.progress.target_range = np.full((2, network.n_outputs), np.nan)
@@ -222,6 +226,7 @@ class NetworkEstimator(TimeSeriesEstimator):
 
     def _skips_missing(self) -> bool:
         """Whether rows without a target are left out."""
+        check_choice("target", self.target, ("step", "last"))
         how = check_choice("missing_targets", self.missing_targets, ("raise", "skip"))
         if how == "skip" and self.target == "last":
             raise ValueError(
@@ -263,7 +268,19 @@ class NetworkEstimator(TimeSeriesEstimator):
     def reservoir_(self) -> Reservoir:
         """The recurrent layer with its weights as they are: what `reservoir.stability` takes."""
         self._check_fitted()
-        return self._model.reservoir()
+        return self._shown_model().reservoir()
+
+    def _shown_model(self) -> NetworkModel:
+        """Return the model with weights and state as the fitted attributes have them.
+
+        A user may have set these.
+        """
+        model = self._model
+        if self.params_ is model.params and self.state_ is model.state:
+            return model
+        one = copy.copy(model)
+        one.params, one.state = self.params_, self.state_
+        return one
 
     def _predictor(self) -> NetworkPredictor:
         """Return the fitted network, ready to run."""
@@ -298,7 +315,7 @@ class NetworkEstimator(TimeSeriesEstimator):
         predictor = self._predictor()
         sequences = predictor.read(X)
         starts = predictor.starts(initial_state, sequences)
-        return sequences.restore(self._model.states(sequences, starts))
+        return sequences.restore(predictor.model.states(sequences, starts))
 
     def _description(self) -> dict[str, str]:
         return _description_of(self)
@@ -309,6 +326,10 @@ def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
     if not model.network.cell.causal:
         remedy = 'Use a cell without one, such as cell="lstm"; predict takes whole recordings'
         refuse_backward(cell, f"{what} needs states that rows to come do not change", remedy)
+
+
+def _int64(numbers: list[int]) -> Array:
+    return np.array(numbers, dtype=np.int64)
 
 
 def _results_of(done: Training) -> dict[str, Any]:

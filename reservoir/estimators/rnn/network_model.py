@@ -110,6 +110,12 @@ class NetworkModel:
         one.online = copy.deepcopy(self.online)
         return one
 
+    def copy_for_session(self) -> NetworkModel:
+        """Return a copy for a session, whose learner is held by the session itself."""
+        one = copy.copy(self)
+        one.progress, one.losses, one.online = self.progress.draft(), list(self.losses), None
+        return one
+
     # ------------------------------------------------------------------ runs
 
     def initial_states(
@@ -187,7 +193,7 @@ class NetworkPredictor(Predictor):
     """
 
     def __init__(self, estimator: Any) -> None:
-        self.model: NetworkModel = estimator._model
+        self.model: NetworkModel = estimator._shown_model()
         super().__init__(estimator)
 
     def starts(self, spec: Any, sequences: Sequences) -> list[Array]:

@@ -166,7 +166,7 @@ class NetworkLearner(SessionLearner):
     def of(cls, estimator: Any) -> NetworkLearner:
         """Return what goes on from a fitted network."""
         check_online(estimator, "session.learn")
-        model: NetworkModel = estimator._model
+        model: NetworkModel = estimator._shown_model()
         online = model.online
         return cls(new_learner(estimator, model) if online is None else copy.deepcopy(online))
 
@@ -187,7 +187,7 @@ class NetworkLearner(SessionLearner):
                 f"{type(estimator).__name__} does not take sample_weight in session.learn: its "
                 "online learner weighs all rows alike. Leave it out, or use an echo state network."
             )
-        model: NetworkModel = estimator._model
+        model: NetworkModel = estimator._shown_model()
         check_values([rows], [targets], model.network, model.dtype)
         learn_sequence(model, self.online, rows, targets, skip, None if follows else start)
         return self.online.state.copy()

@@ -224,6 +224,7 @@ class RNNClassifier(ClassifierMixin, NetworkEstimator):
         state : array of shape (state_size,), or one row per sequence
             Where the run ended; only if `return_state`.
         """
+        self._check_fitted()
         if return_state:
             self._check_steps("return_state=True")
         return self._say(X, initial_state, _rows_that_sum_to_one, return_state=return_state)
