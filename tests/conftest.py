@@ -152,7 +152,7 @@ def global_random_seed(request):
 # Libraries that no extra of ours installs. A test that needs one takes the fixture of its name,
 # which skips where it is missing, and marks the test: `nox -s partners` selects by these marks.
 # modules whose examples need pandas
-_WITH_FRAMES = ("_backtest.py", "_horizon_errors.py", "_predict_output.py")
+_WITH_FRAMES = ("_backtest.py", "_horizon_errors.py", "time_series_estimator.py")
 PARTNERS = ("aeon", "polars", "river", "sktime", "statsmodels", "torch")
 
 

@@ -326,7 +326,9 @@ class SourceEstimator(TimeSeriesEstimator):
         return any(name in vars(self) for name in ("_unsolved", *_fitted_by_readouts()))
 
     def _check_fitted(self) -> None:
-        if not self._is_new and not self.__sklearn_is_fitted__():
+        if self.__sklearn_is_fitted__():  # scikit-learn's check takes longer than a step
+            return
+        if not self._is_new:
             n, skip = self._model.progress.n_steps, self._model.progress.washout
             why = f"seen only washout rows so far: {n} steps, washout={skip}"
             if n > skip:

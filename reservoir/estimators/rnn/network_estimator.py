@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, advising, as_generator, check_choice
@@ -263,6 +264,10 @@ class NetworkEstimator(TimeSeriesEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return not self._is_new
+
+    def _check_fitted(self) -> None:
+        if self._is_new:  # scikit-learn's check takes longer than a step
+            check_is_fitted(self)
 
     @property
     def reservoir_(self) -> Reservoir:
