@@ -287,7 +287,7 @@ class FeatureSource(ABC):
 
     @property
     def past_in_words(self) -> str:
-        """How many rows before the present one are seen, and what says so, for messages."""
+        """The rows before the present one, by the parameters that say how many."""
         return f"{type(self).__name__} sees {self.memory or self.n_past} rows"
 
     @property

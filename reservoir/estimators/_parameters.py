@@ -154,7 +154,7 @@ def one_of(*names: str) -> Check:
 
 @dataclass(eq=False, repr=False)
 class ReservoirParameters:
-    """What describes a reservoir; `reservoir.building` checks it where it is used."""
+    """Parameters of a reservoir; `reservoir.building` checks them where they are used."""
 
     n_units: int = parameter(
         100,
@@ -229,7 +229,7 @@ class ReservoirParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class SequenceParameters:
-    """What every estimator of sequences has."""
+    """Parameters of every estimator of sequences."""
 
     initial_state: Any = parameter(
         "last",
@@ -267,7 +267,7 @@ def check_time_step(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TimeParameters:
-    """What every estimator has that takes account of when rows were measured."""
+    """Parameters of every estimator that takes account of when rows were measured."""
 
     time_column: Any = parameter(
         None,
@@ -289,7 +289,7 @@ class TimeParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DrawnParameters:
-    """What every estimator has that draws weights."""
+    """Parameters of every estimator that draws weights."""
 
     random_state: Any = parameter(
         None,
@@ -301,7 +301,7 @@ class DrawnParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class InputParameters:
-    """What every estimator has whose readout sees states."""
+    """Parameters of every estimator whose readout sees states."""
 
     include_input: bool = parameter(
         True,
@@ -313,7 +313,7 @@ class InputParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LearnerParameters:
-    """What every estimator has that learns outputs."""
+    """Parameters of every estimator that learns outputs."""
 
     verbose: int = parameter(
         0,
@@ -325,7 +325,7 @@ class LearnerParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class LabelParameters:
-    """What every classifier has."""
+    """Parameters of every classifier."""
 
     class_weight: Any = parameter(
         None, 'dict or "balanced"', """Weights of the classes, as in scikit-learn."""
@@ -350,7 +350,7 @@ def _check_augment(name: str, value: Any) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ReadoutParameters:
-    """What describes a readout, and how it is learned."""
+    """Parameters of a readout, and of how it is learned."""
 
     alpha: Any = parameter(
         "auto",
@@ -448,7 +448,7 @@ class ReadoutParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class DrivenParameters:
-    """What a readout sees of a reservoir, and what comes back into it from the readout."""
+    """Parameters of the features that a readout sees of a reservoir, and of its feedback."""
 
     augment: Any = parameter(
         None,
@@ -486,7 +486,7 @@ class DrivenParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TargetParameters:
-    """What every regressor over features has."""
+    """Parameters of every regressor over features."""
 
     missing_targets: str = parameter(
         "raise",

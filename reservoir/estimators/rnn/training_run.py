@@ -50,7 +50,7 @@ _REMEDY = "Scale X (StandardScaler in a pipeline, within PerStep for sequences)"
 
 
 class Task(NamedTuple):
-    """What a network is to learn, and what it is to stop by.
+    """The data that a network learns, and the held-out data that stop its training.
 
     Attributes
     ----------
