@@ -14,7 +14,7 @@ from reservoir import ESNForecaster
 from reservoir.model_selection import backtest
 from reservoir.series_models.candidates import Candidate, whole_periods
 from reservoir.series_models.model import SeriesModel
-from reservoir.series_models.own_loops import Autoregression
+from reservoir.series_models.recursive_ridge import Autoregression
 from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import Theta

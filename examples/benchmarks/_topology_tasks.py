@@ -39,7 +39,7 @@ from reservoir.building import build_reservoir
 from reservoir.datasets import mackey_glass
 from reservoir.loops import network_plan
 from reservoir.metrics import memory_capacity, nrmse
-from reservoir.series_models import own_loops
+from reservoir.series_models import recursive_ridge
 
 Array = np.ndarray
 N_SEEDS = 20
@@ -111,7 +111,7 @@ def built_with(contender: Contender) -> None:
         return build_reservoir(n_units, n_features, **changed)
 
     network_plan.build_reservoir = build  # type: ignore[attr-defined]
-    own_loops.build_reservoir = build  # type: ignore[attr-defined]
+    recursive_ridge.build_reservoir = build  # type: ignore[attr-defined]
 
 
 # --- the protocols --------------------------------------------------------------------------------

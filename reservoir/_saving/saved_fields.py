@@ -234,10 +234,10 @@ FIELDS = {
     """,
     "Progress": """
         washout, n_steps: natural; continues, last_is_target: bool
-        last_output: float64(n, any); target_range: float64(2, n, any); pairing: Pairing
+        last_output: float64(n, any); target_range: float64(2, n, any); pairing: NextInputCheck
         ids: set[label]; last_id: label; ended: tuple[None | Ending, None | Ending]
     """,
-    "Pairing": """
+    "NextInputCheck": """
         n_outputs: natural; coded, feedback: bool; problem: None | str
         targets: float64(n_pairs, n_outputs); inputs: float64(n_pairs, _)
     """,
@@ -262,7 +262,7 @@ FIELDS = {
         n_learned_: natural; last_errors_: float64(_) | float64(_, _estimator.n_outputs_)
         _score: RunningScore; _own: None | BaseEstimator; _learner: None | SessionLearner
         _n_run, _first, _steps_before: natural; _learned_to: int; _anew: bool; _id: label
-        _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: WaitingRows
+        _ended, _ended_before: tuple[None | Ending, None | Ending]; _waiting: PendingRows
         _waiting.end: None | equal(_n_run)
         _waiting.chunks: deque[Chunk(
             rows=real(_, _estimator.n_features_in_ - 1
@@ -274,7 +274,7 @@ FIELDS = {
         first: natural; rows: real(n_rows, _); state: real(_)
         outputs: real(n_rows, ...) | real(n_rows)
     """,
-    "WaitingRows": "most: count; chunks: list[Chunk]",
+    "PendingRows": "most: count; chunks: list[Chunk]",
     "RunningScore": "forgetting: fraction; n_rows: natural; total: number",
     "RunningR2": "spread, squares, mean: number | float64(n)",
     "RunningAccuracy": "right: number",

@@ -5,7 +5,7 @@ Every message states the value, its bound, and what to do.
 
 from reservoir._validation.columns import column_number
 from reservoir._validation.continued import continued, ending_of, steps_between
-from reservoir._validation.dates import refuse_dates
+from reservoir._validation.dates import check_no_dates
 from reservoir._validation.index import Ending, Stamps, index_of
 from reservoir._validation.memory import (
     NotEnoughMemory,
@@ -29,10 +29,10 @@ from reservoir._validation.scalars import (
 )
 from reservoir._validation.sequences import (
     Sequences,
+    check_enough_rows,
     container_of,
     plain_table,
     read_series,
-    refuse_one_row,
 )
 from reservoir._validation.targets import (
     is_per_row,
@@ -46,7 +46,7 @@ from reservoir._validation.targets import (
     read_weights,
     with_targets,
 )
-from reservoir._validation.time_stamps import Clock, refuse_full_leak, step_of, with_gaps
+from reservoir._validation.time_stamps import Clock, check_leak_below_one, step_of, with_gaps
 from reservoir._validation.times import Times
 from reservoir._validation.washout import resolve_washout
 from reservoir._validation.whole_series import read_whole_series
@@ -91,9 +91,9 @@ __all__ = [
     "read_targets",
     "read_weights",
     "read_whole_series",
-    "refuse_dates",
-    "refuse_full_leak",
-    "refuse_one_row",
+    "check_no_dates",
+    "check_leak_below_one",
+    "check_enough_rows",
     "resolve_washout",
     "room_for",
     "step_of",

@@ -66,13 +66,13 @@ def continued(ending: Ending, n_steps: int, *, skip: int = 0) -> Any:
 
     if ending.kind.startswith("datetime"):
         if ending.frequency is None:
-            _refuse(ending)
+            _raise_not_continuable(ending)
         last = _last_date(ending)
         index = last.append(dates_after(last, n_steps + skip, ending.frequency))[skip + 1 :]
     else:
         step = _step(ending)
         if step is None:
-            _refuse(ending)
+            _raise_not_continuable(ending)
         dtype = "range" if isinstance(ending.last + step, int) else "float64"
         index = counted(ending.kind, ending.last + (skip + 1) * step, step, n_steps, dtype)
     if ending.ids:
@@ -111,7 +111,7 @@ def steps_between(before: Ending, after: Ending) -> int:
         return 0
     if before.kind.startswith("datetime"):
         if before.frequency is None:
-            _refuse(before)
+            _raise_not_continuable(before)
         return count_steps(_last_date(before), _last_date(after), before.frequency)
     step = _step(before)
     return 0 if step is None else round((after.last - before.last) / step)
@@ -126,7 +126,7 @@ def _last_date(ending: Ending) -> Any:
     return one_date(int(ending.last) // NANOSECONDS[ending.unit], ending.unit, ending.zone)
 
 
-def _refuse(ending: Ending) -> NoReturn:
+def _raise_not_continuable(ending: Ending) -> NoReturn:
     """Say that an index cannot be continued, and what to do."""
     regular = "Make the rows regular before fit (asfreq, or resample, and interpolate)"
     if ending.kind == "number":

@@ -26,7 +26,7 @@ _INFERRED = {
 _OF_POLARS = dict.fromkeys(("Date", "Datetime", "Time"), "datetime") | {"Duration": "duration"}
 
 
-def refuse_dates(name: str, table: Any) -> None:
+def check_no_dates(name: str, table: Any) -> None:
     """Refuse dates and durations among the values of a table or a series; the column is named.
 
     `name` is what the message calls the table. Tables of pandas and polars and NumPy arrays are

@@ -72,7 +72,7 @@ class Ending:
     ids: tuple[Any, ...] = ()
     names: tuple[Any, ...] = (None,)
 
-    def goes_on_at(self, first: float) -> bool:
+    def continues_at(self, first: float) -> bool:
         """Whether a row with the stamp `first` follows the last training row without a gap.
 
         Where no frequency is known, any step up to the longest in training counts as no gap.
@@ -119,7 +119,7 @@ class Stamps:
 
     def follows(self, before: Ending) -> bool:
         """Whether this sequence goes on without a gap after the rows that ended at `before`."""
-        if before.goes_on_at(self.first):
+        if before.continues_at(self.first):
             return True
         if self.index.dtype.kind != "M" or self.first <= before.last:
             return False

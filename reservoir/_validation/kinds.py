@@ -14,13 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from reservoir._typing import Array
-from reservoir._validation.dates import date_told, refuse_dates
+from reservoir._validation.dates import check_no_dates, date_told
 from reservoir._validation.wording import code, replaced
 
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
+def check_numeric(name: str, table: Any, *, has_ids: bool = False) -> None:
     """Refuse dates, durations, text and sparse arrays in a table X; the column is named.
 
     Parameters
@@ -31,8 +31,8 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
     has_ids : bool, default=False
         Whether a column of ids has been taken off it, so that no other column tells sequences.
     """
-    refuse_sparse(name, table)
-    refuse_dates(name, table)
+    check_dense(name, table)
+    check_no_dates(name, table)
     for column, values in _text_columns(table):
         text = next((each for each in values if _is_text(each)), None)
         if text is None:
@@ -52,7 +52,7 @@ def refuse_other_kinds(name: str, table: Any, *, has_ids: bool = False) -> None:
         )
 
 
-def refuse_sparse(name: str, table: Any) -> None:
+def check_dense(name: str, table: Any) -> None:
     """Refuse sparse arrays, matrices and tables; `name` is what messages call them."""
     dense = "rows.toarray()" if sp.issparse(table) else None
     if hasattr(table, "iloc") and table.ndim == 2 and table.shape[1]:
@@ -66,7 +66,7 @@ def refuse_sparse(name: str, table: Any) -> None:
         )
 
 
-def refuse_text(name: str, values: Any, remedy: str) -> None:
+def check_no_text(name: str, values: Any, remedy: str) -> None:
     """Refuse text where there must be numbers, whatever the shape; `remedy` ends the message."""
     values = np.asarray(values) if isinstance(values, (list, tuple)) else values
     if getattr(getattr(values, "dtype", None), "kind", "f") not in "OSUT":
@@ -76,7 +76,7 @@ def refuse_text(name: str, values: Any, remedy: str) -> None:
         raise ValueError(f"{name} holds text, {text!r} for instance, and needs numbers. {remedy}")
 
 
-def refuse_scalar(name: str, values: Any, shape: str) -> None:
+def check_has_rows(name: str, values: Any, shape: str) -> None:
     """Refuse a single number, text or None where rows are expected.
 
     Parameters

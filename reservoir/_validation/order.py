@@ -166,7 +166,12 @@ def column_code(table: str, column: Any) -> str:
 
 
 def check_order(
-    name: str, index: Any, starts: Array, handling: Callable[[], Handling], *, goes_on: bool = False
+    name: str,
+    index: Any,
+    starts: Array,
+    handling: Callable[[], Handling],
+    *,
+    continues: bool = False,
 ) -> bool:
     """Refuse dates that are missing, or do not increase within each sequence; warn of numbers.
 
@@ -182,10 +187,10 @@ def check_order(
         The first row of each sequence: from one to the next stamps may go back.
     handling : callable
         ``handling()`` is what remedies are made of.
-    goes_on : bool, default=False
+    continues : bool, default=False
         Whether a series goes on with these stamps: then numbers are refused as dates are.
     """
-    if not goes_on and not is_time(kind_of(index) or ""):
+    if not continues and not is_time(kind_of(index) or ""):
         return warn_if_permuted(name, index, starts, handling)
     if index.hasnans:
         row = int(np.argmax(index.isna()))
@@ -200,7 +205,7 @@ def check_order(
     row = int(np.argmax(backwards))
     sequence = int(np.searchsorted(starts, row, side="right")) - 1
     begin, end = starts[sequence], [*starts[1:], len(index)][sequence]
-    _refuse_doubles(name, index[begin:end], begin, handling())
+    _check_unique(name, index[begin:end], begin, handling())
     raise ValueError(
         f"The index of {name} is not increasing: row {row + 1} ({show(index[row + 1])}) comes "
         f"behind row {row} ({show(index[row])}), and rows are steps of time in order. Sort them, "
@@ -208,7 +213,7 @@ def check_order(
     )
 
 
-def _refuse_doubles(name: str, index: Any, begin: int, handling: Handling) -> None:
+def _check_unique(name: str, index: Any, begin: int, handling: Handling) -> None:
     """Refuse stamps that come twice in one sequence, which begins at row `begin`."""
     if index.is_unique:
         return

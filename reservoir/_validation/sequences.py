@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
 from reservoir._validation.columns import column_number
-from reservoir._validation.kinds import refuse_other_kinds, refuse_scalar
+from reservoir._validation.kinds import check_has_rows, check_numeric
 from reservoir._validation.padding import cut_of_series, cut_of_table
 from reservoir._validation.times import UNTOLD, Times, read_times
 from reservoir._validation.wording import code, replaced
@@ -197,7 +197,7 @@ def _read_item(estimator: Any, i: int, item: Any, reset: bool, dtype: Any) -> Ar
     table = None if reset else plain_table(estimator, item)
     if table is None:
         name = f"Sequence {i} of X"
-        refuse_other_kinds(name, item, has_ids=True)
+        check_numeric(name, item, has_ids=True)
         check_dimensions(estimator, item, name)
         try:
             table = _validate(estimator, item, reset)
@@ -213,7 +213,7 @@ def _if_missing(estimator: Any, cut: Callable[..., str | None], *given: Any) -> 
     return told or _FILL_X
 
 
-def refuse_one_row(estimator: Any, sequences: Sequences) -> None:
+def check_enough_rows(estimator: Any, sequences: Sequences) -> None:
     """Refuse to fit on a single row, in which there is no step from one time to the next."""
     if sum(sequences.lengths) < 2:
         raise ValueError(
@@ -275,7 +275,7 @@ def check_dimensions(estimator: Any, X: Any, name: str = "X") -> None:
     What cannot become an array at all is left to scikit-learn's checks. `name` is what messages
     call X.
     """
-    refuse_scalar(name, X, "(n_samples, n_features)")
+    check_has_rows(name, X, "(n_samples, n_features)")
     try:
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
     except ValueError:  # rows of different lengths
@@ -380,14 +380,14 @@ def read_table(
     if sequence_column is None:
         ids = X.index.droplevel(-1).to_numpy() if levels > 1 else None
         check_dimensions(estimator, X)
-        refuse_other_kinds("X", X, has_ids=levels > 1)
+        check_numeric("X", X, has_ids=levels > 1)
         column = None
     else:
         # ids may be texts: they are taken out before the table is checked as numbers; scikit-learn
         # counts the id column among the features, so it is deleted afterwards
         check_dimensions(estimator, X)
         X, ids, column = _take_ids(X, sequence_column, names)
-        refuse_other_kinds("X", X, has_ids=True)
+        check_numeric("X", X, has_ids=True)
     table = _validate(estimator, X, reset)
     seen, for_nan = _names(estimator), partial(if_nan, table, column, ids)
     table = as_finite("X", table, dtype, seen, if_nan=for_nan, allow_nan=allow_nan)

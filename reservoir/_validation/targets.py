@@ -11,8 +11,8 @@ from sklearn.utils import assert_all_finite, check_array, column_or_1d
 from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array
-from reservoir._validation.dates import refuse_dates
-from reservoir._validation.kinds import one_hot_labels, refuse_scalar, refuse_sparse, refuse_text
+from reservoir._validation.dates import check_no_dates
+from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text, one_hot_labels
 from reservoir._validation.sequences import Sequences, as_finite
 from reservoir._validation.wording import code
 
@@ -45,8 +45,8 @@ def _items(name: str, values: Any, sequences: Sequences) -> list[Any]:
     """
     if values is None:
         raise ValueError(f"{name} is None, but X holds {len(sequences)} sequences.")
-    refuse_sparse(name, values)
-    refuse_scalar(name, values, _shape_of_rows(sequences))
+    check_dense(name, values)
+    check_has_rows(name, values, _shape_of_rows(sequences))
     # X is one table: so are they, with as many rows
     if sequences.container == "table":
         rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False)
@@ -104,8 +104,8 @@ def read_targets(
         items = [plain]
     else:
         _require_y(estimator, y)
-        _refuse_lost_index(y, sequences)
-        refuse_dates("y", y)
+        _check_index_kept(y, sequences)
+        check_no_dates("y", y)
         items = _items("y", y, sequences)
     # the first item decides the number of outputs
     ndim = items[0].ndim
@@ -113,7 +113,7 @@ def read_targets(
     for i, item in enumerate(items):
         name = "y" if sequences.container == "table" else f"sequence {i} of y"
         if item is not plain:
-            refuse_text(name, item, _NOT_TEXT)
+            check_no_text(name, item, _NOT_TEXT)
             item = check_array(item, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
         if item.ndim != ndim or (ndim == 2 and item.shape[1] != items[0].shape[1]):
             raise ValueError(
@@ -167,7 +167,7 @@ def read_some_labels(
 
 def _labels_of(estimator: Any, y: Any, sequences: Sequences) -> list[Array]:
     _require_y(estimator, y)
-    _refuse_lost_index(y, sequences)
+    _check_index_kept(y, sequences)
     one = sequences.container == "table"
     given = [y] * len(sequences) if one else y
     names = ["y" if one else f"sequence {i} of y" for i in range(len(sequences))]
@@ -247,7 +247,7 @@ def _if_target_is_missing(estimator: Any, *, last: bool = False) -> str:
     )
 
 
-def _refuse_lost_index(y: Any, sequences: Sequences) -> None:
+def _check_index_kept(y: Any, sequences: Sequences) -> None:
     """Refuse a y with a MultiIndex, which tells sequences apart, if X came without one."""
     if getattr(getattr(y, "index", None), "nlevels", 1) > 1 and sequences.ids is None:
         tables = code('pipe.set_output(transform="pandas")')
@@ -294,8 +294,8 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
     In a table that tells its sequences apart there may be one for each row, constant within each
     sequence.
     """
-    refuse_sparse(name, values)
-    refuse_scalar(name, values, f"(n_sequences={len(sequences)},)")
+    check_dense(name, values)
+    check_has_rows(name, values, f"(n_sequences={len(sequences)},)")
     rows = check_array(values, dtype=None, ensure_2d=False, ensure_all_finite=False, allow_nd=True)
     if rows.ndim <= 2 and is_per_row(rows, sequences):
         return _constant_rows(name, rows, sequences)
@@ -308,7 +308,7 @@ def _last_items(name: str, values: Any, sequences: Sequences) -> Array:
             + ("." if sequences.ids is None else f"{by_row}.")
             + (_IF_ROWS if sequences.container == "rows" else "")
         )
-    _refuse_other_order(name, values, sequences)
+    _check_same_order(name, values, sequences)
     return rows
 
 
@@ -328,7 +328,7 @@ def _constant_rows(name: str, rows: Array, sequences: Sequences) -> Array:
     return np.stack([part[0] for part in parts])
 
 
-def _refuse_other_order(name: str, values: Any, sequences: Sequences) -> None:
+def _check_same_order(name: str, values: Any, sequences: Sequences) -> None:
     """Refuse y whose index holds the ids of X in another order than X does."""
     index: Any = getattr(values, "index", None)
     if sequences.ids is None or not hasattr(index, "nlevels") or index.nlevels > 1:
@@ -349,9 +349,9 @@ def read_last_targets(estimator: Any, y: Any, sequences: Sequences) -> tuple[lis
     For ``target="last"``: one target per sequence.
     """
     _require_y(estimator, y)
-    refuse_dates("y", y)
+    check_no_dates("y", y)
     rows = _last_items("y", y, sequences)
-    refuse_text("y", rows, _NOT_TEXT)
+    check_no_text("y", rows, _NOT_TEXT)
     rows = check_array(rows, dtype=np.float64, ensure_2d=False, ensure_all_finite=False)
     table = rows if rows.ndim == 2 else rows[:, None]
     as_finite("y", table, np.float64, if_nan=partial(_if_target_is_missing, estimator, last=True))

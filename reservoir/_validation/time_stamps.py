@@ -53,7 +53,7 @@ class Clock:
                 'initial_state="steady" or "zeros" in predict.'
             )
 
-    def refuse_loop(self) -> NoReturn:
+    def check_can_loop(self) -> NoReturn:
         """Refuse to run on own outputs."""
         raise ValueError(
             "A forecast takes steps of one length, and time_column has the network take them as "
@@ -81,7 +81,7 @@ class Clock:
         return replace(sequences, arrays=tuple(arrays))
 
 
-def refuse_full_leak(time_column: Any, leak_rate: Any) -> None:
+def check_leak_below_one(time_column: Any, leak_rate: Any) -> None:
     """Refuse times where no unit takes account of them."""
     if np.all(np.equal(leak_rate, 1.0)):
         raise ValueError(

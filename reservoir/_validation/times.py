@@ -27,7 +27,7 @@ from reservoir._validation.index import (
 )
 from reservoir._validation.order import Handling, check_order, dates_of_labels, warn_if_permuted
 from reservoir._validation.wording import code, index_replaced, replaced, variable_of
-from reservoir._validation.written_dates import refuse_written_dates, warn_of_written_dates
+from reservoir._validation.written_dates import check_no_written_dates, warn_of_written_dates
 
 
 class Span(NamedTuple):
@@ -230,7 +230,7 @@ def _check_numbers(table: _Table, others: tuple[str, ...]) -> None:
     """
     levels = table.outer is not None
     remedy = partial(index_replaced, table.name, in_levels=levels, others=others)
-    for check in (refuse_written_dates, warn_of_written_dates):
+    for check in (check_no_written_dates, warn_of_written_dates):
         check(table.name, table.index[: next(table.bounds)[1]], remedy)
 
 
@@ -301,7 +301,7 @@ def _check_pair(X: _Table, y: _Table) -> None:
     if X.outer is not None and y.outer is not None and X.outer.nlevels == y.outer.nlevels:
         if not X.outer.equals(y.outer):
             row = int(np.argmax([a != b for a, b in zip(X.outer, y.outer, strict=True)]))
-            _refuse(X, y, row, X.outer[row], y.outer[row])
+            _raise_other_times(X, y, row, X.outer[row], y.outer[row])
     elif (X.outer is not None or y.outer is not None) and not is_time(X.kind):
         return  # a number within a sequence, and one of a whole table
     if X.index.equals(y.index):
@@ -310,10 +310,10 @@ def _check_pair(X: _Table, y: _Table) -> None:
         stray = _first_stray(X.index[start:stop], y.index[start:stop])
         if stray is not None:
             row = start + stray
-            _refuse(X, y, row, X.index[row], y.index[row])
+            _raise_other_times(X, y, row, X.index[row], y.index[row])
 
 
-def _refuse(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
+def _raise_other_times(X: _Table, y: _Table, row: int, given: Any, found: Any) -> None:
     """Raise the error for a y that does not belong to X: in `row`, X has `given` and y `found`."""
     align = ""
     if y.index.is_unique and X.index.isin(y.index).all() and X.outer is None:

@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from reservoir._typing import Array
-from reservoir._validation.kinds import refuse_other_kinds
+from reservoir._validation.kinds import check_numeric
 from reservoir._validation.padding import cut_of_series, cut_of_table
 from reservoir._validation.sequences import Sequences, as_finite, check_dimensions, read_table
 from reservoir._validation.time_stamps import take_time_stamps
@@ -81,8 +81,8 @@ def _read(
 ) -> Sequences:
     """Return the sequences of X with all of their columns; parameters as above."""
     reset = fitted is None
-    _refuse_other_collections(X)
-    _refuse_masks("X", X)
+    _check_collection(X)
+    _check_unmasked("X", X)
     several_levels = getattr(getattr(X, "index", None), "nlevels", 1) > 1
     if sequence_column is not None or several_levels:
         kind = _kind(X)
@@ -112,7 +112,7 @@ def _read(
     return Sequences(arrays, container)
 
 
-def _refuse_other_collections(X: Any) -> None:
+def _check_collection(X: Any) -> None:
     """Refuse what holds one sequence per item, or per cell, and is no list of sequences."""
     remedy = None
     pandas = hasattr(X, "iloc")
@@ -129,7 +129,7 @@ def _refuse_other_collections(X: Any) -> None:
         )
 
 
-def _refuse_masks(name: str, values: Any) -> None:
+def _check_unmasked(name: str, values: Any) -> None:
     """Refuse masked arrays, of which everything after this would read what lies behind the mask."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise TypeError(
@@ -158,7 +158,7 @@ def _kind(X: Any) -> str:
 def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the rows of a 2-D X as series of one channel."""
     check_dimensions(estimator, X)
-    refuse_other_kinds("X", X)
+    check_numeric("X", X)
     options = {"dtype": list(_FLOATS), "ensure_all_finite": False, "order": "C"}
     if fitted is None or fitted[0] == _ROWS:
         table = validate_data(estimator, X, reset=fitted is None, **options)
@@ -180,7 +180,7 @@ def _read_rows(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] 
 
 def _read_array(estimator: Any, X: Any, allow_nan: bool, fitted: tuple[str, int] | None) -> Array:
     """Return the sequences of a 3-D array, (n_sequences, n_steps, n_channels)."""
-    refuse_other_kinds("X", X)
+    check_numeric("X", X)
     array = check_array(
         X,
         dtype=list(_FLOATS),
@@ -232,10 +232,10 @@ def _read_items(
 
 def _as_table(i: int, item: Any) -> Array:
     """Return one sequence as an array of shape (n_steps, n_channels)."""
-    _refuse_masks(f"Sequence {i} of X", item)
+    _check_unmasked(f"Sequence {i} of X", item)
     plain = isinstance(item, np.ndarray) and item.dtype in _FLOATS
     if not plain:
-        refuse_other_kinds(f"Sequence {i} of X", item, has_ids=True)
+        check_numeric(f"Sequence {i} of X", item, has_ids=True)
         try:
             item = check_array(
                 item,

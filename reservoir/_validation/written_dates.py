@@ -86,7 +86,7 @@ def written_dates(index: Any) -> Written | None:
     return Written("weeks", f'pd.to_datetime({text} + "1", format="%G%V%u")', True)
 
 
-def refuse_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
+def check_no_written_dates(name: str, index: Any, remedy: Callable[[str], str]) -> None:
     """Refuse dates written as whole numbers that jump at the end of a month or a year.
 
     Parameters

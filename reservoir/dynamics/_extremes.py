@@ -126,7 +126,7 @@ def _cancels(unit: int) -> str:
     return f": what unit {unit} receives is infinity less infinity"
 
 
-def refuse_cancelling(
+def check_sums_defined(
     reservoir: Reservoir, x: Array, u: Array, y_prev: Array | None, *, step: int | None = None
 ) -> None:
     """Refuse one step in which a unit's sum has infinite terms of both signs.

@@ -12,7 +12,7 @@ from reservoir import _kernels
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import caller_level, check_count, dense
 from reservoir.activations import get_activation
-from reservoir.dynamics._extremes import may_overflow, refuse_cancelling, room
+from reservoir.dynamics._extremes import check_sums_defined, may_overflow, room
 from reservoir.dynamics.augment import augmented_width, split_augmented, write_augmented
 from reservoir.dynamics.engines import code_of, steps_in_numpy
 from reservoir.dynamics.fed_back import as_hold, as_limits
@@ -72,7 +72,7 @@ def run_closed_loop(
         a step, (n_outputs,), that returns what is fed back in their place, of the same shape: a
         threshold, say, or a projection.
     return_steps : bool, default=False
-        Whether to also return `n_sound`, in place of the warning of a loop that diverged.
+        Whether to also return `n_valid`, in place of the warning of a loop that diverged.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`. With a readout, an `augment` or a `clip` that is a function "auto" takes NumPy;
         else it takes NumPy for the first steps, as many as are not worth kernels, so that a longer
@@ -83,7 +83,7 @@ def run_closed_loop(
     outputs : array of shape (n_steps, n_outputs)
     state : array of shape (n_units,)
         The state after the last step.
-    n_sound : int
+    n_valid : int
         Only if `return_steps`: how many steps stayed finite, n_steps unless the loop diverged.
 
     Raises
@@ -138,22 +138,22 @@ def run_closed_loop(
     say = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
     hold = as_hold(clip, n_outputs, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        outputs, state, n_sound = _loop(
+        outputs, state, n_valid = _loop(
             reservoir, say, seen, output, exog[:first], n_fed, hold, extreme
         )
         output = outputs[-1] if first else output
-        if n_sound < first:
+        if n_valid < first:
             outputs = np.concatenate([outputs, np.tile(output, (n_steps - first, 1))])
         elif first < n_steps:
             ridge = _as_coefficients(readout, n_outputs, seen.features)
             later, state, n_more = _compiled_loop(
                 reservoir, ridge, augment, state, output, exog[first:], n_fed, limits
             )
-            outputs, n_sound = np.concatenate([outputs, later]), first + n_more
+            outputs, n_valid = np.concatenate([outputs, later]), first + n_more
     if return_steps:
-        return outputs, state, n_sound
-    if n_sound < n_steps:
-        warn_of_divergence(n_sound, loop_limit(dtype))
+        return outputs, state, n_valid
+    if n_valid < n_steps:
+        warn_of_divergence(n_valid, loop_limit(dtype))
     return outputs, state
 
 
@@ -369,7 +369,7 @@ def _loop(
     outputs : array of shape (n_steps, n_outputs)
     state : array of shape (n_units,)
         The last finite state.
-    n_sound : int
+    n_valid : int
         How many steps stayed finite.
     """
     n_units, n_outputs = reservoir.n_units, output.size
@@ -386,7 +386,7 @@ def _loop(
     for k, row in enumerate(exog):
         fed = hold(output)
         if extreme and (np.abs(fed) < limit).all():  # beyond it the loop has diverged
-            refuse_cancelling(reservoir, state, *_received(reservoir, fed, row), step=k)
+            check_sums_defined(reservoir, state, *_received(reservoir, fed, row), step=k)
         # the reservoir's step, in place
         np.dot(from_output, fed, out=z)
         z += reservoir.bias

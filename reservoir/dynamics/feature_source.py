@@ -168,7 +168,7 @@ class FeatureSource(ABC):
                 rows[k], after[k] = features[0], end
         return rows, after
 
-    def fresh_state(self, row: Array) -> Array:
+    def initial_state_of(self, row: Array) -> Array:
         """Return the state before the first row of a sequence that follows nothing: zeros.
 
         Parameters
@@ -236,9 +236,9 @@ class FeatureSource(ABC):
 
         A source that outputs cannot be led back into leaves this as it is, and is refused by name.
         """
-        self.refuse_loop()
+        self.check_can_loop()
 
-    def refuse_loop(self) -> NoReturn:
+    def check_can_loop(self) -> NoReturn:
         """Refuse to run on own outputs."""
         raise ValueError(
             f"{type(self).__name__} has no closed loop: it cannot run on its own outputs. Use "

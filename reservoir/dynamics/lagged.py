@@ -56,7 +56,7 @@ class HoldsPast(FeatureSource):
         """Of features and states."""
         return self.source.dtype
 
-    def fresh_state(self, row: Array) -> Array:
+    def initial_state_of(self, row: Array) -> Array:
         """Return the state of a source that has seen nothing but one row, again and again."""
         return self.behind_equal_rows(row, np.zeros(self.source.state_size))
 

@@ -11,13 +11,13 @@ import numpy as np
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_number, check_numbers, code, room_for
 from reservoir._validation.arrays import joined, together
-from reservoir._validation.kinds import refuse_other_kinds, refuse_scalar, refuse_text
+from reservoir._validation.kinds import check_has_rows, check_no_text, check_numeric
 from reservoir._validation.wording import replaced
 from reservoir.activations import get_activation
 from reservoir.dynamics import _compiled, reference
 from reservoir.dynamics._extremes import check_states, largest_of, may_overflow
 from reservoir.dynamics.engines import uses_kernels
-from reservoir.dynamics.reservoir import Reservoir, as_vector, refuse_complex
+from reservoir.dynamics.reservoir import Reservoir, as_vector, check_real
 
 _BLOCK_ROWS = 512  # enough rows for matrix products at full speed, few enough for the cache
 _BLOCK_SIZE = 2**22  # largest number of entries in a block of states: 32 MiB of doubles
@@ -270,7 +270,7 @@ def block_rows(n_units: int, n_samples: int) -> int:
 def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     """Return a series as an array of shape (n_samples, n_columns) and of `dtype`, after checks."""
     X = _as_rows(name, X, n_columns, dtype)
-    _refuse_infinite(name, X)
+    _check_finite(name, X)
     return X
 
 
@@ -278,21 +278,21 @@ def as_many_series(
     name_of: Callable[[int], str], series: Sequence[Any], n_columns: int, dtype: Any
 ) -> tuple[list[Array], float]:
     """Return several series as arrays, after the same checks, and the largest modulus in them."""
-    refuse_scalar("series", series, f"(n_series, n_samples, {n_columns}), or a list of them,")
+    check_has_rows("series", series, f"(n_series, n_samples, {n_columns}), or a list of them,")
     inputs = [_as_rows(name_of(i), X, n_columns, dtype) for i, X in enumerate(series)]
     sizes = [largest_of(joined(some)) for some in together(inputs)]
     if not np.isfinite(sizes).all():
         for i, X in enumerate(inputs):
-            _refuse_infinite(name_of(i), X)
+            _check_finite(name_of(i), X)
     return inputs, max(sizes, default=0.0)
 
 
 def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
-    refuse_complex(name, X)
-    refuse_scalar(name, X, f"(n_samples, {n_columns})")
+    check_real(name, X)
+    check_has_rows(name, X, f"(n_samples, {n_columns})")
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
-        refuse_other_kinds(name, X, has_ids=True)
-        refuse_text(name, X, "Encode it before.")
+        check_numeric(name, X, has_ids=True)
+        check_no_text(name, X, "Encode it before.")
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
@@ -305,7 +305,7 @@ def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     return X
 
 
-def _refuse_infinite(name: str, X: Array) -> None:
+def _check_finite(name: str, X: Array) -> None:
     """Refuse NaN and infinity."""
     if not np.isfinite(X).all():
         row = int(np.argmin(np.isfinite(X).all(axis=1)))

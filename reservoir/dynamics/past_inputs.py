@@ -149,7 +149,7 @@ class PastInputs(HoldsPast):
         # all rows: those of the state, then the input of each step
         known = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
         known[: self.n_past] = self._known(known[:0], initial_state)
-        outputs, units, n_sound = self.source.run_loop(
+        outputs, units, n_valid = self.source.run_loop(
             self._remembering(readout, known),
             n_steps,
             initial_state=initial_state[self.n_held :],
@@ -158,8 +158,8 @@ class PastInputs(HoldsPast):
             clip=clip,
             engine=engine,
         )
-        past = known[n_sound : n_sound + self.n_past]
-        return outputs, np.concatenate([past.ravel(), units]), n_sound
+        past = known[n_valid : n_valid + self.n_past]
+        return outputs, np.concatenate([past.ravel(), units]), n_valid
 
     def _remembering(self, readout: Any, known: Array) -> Callable[[Array], Array]:
         """Return a readout as a function of the reservoir's features at each step, in order.

@@ -256,13 +256,13 @@ class LaggedPolynomials(FeatureSource):
         features = self._features(known[:, self._places].transpose(1, 2, 0))
         return features, known[:, 1:].reshape(len(states), self.state_size)
 
-    def fresh_state(self, row: Array) -> Array:
+    def initial_state_of(self, row: Array) -> Array:
         """Return the state that has seen nothing but the first row, again and again."""
         return np.tile(np.asarray(row, self.dtype), self.n_past)
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the state that a constant input leads to."""
-        return self.fresh_state(row)
+        return self.initial_state_of(row)
 
     def run_loop(
         self,

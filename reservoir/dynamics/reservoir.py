@@ -15,7 +15,7 @@ from reservoir._typing import Array, ArrayLike, Matrix
 from reservoir._validation import check_choice, check_numbers, dense
 from reservoir._validation.arrays import check_csr
 from reservoir.activations import Activation, get_activation
-from reservoir.dynamics._extremes import may_overflow, refuse_cancelling
+from reservoir.dynamics._extremes import check_sums_defined, may_overflow
 
 
 @saved
@@ -76,7 +76,7 @@ class Reservoir:
     def __post_init__(self) -> None:
         # W decides the dtype of all the others
         for name in ("W", "W_in", "bias") if self.W_fb is None else ("W", "W_in", "bias", "W_fb"):
-            _refuse_texts(name, getattr(self, name))
+            _check_no_objects(name, getattr(self, name))
         dtype = np.float32 if getattr(self.W, "dtype", None) == np.float32 else np.float64
         W = _as_matrix("W", self.W, dtype)
         n_units = W.shape[0]
@@ -207,7 +207,7 @@ class Reservoir:
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
     """Return a copy of a matrix, as a csr_array if it is sparse, else in C order, after checks."""
-    refuse_complex(name, value)
+    check_real(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
             check_csr(name, value)  # before anything is read where its indices point
@@ -226,7 +226,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
 
 def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     """Return a copy of a vector, of shape (size,) and of `dtype`, after checks."""
-    refuse_complex(name, value)
+    check_real(name, value)
     with np.errstate(over="ignore"):
         vector = np.array(value, dtype=dtype)
     if vector.shape != (size,):
@@ -236,13 +236,13 @@ def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     return vector
 
 
-def refuse_complex(name: str, value: Any) -> None:
+def check_real(name: str, value: Any) -> None:
     """Refuse complex numbers: NumPy would drop the imaginary part."""
     if np.iscomplexobj(value):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
 
-def _refuse_texts(name: str, value: Any) -> None:
+def _check_no_objects(name: str, value: Any) -> None:
     """Refuse strings, dates and objects, which NumPy would silently turn into numbers."""
     if not sp.issparse(value) and np.asarray(value).dtype.kind not in "biufc":
         check_numbers(name, value)  # says what it is
@@ -346,7 +346,7 @@ def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array
             raise ValueError("y_prev was given, but the reservoir has no feedback weights W_fb.")
         y_prev = as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
     if may_overflow(reservoir, u, y_prev, x, 0.0):
-        refuse_cancelling(reservoir, x, u, y_prev)
+        check_sums_defined(reservoir, x, u, y_prev)
     with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN is refused
         z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
         if y_prev is not None:

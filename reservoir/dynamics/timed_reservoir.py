@@ -134,7 +134,7 @@ class TimedReservoir(FeatureSource):
             time = read[index][2][start + len(features) - 1]
             yield index, start, features, np.append(after, time)
 
-    def fresh_state(self, row: Array) -> Array:
+    def initial_state_of(self, row: Array) -> Array:
         """Return zeros, one step before the first row."""
         return self._one_step_before(row, np.zeros(self.driven.state_size, self.dtype))
 
@@ -163,9 +163,9 @@ class TimedReservoir(FeatureSource):
             dt=[dt for _, _, _, dt in read],
         )
 
-    def refuse_loop(self) -> NoReturn:
+    def check_can_loop(self) -> NoReturn:
         """Refuse to run on own outputs."""
-        self.clock.refuse_loop()
+        self.clock.check_can_loop()
 
     def input_column(self, column: int) -> int | None:
         """Return which column of the input stands behind the states there."""

@@ -99,7 +99,7 @@ class Progress:
     target_range : array of shape (2, n_outputs)
         The least and the largest target so far; infinite the wrong way round before the first, NaN
         where it is not known.
-    pairing : Pairing
+    pairing : NextInputCheck
         Whether each target was the next input.
     ids : SeenIds
         Ids of the sequences seen.
@@ -118,8 +118,8 @@ class Progress:
         self.n_steps = 0
         self.continues = False
         self.last_output = np.zeros(n_outputs)
-        self.target_range = np.repeat(reach_of([]), n_outputs, axis=1)
-        self.pairing = Pairing(n_outputs, feedback=not compares, coded=coded)
+        self.target_range = np.repeat(range_of_targets([]), n_outputs, axis=1)
+        self.pairing = NextInputCheck(n_outputs, feedback=not compares, coded=coded)
         self.ids = SeenIds()
         self.last_id: Any = None
         self.ended: Ended = NOWHERE
@@ -140,7 +140,7 @@ class Progress:
 
     # ------------------------------------------------------------------ learning
 
-    def goes_on(self, sequences: Sequences, new_sequence: bool) -> bool:
+    def continues_last(self, sequences: Sequences, new_sequence: bool) -> bool:
         """Whether the first sequence of a chunk is the last one of the chunk before."""
         if self.n_steps == 0 or new_sequence or sequences.container != "table":
             return False
@@ -151,41 +151,41 @@ class Progress:
 
         Ids that return are refused, and a warning says where a chunk does not follow.
         """
-        goes_on = self.goes_on(sequences, new_sequence)
+        continues = self.continues_last(sequences, new_sequence)
         fresh = sequences.ids or ()
-        for value in fresh[1:] if goes_on or new_sequence else fresh:
+        for value in fresh[1:] if continues or new_sequence else fresh:
             if value in self.ids:
                 raise ValueError(
                     f"Sequence id {value!r} returns after ending in an earlier chunk: rows of one "
                     "sequence must be adjacent. One that begins anew comes first in a call of its "
                     "own, with new_sequence=True."
                 )
-        gap = gap_before(self.ended, sequences) if goes_on else None
+        gap = gap_before(self.ended, sequences) if continues else None
         if gap is not None:
             _warn_of_gap(gap)
-        self.end(sequences, goes_on=goes_on)
-        return goes_on
+        self.end(sequences, continues=continues)
+        return continues
 
-    def steps_before(self, sequences: Sequences, goes_on: bool) -> list[int]:
+    def steps_before(self, sequences: Sequences, continues: bool) -> list[int]:
         """Return how many rows of each sequence came in earlier chunks."""
-        return [self.n_steps if goes_on else 0] + [0] * (len(sequences) - 1)
+        return [self.n_steps if continues else 0] + [0] * (len(sequences) - 1)
 
-    def skips(self, sequences: Sequences, goes_on: bool) -> list[int]:
+    def skips(self, sequences: Sequences, continues: bool) -> list[int]:
         """Return how many rows of each sequence of a chunk are still washout."""
-        before = self.steps_before(sequences, goes_on)
+        before = self.steps_before(sequences, continues)
         left = [max(self.washout - steps, 0) for steps in before]
         return [min(skip, n) for skip, n in zip(left, sequences.lengths, strict=True)]
 
-    def add(self, sequences: Sequences, targets: Sequence[Array], *, goes_on: bool) -> None:
+    def add(self, sequences: Sequences, targets: Sequence[Array], *, continues: bool) -> None:
         """Remember the rows of a chunk that has been learned from."""
         for X, Y in zip(sequences.arrays, targets, strict=True):
             self.pairing.add(X, Y)
-        if goes_on and self.last_is_target:
+        if continues and self.last_is_target:
             self.pairing.join(self.last_output, sequences.arrays[0][0])
-        self.target_range = reach_of(targets, self.target_range)
+        self.target_range = range_of_targets(targets, self.target_range)
         self.last_output = np.array(targets[-1][-1], dtype=np.float64)
         self.last_is_target = True
-        self.count(sequences, goes_on=goes_on)
+        self.count(sequences, continues=continues)
 
     def finish(
         self, sequences: Sequences, targets: Sequence[Array] | None, *, washout: int
@@ -193,21 +193,21 @@ class Progress:
         """Remember all data of a fit; `targets` are None where there is one for each sequence."""
         self.washout = washout
         if targets is None:
-            self.count(sequences, goes_on=False)
+            self.count(sequences, continues=False)
         else:
-            self.add(sequences, targets, goes_on=False)
+            self.add(sequences, targets, continues=False)
         self.end(sequences)
         self.continues = len(sequences) == 1
 
-    def count(self, sequences: Sequences, *, goes_on: bool) -> None:
+    def count(self, sequences: Sequences, *, continues: bool) -> None:
         """Remember how far a chunk has come, whatever its targets."""
-        self.n_steps = self.steps_before(sequences, goes_on)[-1] + sequences.lengths[-1]
+        self.n_steps = self.steps_before(sequences, continues)[-1] + sequences.lengths[-1]
         self.last_id = None if sequences.ids is None else sequences.ids[-1]
         self.ids.update(sequences.ids or ())
 
-    def end(self, sequences: Sequences, *, goes_on: bool = False) -> None:
+    def end(self, sequences: Sequences, *, continues: bool = False) -> None:
         """Remember where the last sequence ends, as its index tells."""
-        same = goes_on and len(sequences) == 1
+        same = continues and len(sequences) == 1
         x, y = sequences.times.ended(self.ended if same else NOWHERE)
         if same:
             # rows that are numbered from 0 in every chunk do not say where they stand in the whole
@@ -347,7 +347,7 @@ def _warn_of_gap(gap: Gap) -> None:
 
 
 @saved
-class Pairing:
+class NextInputCheck:
     """Compares targets with the inputs one step later, sequence by sequence.
 
     Parameters
@@ -451,7 +451,7 @@ def _close(targets: Array, shown: Array, spread: Array | float) -> Array:
 # ---------------------------------------------------------------------- the range of the targets
 
 
-def reach_of(targets: Sequence[Array], before: Array | None = None) -> Array:
+def range_of_targets(targets: Sequence[Array], before: Array | None = None) -> Array:
     """Return the least and the largest target of each output, (2, n_outputs).
 
     `before` is what earlier chunks reached. Targets that are missing do not count.
@@ -483,7 +483,7 @@ def warn_of_leaving(
     rows: Array,
     reach: Array,
     *,
-    n_sound: int,
+    n_valid: int,
     sequence: int | None = None,
     clipped: bool = False,
 ) -> bool:
@@ -494,7 +494,7 @@ def warn_of_leaving(
     rows : array of shape (n_steps, n_outputs)
     reach : array of shape (2, n_outputs)
         The range, in the units of the rows; NaN or infinite where it is not known.
-    n_sound : int
+    n_valid : int
         The step at which the loop left what floating point can hold, or the number of steps.
     sequence : int, optional
         Which one it was.
@@ -506,8 +506,8 @@ def warn_of_leaving(
     bool
         Whether there was anything to say.
     """
-    left = _first_outside(rows[:n_sound], reach)
-    diverged = n_sound < len(rows)
+    left = _first_outside(rows[:n_valid], reach)
+    diverged = n_valid < len(rows)
     if left is None and not diverged:
         return False
     # one warning that says both, where both are true
@@ -515,7 +515,7 @@ def warn_of_leaving(
     text = []
     if diverged:
         text.append(
-            f"The closed loop{which} diverged at step {n_sound}: it left the range of numbers "
+            f"The closed loop{which} diverged at step {n_valid}: it left the range of numbers "
             "whose squares are finite. The rows from there on repeat the last output before it."
         )
     if left is not None:

@@ -17,7 +17,7 @@ _LOGGER = logging.getLogger("reservoir")
 
 
 @contextlib.contextmanager
-def leaving_no_trace(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
+def restored_on_error(estimator: Any, changed_in_place: Sequence[str] = ()) -> Iterator[None]:
     """Restore an estimator where what follows fails.
 
     Attributes named in `changed_in_place` are replaced by copies, which may be changed: what their

@@ -14,12 +14,12 @@ from reservoir._validation import (
     Clock,
     Sequences,
     check_count,
+    check_enough_rows,
+    check_leak_below_one,
     code,
     container_of,
     read_series,
     read_weights,
-    refuse_full_leak,
-    refuse_one_row,
     with_gaps,
 )
 from reservoir.dynamics.unit_steps import Names
@@ -124,7 +124,7 @@ class DataReader:
     ) -> TrainingData:
         """Return all data of a fit; `options` as `TargetCoding.read` takes them."""
         sequences, columns = self.first_inputs(estimator, X, y)
-        refuse_one_row(estimator, sequences)
+        check_enough_rows(estimator, sequences)
         targets = self.first_outputs(estimator, y, sequences, **options)
         by_class = getattr(estimator, "class_weight", None)
         weights = self.targets.weights(sample_weight, sequences, targets, by_class)
@@ -153,15 +153,15 @@ class DataReader:
         if self.time_column is None:
             return self._without_times(noting, X, y, reset=True), Columns.of(noting)
         sequences, place = self._with_times(noting, X, y, reset=True)
-        refuse_full_leak(self.time_column, estimator.leak_rate)
+        check_leak_below_one(self.time_column, estimator.leak_rate)
         self.clock = Clock.of(sequences, place, self._step_of(estimator))
         return self.clock.set(sequences, self.dtype), Columns.of(noting)
 
     def _step_of(self, estimator: Any) -> Any:
         """Return `time_step`; where training goes on, "auto" is the step that it went by."""
-        step, goes_on = estimator.time_step, getattr(estimator, "warm_start", False)
+        step, continues = estimator.time_step, getattr(estimator, "warm_start", False)
         earlier: Clock | None = getattr(getattr(estimator, "_reader", None), "clock", None)
-        return earlier.step if earlier and goes_on and isinstance(step, str) else step
+        return earlier.step if earlier and continues and isinstance(step, str) else step
 
     def inputs(self, estimator: Any, X: Any, y: Any = None) -> Sequences:
         """Return the sequences of X; times are in steps since the first row of fit."""

@@ -20,9 +20,9 @@ from reservoir._validation import (
     read_weights,
 )
 from reservoir.estimators._progress import warn_of_session_gap
-from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._reporting import restored_on_error
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
-from reservoir.estimators._waiting_rows import Chunk, WaitingRows
+from reservoir.estimators.pending_rows import Chunk, PendingRows
 
 _MOST_WAITING = 10_000  # rows that are kept for targets that come late
 
@@ -152,7 +152,7 @@ class Stream:
         self._id: Any = None
         self._ended = estimator._model.progress.ended
         self._ended_before = self._ended
-        self._waiting = WaitingRows(_MOST_WAITING)
+        self._waiting = PendingRows(_MOST_WAITING)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is saved and pickled: all but the callback."""
@@ -244,9 +244,9 @@ class Stream:
     def _run(self, sequences: Sequences) -> Array:
         """Run over rows, which wait for their targets from then on; return their outputs."""
         estimator = self._current
-        goes_on = self.state is not None
+        continues = self.state is not None
         start = self._begin_sequence(sequences) if self.state is None else self.state
-        if goes_on:
+        if continues:
             warn_of_session_gap(self._ended, sequences)
         if self._learner is not None:
             self._learner.settle(estimator)
@@ -257,7 +257,7 @@ class Stream:
         self._n_run += len(rows)
         self.state, self._id, self._anew = states[0], sequences.ids, False
         x, y = sequences.times.ended(self._ended)
-        if goes_on and x and x.plain:  # rows numbered from 0 in every chunk: of no use to the next
+        if continues and x and x.plain:  # numbered from 0 in each chunk: of no use to the next
             x = None
         self._ended_before, self._ended = self._ended, (x, y)
         return outputs[0]
@@ -267,10 +267,10 @@ class Stream:
         predictor = self._current._predictor()
         start: Array = predictor.starts(self._initial_state, sequences)[0]
         last = predictor.end
-        goes_on = not self._anew and last is not None and np.array_equal(start, last)
+        continues = not self._anew and last is not None and np.array_equal(start, last)
         self._first = self._n_run
-        self._steps_before = self._estimator._model.progress.n_steps if goes_on else 0
-        self._learned_to = self._n_run if goes_on else -1
+        self._steps_before = self._estimator._model.progress.n_steps if continues else 0
+        self._learned_to = self._n_run if continues else -1
         return start
 
     def reset(self) -> None:
@@ -330,12 +330,12 @@ class Stream:
         sequences = self._read(x, y)
         skips_missing = estimator._skips_missing()
         targets = estimator._reader.outputs(estimator, y, sequences, allow_nan=skips_missing)
-        estimator._refuse_other_outputs(targets)
+        estimator._check_same_outputs(targets)
         read = read_weights(sample_weight, sequences, all_zero=True)
         weights = None if read is None else read[0]
         place = self._waiting.meant(sequences.arrays[0], predicted)
         try:
-            with advising(estimator._memory_advice()), leaving_no_trace(self):
+            with advising(estimator._memory_advice()), restored_on_error(self):
                 if place is None:
                     place = self._n_run
                     self._run(sequences)
@@ -389,7 +389,7 @@ class Stream:
             self.state = state
             if self._ended != (None, None):
                 self._ended = self._ended[0], sequences.times.ended(self._ended_before)[1]
-        progress.add(sequences, [targets], goes_on=follows and steps > 0)
+        progress.add(sequences, [targets], continues=follows and steps > 0)
         progress.n_steps = steps + len(rows)
         self._rate(rows_that_enter(targets, weights, skip), targets, outputs, weights)
 

@@ -49,7 +49,7 @@ def run_one_by_one(
     rows = np.full((n_steps, len(readouts), *initial_outputs.shape), np.nan)
     for k, readout in enumerate(readouts):
         for i, (state, output) in enumerate(zip(initial_states, initial_outputs, strict=True)):
-            said, _, n_sound = run(
+            said, _, n_valid = run(
                 readout,
                 n_steps,
                 initial_state=state,
@@ -57,7 +57,7 @@ def run_one_by_one(
                 exog=None if exog is None else exog[i],
                 clip=clip,
             )
-            rows[:n_sound, k, i] = said[:n_sound]
+            rows[:n_valid, k, i] = said[:n_valid]
     return rows
 
 

@@ -29,7 +29,7 @@ class LoopScore(NamedTuple):
     error: float
 
 
-class Yardstick(NamedTuple):
+class Baseline(NamedTuple):
     """What outputs are measured by, each array of shape (n_outputs,).
 
     Attributes
@@ -48,7 +48,7 @@ class Yardstick(NamedTuple):
     spread: Array
 
     @classmethod
-    def of(cls, targets: Sequence[Array]) -> Yardstick:
+    def of(cls, targets: Sequence[Array]) -> Baseline:
         """Return the yardstick of targets, arrays of shape (n_samples, n_outputs)."""
         every = np.concatenate([np.asarray(Y, dtype=np.float64) for Y in targets])
         low, high, spread = every.min(axis=0), every.max(axis=0), every.std(axis=0)
@@ -95,7 +95,7 @@ def run_loops(
 
 
 def score_loops(
-    rows: Array, followed: Sequence[Array], yardstick: Yardstick, *, leeway: float = 1.0
+    rows: Array, followed: Sequence[Array], yardstick: Baseline, *, leeway: float = 1.0
 ) -> LoopScore:
     """Compare loops with what followed in the data.
 
@@ -104,7 +104,7 @@ def score_loops(
     rows : array of shape (n_steps, n_loops, n_outputs)
     followed : sequence of arrays of shape (n_scored, n_outputs)
         For each loop, of any length up to n_steps.
-    yardstick : Yardstick
+    yardstick : Baseline
     leeway : float, default=1.0
         Widths of the range that a loop may leave it by.
 

@@ -212,7 +212,7 @@ def design_of(
     past = max((plan.n_lags - 1) * plan.skip for plan in plans)
     washout = max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past)
     automatic = int(np.clip(longest // 5, 5, 100 if n_rows < _MEDIUM else 150))
-    _refuse_long_past(past, automatic if n_steps is None else 0, longest)
+    _check_past_fits(past, automatic if n_steps is None else 0, longest)
     if n_steps is None:
         n_steps = automatic
     elif n_steps > longest - 1 - washout:
@@ -231,7 +231,7 @@ def design_of(
     )
 
 
-def _refuse_long_past(past: int, n_steps: int, longest: int) -> None:
+def _check_past_fits(past: int, n_steps: int, longest: int) -> None:
     """Refuse networks that see so far back that hardly a row is left to learn from."""
     most = longest - 1 - max(2 * n_steps, _FEWEST_LEARNED)
     if past > max(most, 0):

@@ -156,7 +156,7 @@ def accumulate(
             for which, low, high in pieces
             if which == i
         ]
-        for start, features, _ in source.iter_features(rows, source.fresh_state(rows[0])):
+        for start, features, _ in source.iter_features(rows, source.initial_state_of(rows[0])):
             features = features if mixing is None else features @ mixing
             for block, low, high in wanted:
                 first, last = max(low, start), min(high, start + len(features))
@@ -177,7 +177,7 @@ def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]
     before, at, state = -1, 0, np.zeros(0)
     for k, (i, t) in enumerate(places):
         if i != before:
-            before, at, state = i, 0, source.fresh_state(data.inputs[i][0])
+            before, at, state = i, 0, source.initial_state_of(data.inputs[i][0])
         if t > at:
             for _, _, end in source.iter_features(data.inputs[i][at:t], state):
                 state = end

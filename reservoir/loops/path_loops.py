@@ -100,7 +100,7 @@ def run_source_loops(
         As there.
     """
     if type(source).run_loop is FeatureSource.run_loop:
-        source.refuse_loop()  # what cannot forecast is not to be chosen for its forecasts
+        source.check_can_loop()  # what cannot forecast is not to be chosen for its forecasts
     inputs = initial_outputs if exog is None else np.hstack([initial_outputs, exog[:, 0]])
     return run_path_loops(
         source,

@@ -10,7 +10,7 @@ from reservoir._typing import Array, ArrayLike, RandomState
 from reservoir._validation import advising, as_generator, check_count, check_number
 from reservoir.dynamics import Reservoir, run
 from reservoir.dynamics.held_reservoir import as_reservoir
-from reservoir.metrics._errors import as_table, refuse_constant
+from reservoir.metrics._errors import as_table, check_no_constant_column
 from reservoir.readouts import GramAccumulator
 
 
@@ -276,7 +276,7 @@ def _memory_input(X: ArrayLike | None, n_rows: int, random_state: RandomState) -
             f"X has shape {table.shape}; one column and at least washout + n_train + n_test = "
             f"{n_rows} rows are required. Give a longer series, or lower n_train or n_test."
         )
-    refuse_constant(table[:n_rows], "X")
+    check_no_constant_column(table[:n_rows], "X")
     return table[:n_rows, 0]
 
 

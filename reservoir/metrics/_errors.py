@@ -9,7 +9,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_number
-from reservoir._validation.kinds import refuse_scalar, refuse_sparse, refuse_text
+from reservoir._validation.kinds import check_dense, check_has_rows, check_no_text
 
 
 def nrmse(
@@ -65,7 +65,7 @@ default="uniform_average"
     if isinstance(multioutput, str):
         check_choice("multioutput", multioutput, ("raw_values", "uniform_average"))
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
-    refuse_other_shape(truth, forecast)
+    check_same_shape(truth, forecast)
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, truth, ensure_non_negative=True)
@@ -143,7 +143,7 @@ def valid_time(
     unit = 1.0 if lyapunov_time is None else lyapunov_time
     unit = check_number("lyapunov_time", unit, low=0.0, low_open=True)
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred, finite=False)
-    refuse_other_shape(truth, forecast)
+    check_same_shape(truth, forecast)
     # the unit of the error of each channel
     if scale is None:
         spread = _spread(truth, None, "std")
@@ -162,7 +162,7 @@ def valid_time(
     return steps * dt / unit
 
 
-def refuse_other_shape(truth: Array, other: Array, name: str = "y_pred") -> None:
+def check_same_shape(truth: Array, other: Array, name: str = "y_pred") -> None:
     """Refuse a table of another shape than that of the targets; `name` is what it is called."""
     if truth.shape != other.shape:
         raise ValueError(
@@ -176,7 +176,7 @@ def _spread(truth: Array, weights: Array | None, normalization: str) -> Array:
 
     Columns are divided by their largest modulus first, so that squares cannot overflow.
     """
-    refuse_constant(truth if weights is None else truth[weights > 0], "y_true")
+    check_no_constant_column(truth if weights is None else truth[weights > 0], "y_true")
     if normalization == "range":
         return np.ptp(truth if weights is None else truth[weights > 0], axis=0)
     largest = np.abs(truth).max(axis=0)
@@ -190,9 +190,9 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
 
     `finite` says whether NaN and infinity are refused; with "allow-nan" only infinity is.
     """
-    refuse_scalar(name, values, "(n,) or (n, n_columns)")
-    refuse_sparse(name, values)
-    refuse_text(name, values, "For labels take the measures of scikit-learn.")
+    check_has_rows(name, values, "(n,) or (n, n_columns)")
+    check_dense(name, values)
+    check_no_text(name, values, "For labels take the measures of scikit-learn.")
     table = check_array(
         values, dtype=np.float64, ensure_2d=False, ensure_all_finite=finite, input_name=name
     )
@@ -201,7 +201,7 @@ def as_table(name: str, values: ArrayLike, *, finite: bool | str = True) -> Arra
     return table.reshape(len(table), -1)
 
 
-def refuse_constant(table: Array, name: str) -> None:
+def check_no_constant_column(table: Array, name: str) -> None:
     """Refuse a table with a constant column, which has no spread to measure errors in."""
     constant = np.flatnonzero(np.ptp(table, axis=0) == 0.0)
     if constant.size:

@@ -8,7 +8,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_number
-from reservoir.metrics._errors import as_table, refuse_other_shape
+from reservoir.metrics._errors import as_table, check_same_shape
 
 
 def mase(
@@ -291,7 +291,7 @@ default="uniform_average"
     bounds = []
     for name, values in (("low", low), ("high", high)):
         bound = as_table(name, values, finite=False)
-        refuse_other_shape(truth, bound, name)
+        check_same_shape(truth, bound, name)
         if np.isnan(bound).any():
             row = int(np.argwhere(np.isnan(bound))[0, 0])
             raise ValueError(f"{name} is NaN in row {row}. Leave this row out of all three arrays.")
@@ -313,7 +313,7 @@ def _pair(
     """Return targets and forecasts as tables of one shape."""
     _check_multioutput(multioutput)
     truth, forecast = as_table("y_true", y_true), as_table("y_pred", y_pred)
-    refuse_other_shape(truth, forecast)
+    check_same_shape(truth, forecast)
     return truth, forecast
 
 

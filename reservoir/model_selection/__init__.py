@@ -17,7 +17,7 @@ from reservoir.model_selection._backtest import BacktestResult, backtest
 from reservoir.model_selection._channel_importance import ChannelImportance, channel_importance
 from reservoir.model_selection._closed_loop_search import ClosedLoopSearchCV
 from reservoir.model_selection._containers import from_channels_first, stack_sequences
-from reservoir.model_selection._context import ContextSplit
+from reservoir.model_selection._context_split import ContextSplit
 from reservoir.model_selection._forecast_pairs import make_forecast_pairs
 from reservoir.model_selection._loop_scoring import forecast_scorer
 from reservoir.model_selection._per_step import PerStep

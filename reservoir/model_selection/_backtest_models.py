@@ -122,8 +122,8 @@ class Loops(Runner):
         if origin == self.seen:
             return forecast(self.fitted, horizon, exog=self._named(known))
         # rows since the fit if the network goes on from there, else all rows again
-        goes_on = getattr(innermost(self.fitted), "initial_state", None) == "last"
-        context = self.inputs(self.seen - 1 if goes_on else self.first, origin)
+        continues = getattr(innermost(self.fitted), "initial_state", None) == "last"
+        context = self.inputs(self.seen - 1 if continues else self.first, origin)
         rest = self._named(None if known is None else known[1:])
         return forecast(self.fitted, horizon, context=context, exog=rest)
 

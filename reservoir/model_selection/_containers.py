@@ -8,7 +8,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import code
-from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation.kinds import check_has_rows
 
 
 def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
@@ -53,7 +53,7 @@ def stack_sequences(Xs: Any, ys: Any = None) -> tuple[Any, Any, Array]:
     >>> y, groups
     (array([1, 2, 3, 4, 5]), array([0, 0, 1, 1, 1]))
     """
-    refuse_scalar("Xs", Xs, "(n_sequences, n_samples, n_features), or a list of tables,")
+    check_has_rows("Xs", Xs, "(n_sequences, n_samples, n_features), or a list of tables,")
     frames = [X if hasattr(X, "iloc") else np.asarray(X) for X in Xs]
     lengths = _check_items("Xs", frames, None)
     groups = np.repeat(np.arange(len(frames)), lengths)

@@ -11,7 +11,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import check_count, code, index_of
-from reservoir._validation.kinds import refuse_sparse
+from reservoir._validation.kinds import check_dense
 from reservoir._validation.order import Handling, check_order
 
 
@@ -172,7 +172,7 @@ def _pair(item: _Item, horizons: _Horizons) -> tuple[Any, Any]:
                 f"{name} has a MultiIndex, so pairs would reach from one sequence into the next. "
                 "Give a list with a frame per sequence."
             )
-    refuse_sparse(item.name, item.series)
+    check_dense(item.name, item.series)
     values = item.series if hasattr(item.series, "iloc") else np.array(item.series)
     index = index_of(values)
     if index is not None:  # pairs that are sorted later hold the wrong targets

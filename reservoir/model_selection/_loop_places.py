@@ -173,7 +173,7 @@ def equispaced(
     first = _first_rows(lengths, washout, after)
     places = places_behind(first, lengths, horizon, n_starts)
     if len(places) < n_starts:
-        _refuse_places(lengths, horizon, n_starts, len(places), where)
+        _check_origins(lengths, horizon, n_starts, len(places), where)
     return places
 
 
@@ -183,7 +183,7 @@ def _rolling(lengths: list[int], horizon: int, n_starts: int, washout: Any) -> l
     rooms = [n - horizon - row + 1 for n, row in zip(lengths, first, strict=True)]
     if max(rooms) < n_starts:
         where = "the second half of the longest sequence"
-        _refuse_places(lengths, horizon, n_starts, max(*rooms, 0), where)
+        _check_origins(lengths, horizon, n_starts, max(*rooms, 0), where)
     rounds = []
     for k in range(n_starts):
         # the last part leaves just the horizon; what is too short for a loop is learned from whole
@@ -203,7 +203,7 @@ def _first_rows(lengths: list[int], washout: Any, after: list[int] | None) -> li
     return [max(1, *pair) for pair in zip(washed, after or washed, strict=True)]
 
 
-def _refuse_places(lengths: list[int], horizon: int, n_starts: int, room: int, where: str) -> None:
+def _check_origins(lengths: list[int], horizon: int, n_starts: int, room: int, where: str) -> None:
     shown = ", ".join(map(str, lengths[:5])) + (", ..." if len(lengths) > 5 else "")
     raise ValueError(
         f"n_starts={n_starts} loops need as many rows with horizon={horizon} rows to compare with "

@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array, ArrayLike
 from reservoir.plotting._axes import cell_edges, legend_strip, new_axes
-from reservoir.plotting._plot_arguments import increasing, read_mask, refuse_nonfinite
+from reservoir.plotting._plot_arguments import check_finite, increasing, read_mask
 from reservoir.plotting._styles import HATCHED
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def bifurcation(
                 f"points[{i}] has shape {cloud.shape}; it must be (n_points,): the states of one "
                 "unit."
             )
-        refuse_nonfinite(f"points[{i}]", cloud)
+        check_finite(f"points[{i}]", cloud)
     mask = None if certified is None else read_mask(certified, row.shape)
     # Certified intervals, then the states.
     ax = new_axes(ax)

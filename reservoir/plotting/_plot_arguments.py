@@ -35,10 +35,10 @@ def finite(name: str, values: Any, *axes: str) -> Array:
         raise ValueError(
             f"{name} has shape {table.shape}; it must be of shape {shape}, and not empty."
         )
-    return refuse_nonfinite(name, table)
+    return check_finite(name, table)
 
 
-def refuse_nonfinite(name: str, table: Array) -> Array:
+def check_finite(name: str, table: Array) -> Array:
     """Return `table` if it is finite; the error names the first entry that is not."""
     bad = ~np.isfinite(table)
     if bad.any():

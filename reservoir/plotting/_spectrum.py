@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from reservoir._typing import Array
 from reservoir._validation import check_number
 from reservoir.plotting._axes import legend_outside, new_axes
-from reservoir.plotting._plot_arguments import refuse_nonfinite
+from reservoir.plotting._plot_arguments import check_finite
 from reservoir.plotting._styles import GUESS, PROVED
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def multipliers(values: Any, *, bound: float | None = None, ax: Axes | None = No
             f"values has shape {points.shape}; it must be the multipliers, (n_multipliers,) and "
             "not empty, or have them as its attribute `multipliers`. For a matrix use `spectrum`."
         )
-    points = refuse_nonfinite("values", points.astype(complex))
+    points = check_finite("values", points.astype(complex))
     if bound is not None:
         bound = check_number("bound", bound, low=0.0, low_open=True)
         ax = new_axes(ax)

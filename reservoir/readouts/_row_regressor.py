@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import plain_table
-from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation.kinds import check_has_rows
 
 _Self = TypeVar("_Self", bound="RowRegressor")
 
@@ -75,7 +75,7 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         plain = plain_table(self, X)
         if plain is None or not np.isfinite(plain).all():
-            refuse_scalar("X", X, "(n_samples, n_features)")
+            check_has_rows("X", X, "(n_samples, n_features)")
             plain = validate_data(self, X, reset=False, dtype=np.float64)
         outputs = self._outputs(plain.astype(np.float64, copy=False))
         return outputs[:, 0] if self.coef_.ndim == 1 else outputs
@@ -115,9 +115,9 @@ class RowRegressor(MultiOutputMixin, RegressorMixin, BaseEstimator):
             fits = y.ndim in (1, 2) and len(y) == len(plain)
             if fits and y.size and np.isfinite(plain).all() and np.isfinite(y).all():
                 return plain.astype(np.float64, copy=False), y
-        refuse_scalar("X", X, "(n_samples, n_features)")
+        check_has_rows("X", X, "(n_samples, n_features)")
         if y is not None:  # which is refused in scikit-learn's words
-            refuse_scalar("y", y, "(n_samples,)")
+            check_has_rows("y", y, "(n_samples,)")
         return validate_data(
             self, X, y, reset=anew, dtype=np.float64, multi_output=True, y_numeric=True
         )

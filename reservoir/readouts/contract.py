@@ -162,7 +162,7 @@ class Readout(ABC):
     def check_partial(self) -> None:
         """Refuse settings that partial_fit cannot serve."""
 
-    def refuse_more_rows(self) -> None:  # noqa: B027 (most take them)
+    def check_takes_more_rows(self) -> None:  # noqa: B027 (most take them)
         """Refuse, by name, to be merged with rows to come."""
 
     def go_on_from(self: _Self, earlier: _Self) -> None:  # noqa: B027 (most have no say in it)

@@ -19,7 +19,7 @@ from reservoir._validation import check_penalties, room_for
 from reservoir.readouts.eigen import NOISE, Eigenbasis, SingularBasis
 from reservoir.readouts.gram import GramAccumulator
 from reservoir.readouts.selection import least_score
-from reservoir.readouts.sums import BLOCK_ROWS, refuse_overflow
+from reservoir.readouts.sums import BLOCK_ROWS, raise_overflow
 
 _BLOCK_COLUMNS = 512
 _CONSTANT = 16  # roundings of its largest value, by which a constant column seems to vary
@@ -189,7 +189,7 @@ def read_rows(H: Any, Y: Any, sample_weight: Any) -> tuple[Array, Array, Array]:
     with np.errstate(over="ignore", invalid="ignore"):
         finite = np.isfinite(np.einsum("ij,ij->j", Y, Y))
     if not finite.all():
-        refuse_overflow("Y", int(np.argmin(finite)))
+        raise_overflow("Y", int(np.argmin(finite)))
     return H, Y, weights
 
 
@@ -215,7 +215,7 @@ class StandardRows:
                 rest = share @ block  # what rounding has left of the mean
                 scale = np.sqrt(np.maximum(share @ block**2 - rest**2, 0.0))
             if not np.isfinite(scale).all():
-                refuse_overflow("H", at.start + int(np.argmin(np.isfinite(scale))))
+                raise_overflow("H", at.start + int(np.argmin(np.isfinite(scale))))
             constant = scale <= _CONSTANT * np.finfo(H.dtype).eps * largest
             self.mean[at] = mean + rest
             self.scale[at] = np.where(constant, np.inf, scale)

@@ -29,7 +29,7 @@ from reservoir.readouts.sums import (
     Solved,
     above_tiny,
     in_room,
-    refuse_overflow,
+    raise_overflow,
     sums_of,
 )
 
@@ -206,7 +206,7 @@ class GramAccumulator(RowSums):
         -------
         self
         """
-        self._refuse_removal_of_aged(other)
+        self._check_never_aged(other)
         return self._combine(other, sign=-1)
 
     def after(self, earlier: GramAccumulator) -> GramAccumulator:
@@ -549,7 +549,7 @@ class GramAccumulator(RowSums):
             delta = mean - (self.mean_h if name == "H" else self.mean_y)
             finite = np.isfinite(squares + (apart * delta**2 if apart > 0 else mean))
         if not finite.all():
-            refuse_overflow(name, int(np.argmin(finite)))
+            raise_overflow(name, int(np.argmin(finite)))
 
     def _shift(self, mean_h: Array, mean_y: Array, weight: float, n: int, sign: int) -> None:
         """Move the means, and add what the products owe to the distance between the two."""

@@ -8,7 +8,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import check_number, check_switch
 from reservoir.readouts._row_regressor import RowRegressor
-from reservoir.readouts.sums import refuse_overflow
+from reservoir.readouts.sums import raise_overflow
 
 
 @saved
@@ -84,11 +84,11 @@ class LMS(RowRegressor):
         with np.errstate(over="ignore", invalid="ignore"):
             lengths = np.einsum("ij,ij->i", H, H) + float(self.fit_intercept)
         if not np.isfinite(lengths).all():
-            refuse_overflow("H", int(np.argmax(np.abs(H).max(axis=0))))
+            raise_overflow("H", int(np.argmax(np.abs(H).max(axis=0))))
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->j", Y, Y)
         if not np.isfinite(squares).all():
-            refuse_overflow("Y", int(np.argmin(np.isfinite(squares))))
+            raise_overflow("Y", int(np.argmin(np.isfinite(squares))))
         steps = self._steps(lengths, weights)
         for h, y, step in zip(H, Y, steps, strict=True):
             error = step * (y - c - C @ h)

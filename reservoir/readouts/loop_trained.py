@@ -22,7 +22,7 @@ class LoopTrainedReadout(RidgeReadout):
         """Whether an estimator's parameter `readout` asks for this: never."""
         return False
 
-    def refuse_more_rows(self) -> NoReturn:
+    def check_takes_more_rows(self) -> NoReturn:
         """Refuse rows that are learned from by teacher forcing."""
         raise ValueError(
             "This network was trained by force_train, on its own outputs; partial_fit and "
@@ -32,7 +32,7 @@ class LoopTrainedReadout(RidgeReadout):
 
     def row_learner(self, model: Any) -> NoReturn:
         """Refuse sessions that learn, as chunks are refused."""
-        self.refuse_more_rows()
+        self.check_takes_more_rows()
 
     def linear_path(self, alphas: Sequence[float], *, fit_intercept: bool, dtype: Any) -> None:
         """Return None: what other penalties lead to is not known."""

@@ -16,7 +16,7 @@ from reservoir.readouts.sums import (
     BLOCK_ROWS,
     RowSums,
     check_forgetting,
-    refuse_overflow,
+    raise_overflow,
     room_for_matrices,
 )
 
@@ -227,7 +227,7 @@ class PenalisedFactor:
             if not np.vdot(rows, rows) * heaviest**2 < _FAR_FROM_OVERFLOW:
                 sizes = np.einsum("ij,ij->j", rows, rows)[first:] * heaviest**2
                 column = int(np.argmin(sizes < _FAR_FROM_OVERFLOW))
-                refuse_overflow(*(("H", column) if column < n else ("Y", column - n)))
+                raise_overflow(*(("H", column) if column < n else ("Y", column - n)))
         return rows, roots
 
     def _longest_block(self) -> int:

@@ -28,7 +28,7 @@ from reservoir.readouts.sums import (
     Solved,
     above_tiny,
     in_room,
-    refuse_overflow,
+    raise_overflow,
     room_for_matrices,
     sums_of,
 )
@@ -435,7 +435,7 @@ class QRAccumulator(RowSums):
         if not finite.all():
             column = int(np.argmin(finite))
             of_target = column - self.n_features
-            refuse_overflow(*(("H", column) if of_target < 0 else ("Y", of_target)))
+            raise_overflow(*(("H", column) if of_target < 0 else ("Y", of_target)))
 
 
 def eliminated(R: Array, rows: Array, *, triangular: bool = False, n_trapezoidal: int = 0) -> Array:

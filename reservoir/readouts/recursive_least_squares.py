@@ -116,8 +116,8 @@ class RecursiveLeastSquares(RowRegressor):
             )
         else:
             factor = self._factor
-            refuse_change("alpha", self.alpha, factor.alpha)
-            refuse_change("fit_intercept", self.fit_intercept, factor.fit_intercept)
+            check_unchanged("alpha", self.alpha, factor.alpha)
+            check_unchanged("fit_intercept", self.fit_intercept, factor.fit_intercept)
         factor.forgetting = self.forgetting
         factor.add(H, Y, weights)
         self._factor = factor
@@ -129,7 +129,7 @@ class RecursiveLeastSquares(RowRegressor):
         return self._factor.outputs(H)
 
 
-def refuse_change(name: str, now: object, before: object) -> None:
+def check_unchanged(name: str, now: object, before: object) -> None:
     """Refuse a parameter that was changed since `fit`, and is part of what was kept."""
     if now != before:
         raise ValueError(

@@ -369,7 +369,7 @@ class RidgeReadout(Readout):
         check_alpha("alpha", self.settings.alpha)
         if is_path(self.settings.alpha):
             check_choice("alpha_selection", self.settings.selection, ("auto", *SELECTIONS))
-        if self.rule is not None and self.rule.fewest and not self.rule.alternates:
+        if self.rule is not None and self.rule.min_blocks and not self.rule.alternates:
             raise ValueError(
                 f"partial_fit cannot choose alpha by alpha_selection={self.settings.selection!r}, "
                 'which depends on how many rows are to come. Use alpha_selection="auto" or '
@@ -501,7 +501,7 @@ class RidgeReadout(Readout):
                 'calls have been forgotten in part. Use fit, or alpha_selection="auto" or "reml".'
             )
         blocks = rule.blocks(parts)
-        self._check_blocks(blocks, rule.fewest, total.n_samples)
+        self._check_blocks(blocks, rule.min_blocks, total.n_samples)
         rule.check(selection, blocks)
         alphas = default_path(total) if isinstance(settings.alpha, str) else settings.alpha
         solution, solved = _along_path(
@@ -527,9 +527,9 @@ class RidgeReadout(Readout):
                 total = part if total is None else total.copy().merge(part)
         return total
 
-    def _check_blocks(self, blocks: list[RowSums], fewest: int, n_rows: int) -> None:
+    def _check_blocks(self, blocks: list[RowSums], min_blocks: int, n_rows: int) -> None:
         sizes = [block.n_samples for block in blocks]
-        if fewest and (len(sizes) < fewest or min(sizes) < 1 or max(sizes) >= n_rows):
+        if min_blocks and (len(sizes) < min_blocks or min(sizes) < 1 or max(sizes) >= n_rows):
             raise ValueError(
                 f"alpha_selection={self.settings.selection!r} has too few rows to choose from: "
                 f"{n_rows} behind the washout, in parts of {sizes}. Give a longer series, a "

@@ -33,7 +33,7 @@ class SelectionRule(ABC):
 
     Attributes
     ----------
-    fewest : int
+    min_blocks : int
         Blocks, sums over parts of the rows, that the rule needs at least; 0 for none. A rule that
         needs blocks cannot choose in partial_fit, which keeps one sum over all rows, unless they
         alternate.
@@ -45,7 +45,7 @@ class SelectionRule(ABC):
         Whether it needs closed loops, which an estimator runs for it.
     """
 
-    fewest = 0
+    min_blocks = 0
     alternates = neighbours = in_loops = False
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
@@ -141,7 +141,7 @@ class _NeighboursDepend(SelectionRule):
 class _Blocked(SelectionRule):
     """Blocks of consecutive rows, each scored by a fit on all others."""
 
-    fewest = 2
+    min_blocks = 2
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         kept = [max(length - skip, 0) for length, skip in zip(lengths, skips, strict=True)]
@@ -159,7 +159,7 @@ class _Blocked(SelectionRule):
 
     def check(self, name: str, blocks: Sequence[RowSums] | None) -> None:
         n_blocks = 0 if blocks is None else len(blocks)
-        if n_blocks < self.fewest:
+        if n_blocks < self.min_blocks:
             raise ValueError(f"selection={name!r} needs two blocks or more; got {n_blocks}.")
 
     def scores(
@@ -182,7 +182,7 @@ class _Blocked(SelectionRule):
 class _HoldOut(_Blocked):
     """The end of each sequence, scored by a fit on what comes before."""
 
-    fewest = 1
+    min_blocks = 1
 
     def cut(self, lengths: Sequence[int], skips: Sequence[int]) -> Cuts:
         kept = [max(length - skip, 0) for length, skip in zip(lengths, skips, strict=True)]

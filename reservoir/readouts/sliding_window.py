@@ -10,8 +10,8 @@ from reservoir._validation import check_count, check_switch
 from reservoir.readouts._row_regressor import RowRegressor
 from reservoir.readouts._window_factor import WindowFactor
 from reservoir.readouts.penalised_factor import check_positive_alpha
-from reservoir.readouts.recursive_least_squares import refuse_change
-from reservoir.readouts.sums import FAR_FROM_OVERFLOW, refuse_overflow
+from reservoir.readouts.recursive_least_squares import check_unchanged
+from reservoir.readouts.sums import FAR_FROM_OVERFLOW, raise_overflow
 
 
 @saved
@@ -82,9 +82,9 @@ class SlidingWindow(RowRegressor):
                 self.n_rows, H.shape[1], Y.shape[1], float(self.alpha), bool(self.fit_intercept)
             )
         else:
-            refuse_change("n_rows", self.n_rows, self._window.n_rows)
-            refuse_change("alpha", self.alpha, self._window.alpha)
-            refuse_change("fit_intercept", self.fit_intercept, self._window.fit_intercept)
+            check_unchanged("n_rows", self.n_rows, self._window.n_rows)
+            check_unchanged("alpha", self.alpha, self._window.alpha)
+            check_unchanged("fit_intercept", self.fit_intercept, self._window.fit_intercept)
         self._window.add(H, Y, weights)
         self._window.solve()
 
@@ -102,4 +102,4 @@ def _check_squares(H: Array, Y: Array, weights: Array | None) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.einsum("ij,ij->j", values, values) * heaviest
         if not (squares < FAR_FROM_OVERFLOW).all():
-            refuse_overflow(name, int(np.argmin(squares < FAR_FROM_OVERFLOW)))
+            raise_overflow(name, int(np.argmin(squares < FAR_FROM_OVERFLOW)))

@@ -206,7 +206,7 @@ class RowSums(ABC):
         ValueError
             If the others of a QRAccumulator do not hold all remaining rows, or rows were forgotten.
         """
-        self._refuse_removal_of_aged(part, *others)
+        self._check_never_aged(part, *others)
         n_held = part.n_samples + sum(other.n_samples for other in others)
         if n_held != self.n_samples:
             return self._less(part, n_held)
@@ -373,7 +373,7 @@ class RowSums(ABC):
         self._ages = (before[0] * ageing + added[0], before[1] * ageing**2 + added[1])
         self.ageing = above_tiny(self.ageing * ageing)
 
-    def _refuse_removal_of_aged(self, *parts: RowSums) -> None:
+    def _check_never_aged(self, *parts: RowSums) -> None:
         """Refuse to take rows away where what is left of them is not known."""
         for sums in (self, *parts):
             if min(sums.forgetting, sums.ageing) < 1:
@@ -386,7 +386,7 @@ class RowSums(ABC):
 
     def _check_removal(self, n: int, weight: float) -> None:
         """Refuse to take away rows that are not there, or are lost in rounding errors."""
-        self._refuse_removal_of_aged()
+        self._check_never_aged()
         if n > self.n_samples or weight > self.weight * (1 + 1e-9):
             raise ValueError(
                 f"Cannot take away {n} rows of total weight {weight:g}: only "
@@ -460,7 +460,7 @@ def above_tiny(value: float) -> float:
     return value if value >= TINY else 0.0
 
 
-def refuse_overflow(name: str, column: int) -> None:
+def raise_overflow(name: str, column: int) -> None:
     """Say of a column of features ("H") or targets ("Y") that its squares are not finite."""
     remedy = "Scale the targets."
     if name == "H":

@@ -10,7 +10,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.direct_network import DirectNetwork
 from reservoir.series_models.model import FittedModel, SeriesModel
-from reservoir.series_models.own_loops import Autoregression, LoopNetwork
+from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import Bounds, SeriesData
 from reservoir.series_models.theta import Theta

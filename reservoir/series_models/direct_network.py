@@ -12,8 +12,8 @@ from reservoir._typing import Array
 from reservoir.series_models.differences import Differences
 from reservoir.series_models.growth_sums import GrowthSums
 from reservoir.series_models.history import History
-from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
-from reservoir.series_models.own_loops import (
+from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
+from reservoir.series_models.recursive_ridge import (
     Drive,
     features_at,
     features_of,
@@ -35,7 +35,7 @@ class DirectNetwork(SeriesModel):
     """
 
     alpha: float = 10.0
-    fewest: int = 12
+    min_rows: int = 12
     simple: ClassVar[bool] = False
 
     def fit(self, history: History, seed: int) -> FittedModel:
@@ -62,7 +62,7 @@ class FittedDirect(FittedModel):
 
         Beyond a third of the rows nothing can be learned; the last season of growths then goes on.
         """
-        refuse_early(places, 2)
+        check_enough_past(places, 2)
         learned = self.learned
         most = max(1, (learned.n_rows - 1 - self.washout) // _PART_AHEAD)
         n_said = min(n_steps, most)

@@ -9,7 +9,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir.series_models.history import History
-from reservoir.series_models.own_loops import Autoregression, FittedLoops, terms_of, told_of
+from reservoir.series_models.recursive_ridge import Autoregression, FittedLoops, terms_of, told_of
 from reservoir.series_models.series_data import SeriesData, first_cut
 
 _FEWEST, _PART = 3, 20  # values of a column, and one in so many rows
@@ -75,7 +75,7 @@ def fill_gaps(
     data = SeriesData(np.array(values), observed, known, seasons, positive, first)
     if observed.all():
         return data
-    _refuse_too_few(observed)
+    _check_enough_rows(observed)
     with np.errstate(invalid="ignore"):
         history = data.with_room(len(values) + 1).history(log=True)
     filling = _Filling(history, seed)
@@ -89,7 +89,7 @@ def fill_gaps(
     return replace(data, values=np.where(observed, values, filled))
 
 
-def _refuse_too_few(observed: Array) -> None:
+def _check_enough_rows(observed: Array) -> None:
     n_rows = len(observed)
     fewest = max(_FEWEST, -(-n_rows // _PART))
     counts = observed.sum(axis=0)
@@ -134,7 +134,7 @@ class _Filling:
     def _fitted(self, n_rows: int) -> FittedLoops | None:
         """Fit the model to the first rows; None where these are too few."""
         part = replace(self.history, levels=self.levels).until(n_rows)
-        if n_rows < _MODEL.fewest or told_of(part, 1).sum(axis=0).max() < _TOLD:
+        if n_rows < _MODEL.min_rows or told_of(part, 1).sum(axis=0).max() < _TOLD:
             return None
         return _MODEL.fit(part, self.seed)
 
@@ -152,7 +152,7 @@ class _Filling:
         state, at = None, 1
         for row in rows.tolist():
             inputs = np.hstack([differences.take(levels[at - 1 : row]), terms[at + 1 : row + 1]])
-            state = source.fresh_state(inputs[0]) if state is None else state
+            state = source.initial_state_of(inputs[0]) if state is None else state
             *_, (_, features, state) = source.iter_features(inputs, state)
             at = row
             said = np.clip(coef @ features[-1] + intercept, fitted.low, fitted.high)

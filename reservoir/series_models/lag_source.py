@@ -55,7 +55,7 @@ class LagSource(FeatureSource):
         """Of features and states."""
         return np.dtype(np.float64)
 
-    def fresh_state(self, row: Array) -> Array:
+    def initial_state_of(self, row: Array) -> Array:
         """Return the state of a source that has seen nothing but one row, again and again."""
         return np.tile(row[: self.n_outputs], self.n_lags - 1)
 

@@ -23,7 +23,7 @@ class FittedModel(ABC):
             That which was learned from, or another one of the same series: it may go on longer, and
             begin later, as its `first` says.
         places : array of int of shape (n_places,)
-            How many rows are known at each place, ascending; at least as many as `fewest` of the
+            How many rows are known at each place, ascending; at least as many as `min_rows` of the
             model says.
         n_steps : int
             The history knows the inputs of so many rows behind each place.
@@ -39,11 +39,11 @@ class FittedModel(ABC):
         """
 
 
-def refuse_early(places: Array, fewest: int) -> None:
+def check_enough_past(places: Array, min_rows: int) -> None:
     """Refuse to forecast from places before which too few rows are known."""
-    if len(places) and places[0] < fewest:
+    if len(places) and places[0] < min_rows:
         raise ValueError(
-            f"A forecast from the first {places[0]} rows: this model needs {fewest} before it. "
+            f"A forecast from the first {places[0]} rows: this model needs {min_rows} before it. "
             "Give more rows."
         )
 
@@ -53,13 +53,13 @@ class SeriesModel(ABC):
 
     Attributes
     ----------
-    fewest : int
+    min_rows : int
         Rows that it needs to learn anything.
     simple : bool
         Whether it learns a few numbers only, which short series can tell.
     """
 
-    fewest: int = 3
+    min_rows: int = 3
     simple: ClassVar[bool] = True
 
     @abstractmethod

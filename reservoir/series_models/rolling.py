@@ -100,7 +100,7 @@ def roll(
         begin = 0
         for group in groups:
             part = data.until(int(group[0]))
-            if part.n_rows >= candidate.model.fewest:
+            if part.n_rows >= candidate.model.min_rows:
                 fitted = candidate.fit(part, seed)
                 said[m, begin : begin + len(group)] = fitted.forecast(data, group, n_steps, bounds)
             begin += len(group)

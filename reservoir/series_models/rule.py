@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.loops.loop_design import Trajectories
 from reservoir.loops.network_bank import diagnose
-from reservoir.series_models.own_loops import Autoregression
+from reservoir.series_models.recursive_ridge import Autoregression
 from reservoir.series_models.series_data import SeriesData
 
 _FEWEST = 60  # rows that tell

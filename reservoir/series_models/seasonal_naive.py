@@ -9,7 +9,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
-from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
+from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class SeasonalNaive(SeriesModel):
     drift: bool = True
 
     @property
-    def fewest(self) -> int:  # type: ignore[override]
+    def min_rows(self) -> int:  # type: ignore[override]
         """Rows that it needs."""
         return self.period + 2
 
@@ -48,7 +48,7 @@ class FittedNaive(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Repeat the last period."""
-        refuse_early(places, self.period)
+        check_enough_past(places, self.period)
         steps = np.arange(n_steps)
         rows = np.add.outer(places - self.period, steps % self.period)
         periods = (steps // self.period + 1)[:, None]

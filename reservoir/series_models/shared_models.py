@@ -132,7 +132,7 @@ def fit_candidate(
     candidate: Candidate, series: Sequence[SeriesData], seed: int
 ) -> list[Forecasting | None]:
     """Return what a model learns of all series together; None for those that are too short."""
-    long_enough = [data.n_rows >= candidate.model.fewest for data in series]
+    long_enough = [data.n_rows >= candidate.model.min_rows for data in series]
     histories = [
         data.history(candidate.log) for data, fits in zip(series, long_enough, strict=True) if fits
     ]

@@ -11,7 +11,7 @@ from scipy.signal import lfilter
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.series_models.history import History
-from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
+from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _SMOOTHING = (0.02, 1.0)
 _ONE_SIDED_90 = 1.645  # deviations of an autocorrelation beyond which there is a season
@@ -32,7 +32,7 @@ class Theta(SeriesModel):
     """
 
     period: int
-    fewest: int = 4
+    min_rows: int = 4
 
     def fit(self, history: History, seed: int = 0) -> FittedModel:
         """Learn season, slope and smoothing of each column."""
@@ -75,7 +75,7 @@ class FittedTheta(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Go on from the smoothed level with half the slope."""
-        refuse_early(places, 1)
+        check_enough_past(places, 1)
         period, levels = len(self.profiles), history.levels
         seasonal = self.profiles[(history.first + np.arange(history.n_rows)) % period]
         rest = levels - seasonal

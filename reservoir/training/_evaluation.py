@@ -94,7 +94,7 @@ def data_loss(network: Network, params: Params, data: Data, batch_size: int = 32
     >>> data_loss(network, weights, Data([np.zeros((2, 1))], [np.ones((2, 1))]))
     1.0
     """
-    return _play(network, params, data, batch_size, sums=False)[0]
+    return _run_over(network, params, data, batch_size, sums=False)[0]
 
 
 def refit_readout(
@@ -131,10 +131,10 @@ def refit_readout(
     >>> data_loss(network, solved, data) < 0.1 * data_loss(network, params, data)
     True
     """
-    return _solved(params, _play(network, params, data, batch_size, sums=True)[1], tau)
+    return _solved(params, _run_over(network, params, data, batch_size, sums=True)[1], tau)
 
 
-def _play(
+def _run_over(
     network: Network, params: Params, data: Data, batch_size: int, *, sums: bool
 ) -> tuple[float, GramAccumulator]:
     """Run over the data; return the mean loss and, if asked, the sums a readout is solved from."""
@@ -219,10 +219,10 @@ class Evaluator:
         # the loss, under the readout as it is or the one that is solved for
         refit = self.refit and network.loss == "mse" and network.output != "softmax"
         try:
-            loss, gram = _play(network, params, self.data, self.batch_size, sums=refit)
+            loss, gram = _run_over(network, params, self.data, self.batch_size, sums=refit)
         except SumError:  # states whose squares overflow: no readout can be solved for
             refit = False
-            loss, gram = _play(network, params, self.data, self.batch_size, sums=False)
+            loss, gram = _run_over(network, params, self.data, self.batch_size, sums=False)
         loss += self.objective.penalty(params)
         if refit and np.isfinite(loss):
             # what the penalty on the readout asks of a ridge, whose errors are summed, not averaged

@@ -16,7 +16,7 @@ from reservoir.training.params import Params, global_norm, unflatten
 from reservoir.training.regularizers import penalty
 
 
-def refuse_dropout(network: Network, solver: str) -> None:
+def check_no_dropout(network: Network, solver: str) -> None:
     """Refuse a cell that drops states at random, for a solver that needs the same loss twice."""
     if network.cell.drops_out:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The module that `to_torch` returns; imported by nothing but `_exchange`, inside its functions.
+"""The module that `to_torch` returns; only functions of `torch_conversion` import it.
 
 It stands at the top of a file, so that `torch.save` can pickle it.
 """

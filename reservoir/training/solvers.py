@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from reservoir._typing import Array
 from reservoir.training._data import Data
 from reservoir.training._evaluation import Evaluator, Report, Training
-from reservoir.training._objective import Objective, refuse_dropout
+from reservoir.training._objective import Objective, check_no_dropout
 from reservoir.training.bptt import Network
 from reservoir.training.controls import Control
 from reservoir.training.least_squares._credit import CreditSteps
@@ -125,7 +125,7 @@ def _check_searchable(network: Network, control: Control | None) -> None:
             f"solver='lbfgs' searches along lines, and needs the whole gradient, which {control} "
             "is not. Use a solver that takes steps, such as 'adam'."
         )
-    refuse_dropout(network, "lbfgs")
+    check_no_dropout(network, "lbfgs")
 
 
 def train_least_squares(
@@ -188,7 +188,7 @@ def train_least_squares(
             f"solver='least_squares' needs loss='mse' and an output other than 'softmax'; got "
             f"loss={network.loss!r}, output={network.output!r}. Use solver='lbfgs' or 'adam'."
         )
-    refuse_dropout(network, "least_squares")
+    check_no_dropout(network, "least_squares")
     evaluator = Evaluator(Objective(network), data, validation, batch_size, tol, False, report)
     done = evaluator.begin(params)
     task, weights = make_task(

@@ -40,7 +40,7 @@ def test_features_are_states_and_lagged_rows(n_lags, skip):
     expected = by_hand(run(source.reservoir, rows), rows, n_lags, skip)
     assert source.width == expected.shape[1]
     assert source.state_size == 12 + 2 * n_past
-    state, found = source.fresh_state(rows[0]), []
+    state, found = source.initial_state_of(rows[0]), []
     for begin, end in ((0, 1), (1, 4), (4, 700)):  # several blocks, some shorter than the past
         for _, features, after in source.iter_features(rows[begin:end], state):
             found.append(features.copy())
@@ -55,14 +55,14 @@ def test_features_are_states_and_lagged_rows(n_lags, skip):
 def test_runs_side_by_side_are_runs_alone(augment):
     source = source_of(augment=augment)
     series = [inputs(n, seed=n) for n in (3, 40, 41, 60)]
-    starts = [source.fresh_state(rows[0]) for rows in series]
+    starts = [source.initial_state_of(rows[0]) for rows in series]
     together = [np.empty((len(rows), source.width)) for rows in series]
     for index, start, features, end in source.iter_many_features(series, starts):
         together[index][start : start + len(features)] = features
         if start + len(features) == len(series[index]):
             starts[index] = end
     for rows, found, end in zip(series, together, starts, strict=True):
-        state, alone = source.fresh_state(rows[0])[None], []
+        state, alone = source.initial_state_of(rows[0])[None], []
         for row in rows:
             features, state = source.advance(state, row[None])
             alone.append(features[0])
@@ -136,11 +136,11 @@ def test_a_loop_that_diverges_stands_where_it_was_sound():
     coef = np.full((1, source.width), 3.0)
     state, first = np.full(source.state_size, 0.1), np.ones(1)
     with np.errstate(over="ignore", invalid="ignore"):
-        rows, after, n_sound = source.run_loop(
+        rows, after, n_valid = source.run_loop(
             (coef, np.zeros(1)), 400, initial_state=state, initial_output=first
         )
-    assert 10 < n_sound < 400
-    np.testing.assert_array_equal(rows[n_sound:], np.tile(rows[n_sound - 1], (400 - n_sound, 1)))
-    fed = np.concatenate([first, rows[:n_sound, 0]])[n_sound - source.n_past : n_sound]
+    assert 10 < n_valid < 400
+    np.testing.assert_array_equal(rows[n_valid:], np.tile(rows[n_valid - 1], (400 - n_valid, 1)))
+    fed = np.concatenate([first, rows[:n_valid, 0]])[n_valid - source.n_past : n_valid]
     np.testing.assert_array_equal(after[: source.n_held], fed)
     assert np.isfinite(after).all()

@@ -31,10 +31,10 @@ def following(sequences):
 
 
 def learned(progress, sequences, new_sequence=False):
-    goes_on = progress.enter(sequences, new_sequence)
-    skips = progress.skips(sequences, goes_on)
-    progress.add(sequences, following(sequences), goes_on=goes_on)
-    return goes_on, skips
+    continues = progress.enter(sequences, new_sequence)
+    skips = progress.skips(sequences, continues)
+    progress.add(sequences, following(sequences), continues=continues)
+    return continues, skips
 
 
 def test_a_table_goes_on_and_its_washout_is_spent_once():
@@ -129,11 +129,11 @@ def test_an_index_that_does_not_follow_is_said():
     )
     progress = Progress(1)
     assert not progress.enter(first, False)
-    progress.add(first, following(first), goes_on=False)
+    progress.add(first, following(first), continues=False)
     assert progress.enter(second, False)  # no warning: it follows
     again = Progress(1)
     again.enter(first, False)
-    again.add(first, following(first), goes_on=False)
+    again.add(first, following(first), continues=False)
     with pytest.warns(UserWarning, match=r"partial_fit goes on .* X begins at 2024-01-21"):
         assert again.enter(late, False)
     again.continues = True

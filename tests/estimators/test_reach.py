@@ -17,7 +17,7 @@ from sklearn.preprocessing import (
 
 from reservoir import ESNClassifier, ESNRegressor, RNNRegressor, forecast
 from reservoir.datasets import lorenz, mackey_glass, narma
-from reservoir.estimators._progress import reach_of, width_of
+from reservoir.estimators._progress import range_of_targets, width_of
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.model_selection import make_forecast_pairs
 
@@ -115,12 +115,14 @@ def test_constant_targets_have_a_floor(constant):
 
 def test_ranges():
     Y = np.array([[1.0, np.nan], [3.0, 7.0], [np.nan, 7.0]])
-    reach = reach_of([Y[:2], Y[2:]])
+    reach = range_of_targets([Y[:2], Y[2:]])
     np.testing.assert_array_equal(reach, [[1, 7], [3, 7]])
     np.testing.assert_array_equal(
-        reach_of([np.array([[1, np.nan], [np.nan, 4], [3, 2]])]), [[1, 2], [3, 4]]
+        range_of_targets([np.array([[1, np.nan], [np.nan, 4], [3, 2]])]), [[1, 2], [3, 4]]
     )
-    np.testing.assert_array_equal(reach_of([np.array([[9.0, 0.0]])], reach), [[1, 0], [9, 7]])
+    np.testing.assert_array_equal(
+        range_of_targets([np.array([[9.0, 0.0]])], reach), [[1, 0], [9, 7]]
+    )
     np.testing.assert_allclose(width_of(reach), [2, 0.7])
     rounded = np.array([[5.0], [5.0 * (1 + 1e-14)]])
     np.testing.assert_allclose(width_of(rounded), [0.5])

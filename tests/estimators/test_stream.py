@@ -24,7 +24,7 @@ from reservoir import (
     save,
 )
 from reservoir.datasets import narma
-from reservoir.estimators._waiting_rows import Chunk, WaitingRows
+from reservoir.estimators.pending_rows import Chunk, PendingRows
 from reservoir.readouts import LMS, READOUTS, RecursiveLeastSquares, SlidingWindow
 
 pytestmark = pytest.mark.one_engine
@@ -230,7 +230,7 @@ def test_rows_are_found_as_a_plain_search_finds_them():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         rows = rng.integers(0, 2, (60, 1)) * 1.0
-        waiting, first, n_run = WaitingRows(25), 0, 0
+        waiting, first, n_run = PendingRows(25), 0, 0
         while n_run < 50:
             n = int(rng.integers(1, 6))
             chunk = Chunk(n_run, rows[n_run : n_run + n], np.zeros(1), rows[n_run : n_run + n])

@@ -289,7 +289,7 @@ def test_what_units_do_is_read_off_the_states_whatever_the_steps():
     z = np.vstack([np.zeros(20), states[:-1]]) @ res.W.toarray().T + u @ res.W_in.T + res.bias
     values = np.tanh(z)[30:]
     rows = table((times - clock.origin) / clock.step, u)
-    start, ways = source.fresh_state(rows[0]), [source.activity() for _ in range(3)]
+    start, ways = source.initial_state_of(rows[0]), [source.activity() for _ in range(3)]
     for _ in source.iter_features(rows, start, activity=ways[0], skip=30):
         pass
     many = source.iter_many_features([rows] * 4, [start] * 4, activity=ways[1], skips=[30] * 4)

@@ -617,7 +617,7 @@ def test_a_loop_that_diverges_does_so_at_one_step_whoever_takes_it(monkeypatch):
     step = engines.numpy_seconds_per_step(net)
     for first in (0, 200, 511, 512, 5000):
         monkeypatch.setattr(engines, "_WORTH_LOADING", (first + 0.5) * step)
-        outputs, state, n_sound = run_closed_loop(
+        outputs, state, n_valid = run_closed_loop(
             net, (np.ones((1, 1)), np.zeros(1)), 600, initial_output=[1.0], return_steps=True
         )
         expected = run_closed_loop(
@@ -630,7 +630,7 @@ def test_a_loop_that_diverges_does_so_at_one_step_whoever_takes_it(monkeypatch):
         )
         np.testing.assert_array_equal(outputs, expected[0])
         np.testing.assert_array_equal(state, expected[1])
-        assert n_sound == expected[2] < 600
+        assert n_valid == expected[2] < 600
 
 
 @pytest.mark.usefixtures("usual_rule")

@@ -6,7 +6,7 @@ import pytest
 from reservoir import ESNRegressor
 from reservoir.datasets import mackey_glass
 from reservoir.dynamics import run_closed_loop, step
-from reservoir.loops.loop_score import LoopScore, Yardstick, run_loops, score_loops
+from reservoir.loops.loop_score import Baseline, LoopScore, run_loops, score_loops
 
 
 @pytest.mark.one_engine
@@ -43,7 +43,7 @@ def test_exogenous_columns_enter_with_their_step():
 
 
 def test_what_is_lost_is_counted_and_its_error_cut_off():
-    yardstick = Yardstick.of([np.array([[0.0], [2.0]]), np.array([[1.0], [1.0]])])
+    yardstick = Baseline.of([np.array([[0.0], [2.0]]), np.array([[1.0], [1.0]])])
     assert [float(part[0]) for part in yardstick[:3]] == [0.0, 2.0, 2.0]
     followed = [np.ones((2, 1)), np.ones((2, 1)), np.ones((1, 1))]
     rows = np.ones((2, 3, 1))
@@ -60,6 +60,6 @@ def test_what_is_lost_is_counted_and_its_error_cut_off():
 
 
 def test_constant_targets_have_a_yardstick():
-    yardstick = Yardstick.of([np.full((5, 2), [0.0, 7.0])])
+    yardstick = Baseline.of([np.full((5, 2), [0.0, 7.0])])
     np.testing.assert_array_equal(yardstick.width, [1.0, 7.0])
     np.testing.assert_array_equal(yardstick.spread, [1.0, 1.0])

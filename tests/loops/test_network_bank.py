@@ -12,7 +12,7 @@ from reservoir.dynamics import run, step
 from reservoir.dynamics.features import DrivenReservoir
 from reservoir.dynamics.lagged import LaggedSource
 from reservoir.loops.bank_search import Search
-from reservoir.loops.committee import run_committee
+from reservoir.loops.ensemble_feedback import run_ensemble
 from reservoir.loops.loop_design import LoopDesign, Trajectories
 from reservoir.loops.network_bank import bank_for, design_of, diagnose, scores_of
 from reservoir.loops.network_plan import NetworkPlan
@@ -129,12 +129,12 @@ def test_lags_are_rows_of_the_past_written_out(n_rows):
     lagged = np.hstack([rows[np.maximum(np.arange(n_rows) - back, 0)] for back in (0, 2, 4)])
     expected = np.hstack([run(reservoir, lagged, engine="numpy"), lagged])
     found = np.empty_like(expected)
-    for start, features, state in source.iter_features(rows, source.fresh_state(rows[0])):
+    for start, features, state in source.iter_features(rows, source.initial_state_of(rows[0])):
         found[start : start + len(features)] = features
         end = state
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
     # step by step, two runs side by side
-    states = np.tile(source.fresh_state(rows[0]), (2, 1))
+    states = np.tile(source.initial_state_of(rows[0]), (2, 1))
     for row, wanted in zip(rows, expected, strict=True):
         features, states = source.advance(states, np.tile(row, (2, 1)))
         np.testing.assert_allclose(features, [wanted, wanted], rtol=0, atol=1e-14)
@@ -222,7 +222,7 @@ def test_radial_units_answer_by_the_distance_of_lagged_rows():
     assert source.width == len(everywhere) == 53 + 33
     np.testing.assert_allclose(units.centres / units.scaling, everywhere, rtol=1e-12)
     expected = naive_kernel(RADIAL, lagged[1], everywhere, 3)
-    state = source.fresh_state(data.inputs[1][0])
+    state = source.initial_state_of(data.inputs[1][0])
     ((_, found, end),) = source.iter_features(data.inputs[1], state)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
     states = state[None]
@@ -247,7 +247,7 @@ def test_radial_units_are_fitted_by_kernel_ridge_regression(n_exog):
         kernel = naive_kernel(plan, seen, seen, data.n_inputs)
         others = naive_kernel(plan, rows[0], seen, data.n_inputs)
         ((_, features, _),) = trial.source.iter_features(
-            data.inputs[0], trial.source.fresh_state(data.inputs[0][0])
+            data.inputs[0], trial.source.initial_state_of(data.inputs[0][0])
         )
         ones = np.ones((len(seen), 1))
         for a, alpha in enumerate(ALPHAS):
@@ -335,7 +335,7 @@ def test_a_committee_feeds_back_the_median_within_bounds():
     exog = np.random.default_rng(1).normal(size=(40, 2, 1))
     clip = (np.array([-0.5, -9.0]), np.array([0.5, 9.0]))
     rows = data.levels[0][[120, 299]]
-    found = run_committee(members, starts, rows, 40, exog=exog, clip=clip)
+    found = run_ensemble(members, starts, rows, 40, exog=exog, clip=clip)
     for i, level in enumerate(rows):
         states, n_free = [each[i] for each in starts], 40
         for k in range(40):
@@ -360,7 +360,7 @@ def test_what_networks_say_that_is_not_finite_stops_no_loop():
     member = NetworkTrial(PLANS["plain"], 0, data, design, ALPHAS, leave_out=False).member(0)
     member = replace(member, intercept=np.array([np.nan, np.inf]))
     start, exog = [np.zeros((1, 20))], np.zeros((5, 1, 0))
-    ran = run_committee([member], start, np.zeros((1, 2)), 5, exog=exog, clip=CLIP)
+    ran = run_ensemble([member], start, np.zeros((1, 2)), 5, exog=exog, clip=CLIP)
     np.testing.assert_array_equal(ran.levels[:, 0], np.tile([0.0, 5.0], (5, 1)))
     assert ran.n_free == [0]
 

@@ -106,7 +106,7 @@ def use(model):
     return [*out, model.predict_proba(X)] if classifies else out
 
 
-def goes_on(model):
+def continues(model):
     """What partial_fit makes of it."""
     if isinstance(model, ReservoirTransformer) or model.sequence_column == 0:
         return np.zeros(1)
@@ -170,7 +170,7 @@ def test_a_round_trip_changes_nothing(name, trip, tmp_path):
         np.testing.assert_array_equal(again.forecast(5), model.forecast(5))
     if trip is by_skops and model.get_params().get("noise"):
         return  # skops keeps a generator's position, not what it would spawn
-    np.testing.assert_array_equal(goes_on(again), goes_on(model))
+    np.testing.assert_array_equal(continues(again), continues(model))
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from reservoir.series_models.growth_sums import GrowthSums
 from reservoir.series_models.history import History
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
-from reservoir.series_models.own_loops import Autoregression, LoopNetwork
+from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.rolling import RollingForecasts, roll
 from reservoir.series_models.seasonal_naive import SeasonalNaive
 from reservoir.series_models.series_data import Bounds, SeriesData
@@ -280,9 +280,9 @@ def test_differences_are_undone_from_any_place(lag, n_outputs):
 def test_a_source_of_lags_goes_on_from_its_state():
     source = LagSource(3, 2, 1)
     rows = np.arange(18.0).reshape(6, 3)
-    ((_, whole, end),) = source.iter_features(rows, source.fresh_state(rows[0]))
+    ((_, whole, end),) = source.iter_features(rows, source.initial_state_of(rows[0]))
     np.testing.assert_array_equal(whole[3], [9, 10, 6, 7, 3, 4, 11])
-    ((_, first, state),) = source.iter_features(rows[:4], source.fresh_state(rows[0]))
+    ((_, first, state),) = source.iter_features(rows[:4], source.initial_state_of(rows[0]))
     ((_, rest, last),) = source.iter_features(rows[4:], state)
     np.testing.assert_array_equal(np.vstack([first, rest]), whole)
     np.testing.assert_array_equal(last, end)
@@ -296,9 +296,9 @@ def test_blocks_of_lags_are_those_of_all_rows_at_once(n_lags, monkeypatch):
     """Also where a block is shorter than the lags."""
     source = LagSource(n_lags, 2, 1)
     rows = np.random.default_rng(0).normal(size=(23, 3))
-    ((_, whole, end),) = source.iter_features(rows, source.fresh_state(rows[0]))
+    ((_, whole, end),) = source.iter_features(rows, source.initial_state_of(rows[0]))
     monkeypatch.setattr(lag_source, "_BLOCK", 4)
-    blocks = list(source.iter_features(rows, source.fresh_state(rows[0])))
+    blocks = list(source.iter_features(rows, source.initial_state_of(rows[0])))
     starts, parts, states = zip(*blocks, strict=True)
     assert starts == tuple(range(0, 23, 4))
     np.testing.assert_array_equal(np.vstack(parts), whole)
@@ -427,7 +427,7 @@ def test_places_with_too_few_rows_before_them_are_refused(name):
     with pytest.raises(ValueError, match="from the first 0 rows: this model needs") as caught:
         fitted.forecast(history, np.array([0]), 3)
     least = int(re.search(r"needs (\d+)", str(caught.value))[1])
-    assert least <= MODELS[name].fewest
+    assert least <= MODELS[name].min_rows
     assert np.isfinite(fitted.forecast(history.until(least), np.array([least]), 3)).all()
     with pytest.raises(ValueError, match=f"first {least - 1} rows"):
         fitted.forecast(history, np.array([least - 1, 60]), 3)
@@ -575,7 +575,7 @@ def test_exact_forecasts_share_the_weight_among_themselves():
 def test_what_needs_more_rows_is_left_out():
     data = data_of(seasonal(36))
     candidates, found = rolled(data)
-    short = [c.model.fewest > found.origins[0] for c in candidates]
+    short = [c.model.min_rows > found.origins[0] for c in candidates]
     assert 0 < sum(short) < len(short)
     np.testing.assert_array_equal(found.weights() == 0, short)
     assert whole_periods(data) == [1, 12]
@@ -611,7 +611,7 @@ def test_odd_and_short_series_give_numbers_and_no_warnings(name, n_rows):
     assert weights.sum() == pytest.approx(1)
     assert np.isfinite(found.combined(weights)).all()
     for candidate in candidates:
-        if candidate.model.fewest <= n_rows:
+        if candidate.model.min_rows <= n_rows:
             said = candidate.fit(data, 0).forecast(data, np.array([n_rows]), 20, bounds)
             assert np.isfinite(said).all(), candidate
             if name in ("constant", "zeros"):

@@ -8,7 +8,7 @@ from sklearn.linear_model import Ridge
 from reservoir import ESNForecaster, load, save
 from reservoir.estimators.series._calendar import Calendar, rows_after_first
 from reservoir.series_models.ensemble import learn
-from reservoir.series_models.own_loops import Autoregression, LoopNetwork
+from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.rolling import RollingForecasts
 from reservoir.series_models.series_data import SeriesData
 from reservoir.series_models.shared_models import learn_shared, shared_errors

@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 
 from reservoir._typing import Array
 from reservoir._workers import threads_for
-from reservoir.estimators._progress import Pairing, affine_pairs
+from reservoir.estimators._progress import NextInputCheck, affine_pairs
 from reservoir.estimators.esn.readout_training import TrainingSequence, state_behind
 from reservoir.loops.loop_by_loop import places_behind, states_before
 from reservoir.loops.path_loops import mean_log_errors
@@ -165,7 +165,7 @@ def _units_of_inputs(
             f"{_ASKED} feeds outputs back as inputs, but y has {n_outputs} columns and X "
             f"{n_features}: the first columns of X must be the outputs. {_OTHER}"
         )
-    pairing = Pairing(n_outputs, feedback=False)
+    pairing = NextInputCheck(n_outputs, feedback=False)
     for sequence, Y in zip(sequences, targets, strict=True):
         pairing.add(sequence.X, Y)
     if pairing.problem is None:

@@ -17,17 +17,17 @@ from reservoir._validation import (
     as_generator,
     caller_level,
     check_count,
+    check_enough_rows,
     check_switch,
     code,
     read_series,
-    refuse_one_row,
 )
-from reservoir._validation.kinds import refuse_sparse
+from reservoir._validation.kinds import check_dense
 from reservoir.dynamics import Reservoir
 from reservoir.dynamics.closed_loop import loop_limit
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.saturation import Record
-from reservoir.estimators._progress import Progress, reach_of, width_of
+from reservoir.estimators._progress import Progress, range_of_targets, width_of
 from reservoir.estimators._reporting import progress
 from reservoir.estimators.esn.esn_regressor import ESNRegressor
 from reservoir.estimators.esn.readout_model import ReadoutModel, ReadoutPredictor
@@ -196,7 +196,7 @@ def force_train(
     >>> bool(abs(model.forecast(500) - y[1500:]).max() < 0.1)
     True
     """
-    _refuse_esn(esn)
+    _check_esn(esn)
     every = check_count("n_steps_between", n_steps_between)
     for name, value in (("feed_corrected", feed_corrected), ("return_history", return_history)):
         check_switch(name, value)
@@ -239,7 +239,7 @@ def force_train(
     return (esn, history) if return_history else esn
 
 
-def _refuse_esn(esn: Any) -> None:
+def _check_esn(esn: Any) -> None:
     """Refuse what has no loop of the kind that can be trained."""
     if not isinstance(esn, ESNRegressor):
         raise TypeError(
@@ -287,14 +287,14 @@ def _prepare(
     new = esn._is_new
     reader = DataReader(esn, esn._coding()) if new else esn._reader
     rows, columns = _read(esn, reader, exog, y, new=new)
-    refuse_one_row(esn, rows)
+    check_enough_rows(esn, rows)
     read = reader.first_outputs if new else reader.outputs
     targets = read(esn, y, rows, allow_nan=esn._skips_missing())
     data = TrainingData(rows, targets, None, columns)
     esn._check(reader, data)
     if not new:
         check_reservoir(esn, reader)
-        esn._refuse_other_outputs(targets)
+        esn._check_same_outputs(targets)
         coef, intercept = ReadoutPredictor(esn).readout()
         return reader, data, esn._model.copy(), LinearReadout.of_float64(coef, intercept)
     if columns.n_features_in:
@@ -328,7 +328,7 @@ def _read(
                 "one as a table, and go on with the next by another call."
             )
         return rows, columns
-    refuse_sparse("y", y)
+    check_dense("y", y)
     if np.ndim(y) not in (1, 2):
         raise ValueError(
             "force_train learns from one sequence: y must have shape (n_samples,) or (n_samples, "
@@ -393,7 +393,7 @@ def _tested(
             initial_output=run.marked.output,
             exog=inputs[begin:],
         )
-        constant = width_of(reach_of([targets]))
+        constant = width_of(range_of_targets([targets]))
         deviation = np.std(targets, axis=0)
         scale = np.where(deviation > _ROUNDING * constant, deviation, constant)
         error = float(np.sqrt(np.mean(((rows - targets[begin:]) / scale) ** 2)))
@@ -541,7 +541,7 @@ def _run_loop(
             source.watch_run(activity, skip - t, row, units, before, received=fed)
         with np.errstate(over="ignore", invalid="ignore"):
             output = run.readout.outputs(features)
-        _refuse_divergence(t, limit, state, output)
+        _check_bounded(t, limit, state, output)
         run.outputs[t] = output[0]
         if updates[t]:
             factor.add(features, targets[t : t + 1] - first.outputs(features))
@@ -551,12 +551,12 @@ def _run_loop(
             if feed_corrected:
                 output = run.readout.outputs(features)
         run.weight_norm[t] = size
-        _refuse_divergence(t, limit, output)
+        _check_bounded(t, limit, output)
         fed = output.astype(dtype)
     run.loop = Loop(state[0], fed[0])
 
 
-def _refuse_divergence(step: int, limit: float, *values: Array) -> None:
+def _check_bounded(step: int, limit: float, *values: Array) -> None:
     """Refuse to go on where states or outputs have left what a closed loop may hold."""
     if not all((np.abs(part) < limit).all() for part in values):
         raise ValueError(

@@ -12,7 +12,7 @@ from reservoir._typing import Array
 from reservoir._validation import Sequences
 from reservoir.dynamics.fed_back import one_step_late
 from reservoir.dynamics.saturation import Record
-from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._reporting import restored_on_error
 from reservoir.estimators._session_learner import SessionLearner, rows_that_enter
 from reservoir.estimators.esn.readout_training import naming_columns
 from reservoir.estimators.reading import Columns
@@ -63,7 +63,7 @@ class FeatureLearner(SessionLearner):
         taught = learned.readout_targets(rows, targets)
         activity = copy.copy(self.activity)
         watched = {} if activity is None else {"activity": activity, "skip": skip}
-        kept = leaving_no_trace(self, () if self.noise is None else ("noise",))
+        kept = restored_on_error(self, () if self.noise is None else ("noise",))
         with kept, naming_columns(source, reader.sequence_column):
             if estimator.noise > 0 and (self.noise is None or not follows):
                 self.noise = learned.next_noise()

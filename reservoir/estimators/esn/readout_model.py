@@ -185,14 +185,14 @@ class ReadoutModel:
         Where the first sequence goes on, so do state, washout and noise. Parameters as in `fitted`.
         """
         one = self.copy()
-        goes_on = one.progress.enter(data.sequences, new_sequence)
-        if goes_on:
+        continues = one.progress.enter(data.sequences, new_sequence)
+        if continues:
             assert self.state is not None
             starts = [self.state, *starts[1:]]
-        skips = one.progress.skips(data.sequences, goes_on)
-        sequences = one._training_sequences(data, starts, skips, readout, goes_on=goes_on)
+        skips = one.progress.skips(data.sequences, continues)
+        sequences = one._training_sequences(data, starts, skips, readout, continues=continues)
         one._learn(sequences, readout, options)
-        one.progress.add(data.sequences, data.targets, goes_on=goes_on)
+        one.progress.add(data.sequences, data.targets, continues=continues)
         one.progress.continues = True
         return one, skips
 
@@ -203,12 +203,12 @@ class ReadoutModel:
         skips: list[int],
         readout: Readout,
         *,
-        goes_on: bool = False,
+        continues: bool = False,
     ) -> list[TrainingSequence]:
         """Return what there is to learn from; the noise of a sequence that goes on does so, too."""
         size, number = self.source.state_size, self.n_trained
-        cuts = readout.cut(data.sequences.lengths, skips, continues=goes_on, number=number)
-        held = self.noise_generator if goes_on else None
+        cuts = readout.cut(data.sequences.lengths, skips, continues=continues, number=number)
+        held = self.noise_generator if continues else None
         sequences = []
         for i, (X, Y) in enumerate(zip(data.arrays, data.targets, strict=True)):
             last = np.zeros(self.n_outputs)
@@ -359,7 +359,7 @@ def initial_states(
     elif isinstance(source, PastInputs):
         spec = _behind_equal_rows(source, spec, sequences)
     shape = StateShape(source.state_size, source.n_fed_back, source.state_dtype)
-    steady, fresh = source.steady_state, source.fresh_state
+    steady, fresh = source.steady_state, source.initial_state_of
     return progress.starts(spec, sequences, shape, last=last, steady=steady, fresh=fresh)
 
 
@@ -426,7 +426,7 @@ class ReadoutPredictor(Predictor):
         """Run through the feedback weights, and warn of the first sequence that strays."""
         size, rows, ends, sound = self.source.state_size, [], [], []
         for X, start in zip(sequences.arrays, starts, strict=True):
-            played, state, n_sound = self.run(
+            played, state, n_valid = self.run(
                 self.readout(),
                 len(X),
                 initial_state=start[:size],
@@ -435,11 +435,11 @@ class ReadoutPredictor(Predictor):
             )
             rows.append(played)
             ends.append(np.concatenate([state, played[-1]]))
-            sound.append(n_sound)
+            sound.append(n_valid)
         reach = self.progress.target_range
-        for i, (played, n_sound) in enumerate(zip(rows, sound, strict=True)):
+        for i, (played, n_valid) in enumerate(zip(rows, sound, strict=True)):
             which = i if len(rows) > 1 else None
-            if warn_of_leaving(played, reach, n_sound=n_sound, sequence=which):
+            if warn_of_leaving(played, reach, n_valid=n_valid, sequence=which):
                 break
         return rows, ends
 
@@ -455,10 +455,10 @@ class ReadoutPredictor(Predictor):
 
     # ------------------------------------------------------------------ in closed loop
 
-    def refuse_loop(self) -> None:
+    def check_can_loop(self) -> None:
         """Refuse where outputs cannot be the next inputs."""
         if getattr(self.source, "clock", None) is not None:
-            self.source.refuse_loop()
+            self.source.check_can_loop()
 
     def readout(self) -> Any:
         """Return what closes a loop: (coef, intercept), or a function of one row of features."""

@@ -164,17 +164,17 @@ class SourceEstimator(TimeSeriesEstimator):
 
     def _told_of(self, earlier: Readout, settings: ReadoutSettings) -> Any:
         """Return what was to be said of the rows before a chunk; None if nobody has heard it."""
-        unsolved = vars(self).get("_unsolved")
+        unsolved = vars(self).get("_lazy_solution")
         heard = unsolved is None or unsolved.has_told
         return earlier.renewed(settings).held_by_rows() if heard else None
 
     def _solution_of_chunks(self, model: ReadoutModel, doubt: str | None) -> dict[str, Any]:
         """Return the fitted attributes that chunks lead to, or what makes them when read."""
         if not model.readout.n_rows:  # all rows were washout, or are forgotten
-            kept = vars(self).keys() & {"_unsolved", *_fitted_by_readouts()}
+            kept = vars(self).keys() & {"_lazy_solution", *_fitted_by_readouts()}
             return {name: vars(self)[name] for name in kept}
         lazy = model.readout.lazy
-        return {"_unsolved": Unsolved(model, doubt)} if lazy else model.solution(doubt)
+        return {"_lazy_solution": LazySolution(model, doubt)} if lazy else model.solution(doubt)
 
     def _publish(
         self,
@@ -228,7 +228,7 @@ class SourceEstimator(TimeSeriesEstimator):
                 f"forgetting={self.forgetting} is the ridge's; readout={self.readout!r} replaces "
                 "it. Use readout=None, or forgetting=1.0 and a readout that forgets by itself."
             )
-        if is_path(self.alpha) and rule_for(self.alpha_selection, self.forgetting).fewest:
+        if is_path(self.alpha) and rule_for(self.alpha_selection, self.forgetting).min_blocks:
             raise ValueError(
                 f"alpha_selection={self.alpha_selection!r} compares parts of the data, of which "
                 f"forgetting={self.forgetting} would leave the last. Use "
@@ -256,7 +256,7 @@ class SourceEstimator(TimeSeriesEstimator):
     def _check_chunk(self, readout: Readout, data: TrainingData) -> None:
         """Refuse a chunk that cannot follow those before, or a readout that cannot go on."""
         earlier = self._model.readout
-        earlier.refuse_more_rows()
+        earlier.check_takes_more_rows()
         if type(readout) is not type(earlier):
             raise ValueError(
                 f"readout={self.readout!r} is of another kind than that of earlier calls, and "
@@ -265,9 +265,9 @@ class SourceEstimator(TimeSeriesEstimator):
             )
         readout.go_on_from(earlier)
         self._model.warn_of_range(data.sequences)
-        self._refuse_other_outputs(data.targets)
+        self._check_same_outputs(data.targets)
 
-    def _refuse_other_outputs(self, targets: list[Array]) -> None:
+    def _check_same_outputs(self, targets: list[Array]) -> None:
         """Refuse a chunk with another number of outputs than those before."""
         n_outputs = targets[0].shape[1]
         if n_outputs != self._model.n_outputs:
@@ -309,7 +309,7 @@ class SourceEstimator(TimeSeriesEstimator):
 
         def __getattr__(self, name: str) -> Any:
             """Return a fitted attribute that is made when it is first read."""
-            unsolved = self.__dict__.get("_unsolved")
+            unsolved = self.__dict__.get("_lazy_solution")
             if unsolved is not None and name in unsolved.names:
                 made = unsolved.attributes()
                 if name in made:
@@ -319,11 +319,11 @@ class SourceEstimator(TimeSeriesEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled, copied and saved: with every fitted attribute in its place."""
         state = dict(super().__getstate__())
-        unsolved = state.pop("_unsolved", None)
+        unsolved = state.pop("_lazy_solution", None)
         return state if unsolved is None else state | unsolved.attributes()
 
     def __sklearn_is_fitted__(self) -> bool:
-        return any(name in vars(self) for name in ("_unsolved", *_fitted_by_readouts()))
+        return any(name in vars(self) for name in ("_lazy_solution", *_fitted_by_readouts()))
 
     def _check_fitted(self) -> None:
         if self.__sklearn_is_fitted__():  # scikit-learn's check takes longer than a step
@@ -558,7 +558,7 @@ def _(model: SourceRegressor) -> Forecaster:
     return model._predictor()
 
 
-class Unsolved:
+class LazySolution:
     """What a model's fitted attributes are made of, once, by whoever reads the first of them.
 
     An estimator keeps it in the place of the attributes. Reading changes nothing that the
@@ -606,7 +606,7 @@ def _with_readout_of_its_own(model: ReadoutModel) -> ReadoutModel:
 
 
 #: Fitted attributes that a later fit may lack, beside those of models and readouts.
-_FITTED = ("_unsolved", "feature_names_in_")
+_FITTED = ("_lazy_solution", "feature_names_in_")
 
 
 def _fitted_by_readouts() -> set[str]:

@@ -92,7 +92,7 @@ def through_inputs(
     if fed is None or layout.inputs_map is None:
         return row_by_row(layout, network.readout(), output, state, exog, bounds)
     inputs_map = layout.inputs_map.columns(layout.columns)
-    rows, state, n_sound = network.run(
+    rows, state, n_valid = network.run(
         folded(fed, network.readout()),
         len(exog),
         initial_state=state,
@@ -100,7 +100,7 @@ def through_inputs(
         exog=inputs_map.columns(slice(q, None))(exog) if layout.n_exog else None,
         clip=None if bounds is None else bounds.of_inputs(layout),
     )
-    return fed.inverse()(rows.astype(np.float64)), state, n_sound
+    return fed.inverse()(rows.astype(np.float64)), state, n_valid
 
 
 def folded(fed: Affine, readout: Any) -> Any:
@@ -140,16 +140,16 @@ def row_by_row(
         outputs.append(np.asarray(new, dtype=np.float64))
         return following()
 
-    _, state, n_sound = network.run(
+    _, state, n_valid = network.run(
         step,
         len(exog),
         initial_state=state,
         initial_output=following() if first_input is None else first_input,
         clip=bounds.ends if bounds is not None and bounds.of == "inputs" else None,
     )
-    rows = np.array(outputs[1 : 1 + n_sound]).reshape(n_sound, output.size)
-    last = np.repeat(np.array(outputs[n_sound])[None], len(exog) - n_sound, axis=0)
-    return np.concatenate([rows, last]), state, n_sound
+    rows = np.array(outputs[1 : 1 + n_valid]).reshape(n_valid, output.size)
+    last = np.repeat(np.array(outputs[n_valid])[None], len(exog) - n_valid, axis=0)
+    return np.concatenate([rows, last]), state, n_valid
 
 
 def through_weights(
@@ -157,7 +157,7 @@ def through_weights(
 ) -> tuple[Array, Array, int]:
     """Close the loop through feedback weights; all inputs are exogenous."""
     network, n_units = layout.network, layout.network.n_units
-    rows, end, n_sound = network.run(
+    rows, end, n_valid = network.run(
         network.readout(),
         len(exog),
         initial_state=state[:n_units],
@@ -165,4 +165,4 @@ def through_weights(
         exog=layout.to_inputs(np.zeros((len(exog), 0)), exog),
         clip=None if bounds is None else bounds.of_targets(layout),
     )
-    return rows.astype(np.float64), np.concatenate([end, rows[-1]]), n_sound
+    return rows.astype(np.float64), np.concatenate([end, rows[-1]]), n_valid

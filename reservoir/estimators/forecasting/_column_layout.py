@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import Sequences, code, container_of, refuse_dates
+from reservoir._validation import Sequences, check_no_dates, code, container_of
 from reservoir.estimators.forecasting._chain import Affine, Chain, compose
 from reservoir.estimators.forecasting._column_names import in_order_of_fit, names_in_fit
 
@@ -30,7 +30,7 @@ class Layout:
 
     def check_trained_for_loop(self) -> None:
         """Refuse a network that was not trained to predict its own next input."""
-        self.network.refuse_loop()
+        self.network.check_can_loop()
         if self.n_exog < 0:
             raise ValueError(
                 f"forecast feeds outputs back as inputs, but y has {self.n_outputs} columns and "
@@ -182,7 +182,7 @@ class Layout:
         if self.names is not None and self.n_exog:
             names = [self.names[column] for column in self.columns[-self.n_exog :]]
             exog = in_order_of_fit("exog", exog, names)
-        refuse_dates("exog", exog)
+        check_no_dates("exog", exog)
         try:
             rows = np.asarray(exog, dtype=np.float64)
         except (TypeError, ValueError) as error:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import has_fit_parameter
 from reservoir._typing import Array, ArrayLike
 from reservoir._validation import check_choice, check_count, check_numbers, code
 from reservoir._validation.index import index_of, warn_if_irregular
-from reservoir._validation.kinds import refuse_other_kinds, refuse_sparse, refuse_text
+from reservoir._validation.kinds import check_dense, check_no_text, check_numeric
 from reservoir._validation.order import Handling, check_order
 from reservoir.dynamics.fed_back import as_limits
 from reservoir.estimators.forecasting._one_direction import (
@@ -215,14 +215,14 @@ def fill_gaps(
     if index is not None:
         beside: tuple[str, ...] = () if exog is None else ("exog",)
         handling = partial(Handling, "y", beside, index_of(exog) is not None)
-        check_order("y", index, np.array([0]), handling, goes_on=True)
+        check_order("y", index, np.array([0]), handling, continues=True)
         warn_if_irregular("y", index, np.array([0]))
     rows = _rows("y", y)
     known = None if exog is None else _known_rows("exog", exog, len(rows))
-    _refuse_other_index(index, index_of(exog))
+    _check_same_index(index, index_of(exog))
     missing = np.asarray(np.isnan(rows.reshape(len(rows), -1)).any(axis=1))
     if missing.any():
-        _refuse_model(model)
+        _check_model(model)
         stretches = _stretches(missing, min_rows)
         units = _Units.of(rows[~missing])
         longest = max(gap.stop - gap.start for gap in runs_of(missing))
@@ -318,7 +318,7 @@ def _stretches(missing: Array, min_rows: int) -> list[slice]:
     return long_enough
 
 
-def _refuse_model(model: Any) -> None:
+def _check_model(model: Any) -> None:
     """Refuse what does not learn from a list of stretches, inputs and targets."""
     name = type(model).__name__
     if isinstance(model, (Pipeline, TransformedTargetRegressor)):
@@ -339,8 +339,8 @@ def _reversed(rows: Array | None) -> Array | None:
 
 def _rows(name: str, values: Any) -> Array:
     """Return a copy of a series in double precision, NaN for what is missing."""
-    refuse_sparse(name, values)
-    refuse_text(name, values, "Where text stands for a value that is missing, NaN must stand.")
+    check_dense(name, values)
+    check_no_text(name, values, "Where text stands for a value that is missing, NaN must stand.")
     rows = np.array(values, dtype=np.float64)
     if rows.ndim not in (1, 2) or not rows.size:
         raise ValueError(
@@ -355,7 +355,7 @@ def _rows(name: str, values: Any) -> Array:
 
 def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     """Return rows in which nothing may be missing; with a number of rows always 2-D."""
-    refuse_other_kinds(name, values, has_ids=True)
+    check_numeric(name, values, has_ids=True)
     rows = _rows(name, values)
     if np.isnan(rows).any():
         at = int(np.argwhere(np.isnan(rows))[0, 0])
@@ -367,7 +367,7 @@ def _known_rows(name: str, values: Any, n_rows: int | None = None) -> Array:
     return rows.reshape(n_rows, -1)
 
 
-def _refuse_other_index(index: Any, other: Any) -> None:
+def _check_same_index(index: Any, other: Any) -> None:
     """Refuse exogenous rows that are told to be of other times."""
     if index is not None and other is not None and not index.equals(other):
         row = int(np.argmin(np.asarray(index == other)))

@@ -120,12 +120,12 @@ def _forecast(
         head = output[None]
     index = index_of_forecast(chain.innermost, network, n_steps, context)
     # the loop itself, in the network's units, and back
-    rows, n_sound = np.zeros((0, layout.n_outputs)), 0
+    rows, n_valid = np.zeros((0, layout.n_outputs)), 0
     if n_rows:
         close = through_weights if network.feeds_back else through_inputs
-        rows, state, n_sound = close(layout, output, state, exog, bounds)
+        rows, state, n_valid = close(layout, output, state, exog, bounds)
     rows = layout.to_units(np.concatenate([head, rows]))
-    warn_of_leaving(rows, layout.reach(), n_sound=len(head) + n_sound, clipped=bounds is not None)
+    warn_of_leaving(rows, layout.reach(), n_valid=len(head) + n_valid, clipped=bounds is not None)
     rows = rows.astype(network.dtype)
     rows = rows[:, 0] if chain.one_dimensional else rows
     return framed_forecast(chain.innermost, rows, index), state

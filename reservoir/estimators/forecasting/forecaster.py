@@ -51,7 +51,7 @@ class Forecaster(Protocol):
     state: Array
     certificate: Any
 
-    def refuse_loop(self) -> None:
+    def check_can_loop(self) -> None:
         """Refuse where outputs cannot be the next inputs."""
 
     def read(self, X: Any) -> Sequences:

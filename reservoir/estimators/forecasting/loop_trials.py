@@ -153,10 +153,10 @@ def _one_by_one(
     rows = np.full((windows.shape[1], len(readouts), len(states), layout.n_outputs), np.nan)
     for k, readout in enumerate(readouts):
         for i, state in enumerate(states):
-            said, _, n_sound = row_by_row(
+            said, _, n_valid = row_by_row(
                 layout, readout, nothing, state, exog[i], bounds, first_input=windows[i, 0]
             )
-            rows[:n_sound, k, i] = said[:n_sound]
+            rows[:n_valid, k, i] = said[:n_valid]
     return rows
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from reservoir._typing import Array
 from reservoir._validation import Sequences, index_of, read_last_weights, with_targets
-from reservoir._validation.kinds import refuse_scalar
+from reservoir._validation.kinds import check_has_rows
 from reservoir.estimators._batches import batches_of, packed_states, run_in_batches
 from reservoir.estimators.forecasting.forecaster import Forecaster
 from reservoir.estimators.reading import Columns, join
@@ -124,7 +124,7 @@ class Predictor(Forecaster):
 
     def score(self, X: Any, y: Any, sample_weight: Any, *, skip_missing: bool) -> float:
         """Return how good the estimator's `predict` is: R^2 or accuracy, over all rows."""
-        refuse_scalar("y", y, "(n_samples,)")
+        check_has_rows("y", y, "(n_samples,)")
         estimator, coding = self.estimator, self.reader.targets
         score: float
         if coding.per_sequence:

@@ -45,6 +45,10 @@ class Read(NamedTuple):
     weights: list[Any]
 
 
+# names in files of earlier versions
+_RENAMED = {"Pairing": "NextInputCheck", "WaitingRows": "PendingRows"}
+
+
 def is_saved(value: Any) -> bool:
     """Whether an object's class may be saved."""
     return SAVED.get(type(value).__name__) is type(value)
@@ -60,6 +64,7 @@ def _halves(model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _class_named(name: Any) -> Any:
+    name = _RENAMED.get(name, name) if isinstance(name, str) else name
     if not isinstance(name, str) or name not in SAVED:
         raise ValueError(f"no class {name!r} may be saved; a module of your own is imported first")
     return SAVED[name]

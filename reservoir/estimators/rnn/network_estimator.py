@@ -17,7 +17,7 @@ from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn.network_model import (
     NetworkModel,
     NetworkPredictor,
-    refuse_backward,
+    check_forward,
 )
 from reservoir.estimators.rnn.online_learning import (
     NetworkLearner,
@@ -36,10 +36,10 @@ from reservoir.estimators.rnn.start import (
 from reservoir.estimators.rnn.start_trials import first_weights
 from reservoir.estimators.rnn.training_run import (
     Task,
+    check_loss_finite,
     engine_for_training,
     last_rows,
     rate_of,
-    refuse_lost,
     run_training,
     training_task,
     warn_of_large_inputs,
@@ -128,7 +128,7 @@ class NetworkEstimator(TimeSeriesEstimator):
                     self, network, start.params, task.learned, validation, generator
                 )
                 start.settle(done)
-            refuse_lost(done)
+            check_loss_finite(done)
             model = self._trained(model, data, task, done)
             if not warn_of_trouble(self, network, done, drawn=start.drawn):
                 rate = rate_of(self) if done.n_epochs else 0.0
@@ -164,7 +164,7 @@ class NetworkEstimator(TimeSeriesEstimator):
             )
             _require_causal(self.cell, model, "partial_fit")
             if not first:
-                self._refuse_other_outputs(data.targets)
+                self._check_same_outputs(data.targets)
             check_values(data.arrays, data.targets, model.network, model.dtype)
             model = learned_online(self, model, data, new_sequence=new_sequence)
             self._publish(reader, model, data, **fitted)
@@ -237,7 +237,7 @@ class NetworkEstimator(TimeSeriesEstimator):
             )
         return how == "skip"
 
-    def _refuse_other_outputs(self, targets: list[Array]) -> None:
+    def _check_same_outputs(self, targets: list[Array]) -> None:
         """Refuse a chunk with another number of outputs than those before."""
         n_outputs = targets[0].shape[1]
         if n_outputs != self._model.n_outputs:
@@ -330,7 +330,7 @@ def _require_causal(cell: Any, model: NetworkModel, what: str) -> None:
     """Refuse what a network cannot do whose states depend on rows to come."""
     if not model.network.cell.causal:
         remedy = 'Use a cell without one, such as cell="lstm"; predict takes whole recordings'
-        refuse_backward(cell, f"{what} needs states that rows to come do not change", remedy)
+        check_forward(cell, f"{what} needs states that rows to come do not change", remedy)
 
 
 def _int64(numbers: list[int]) -> Array:

@@ -160,7 +160,7 @@ class NetworkModel:
             for k, i in enumerate(index):
                 outputs[i] = np.ascontiguousarray(played[: len(sequences.arrays[i]), k])
                 ends[i] = state[k].copy()
-        _refuse_overflow("output", outputs, sequences.numbers)
+        _check_finite("output", outputs, sequences.numbers)
         return outputs, ends
 
     def states(self, sequences: Sequences, starts: Sequence[Array]) -> list[Array]:
@@ -172,7 +172,7 @@ class NetworkModel:
                 for rows, start in zip(sequences.arrays, starts, strict=True)
             ]
         states = [np.ascontiguousarray(trace.states[1:, 0]) for trace in traces]
-        _refuse_overflow("state", states)
+        _check_finite("state", states)
         return states
 
     def reservoir(self) -> Reservoir:
@@ -213,7 +213,7 @@ class NetworkPredictor(Predictor):
         """Return outputs and end state of each sequence."""
         return self.model.run(sequences, starts)
 
-    def refuse_loop(self) -> None:
+    def check_can_loop(self) -> None:
         """Refuse a network whose outputs cannot be its next inputs."""
         self.estimator._check_loop()
 
@@ -269,10 +269,10 @@ def check_start(cell: Any, spec: Any, last: Array | None) -> None:
         return
     said = repr(spec) if isinstance(spec, str) else "an array"
     what = f"initial_state={said} goes on from a state that rows before it have led to"
-    refuse_backward(cell, what, 'Set initial_state="zeros"')
+    check_forward(cell, what, 'Set initial_state="zeros"')
 
 
-def refuse_backward(cell: Any, what: str, remedy: str) -> None:
+def check_forward(cell: Any, what: str, remedy: str) -> None:
     """Refuse what a cell cannot do whose states depend on rows to come."""
     raise ValueError(
         f"{what}, and cell={cell!r} has a part that reads rows from the end of a recording back "
@@ -280,7 +280,7 @@ def refuse_backward(cell: Any, what: str, remedy: str) -> None:
     )
 
 
-def _refuse_overflow(name: str, parts: list[Array], numbers: Sequence[int] | None = None) -> None:
+def _check_finite(name: str, parts: list[Array], numbers: Sequence[int] | None = None) -> None:
     """Refuse outputs or states that are not finite, by the row of the first."""
     for i, rows in enumerate(parts):
         if not np.isfinite(rows).all():

@@ -115,17 +115,17 @@ def learned_online(
     # where the first sequence goes on, so do state and washout; the others start anew
     progress, sequences = one.progress, data.sequences
     starts = one.initial_states(estimator.initial_state, sequences)
-    goes_on = progress.enter(sequences, new_sequence)
-    skips = progress.skips(sequences, goes_on)
+    continues = progress.enter(sequences, new_sequence)
+    skips = progress.skips(sequences, continues)
     for i, (rows, targets) in enumerate(zip(data.arrays, data.targets, strict=True)):
-        start = starts[i] if i or not goes_on else None
+        start = starts[i] if i or not continues else None
         loss = learn_sequence(one, one.online, rows, targets, skips[i], start)
         if np.isfinite(loss):
             one.losses.append(loss)
     one.params = one.online.params
     one.state = one.online.state.copy()
     one.n_iter += 1
-    progress.add(sequences, data.targets, goes_on=goes_on)
+    progress.add(sequences, data.targets, continues=continues)
     progress.continues = True
     return one
 

@@ -27,7 +27,7 @@ from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import new_model
 from reservoir.estimators.rnn.symbols import begin, check_alphabet, read_allowed, row_of_symbol
-from reservoir.training.walks import walk
+from reservoir.training.symbol_sampling import walk
 
 __all__ = ["RNNClassifier"]
 

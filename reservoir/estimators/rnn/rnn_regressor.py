@@ -23,8 +23,8 @@ from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import network_of, new_model, weights_of
 from reservoir.training.cells import CELLS, Cell, SimpleCell
-from reservoir.training.exchange import from_torch, to_torch
 from reservoir.training.losses import resolve_loss
+from reservoir.training.torch_conversion import from_torch, to_torch
 
 __all__ = ["RNNRegressor", "rnn_from_esn"]
 
@@ -248,7 +248,7 @@ class RNNRegressor(RegressorMixin, NetworkEstimator):
         """Refuse a network whose outputs cannot be its next inputs."""
         self._check_steps("forecast")
         if self._model.clock is not None:
-            self._model.clock.refuse_loop()
+            self._model.clock.check_can_loop()
         if self._reader.targets.per_sequence:
             raise ValueError(
                 'forecast needs an output at every step; this network has target="last".'

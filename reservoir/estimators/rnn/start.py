@@ -28,7 +28,7 @@ from reservoir.estimators._parameters import check_parameters
 from reservoir.estimators._progress import Progress
 from reservoir.estimators.reading import DataReader, TrainingData
 from reservoir.estimators.rnn._network_parameters import WHOLE, name_of_solver
-from reservoir.estimators.rnn.network_model import NetworkModel, check_start, refuse_backward
+from reservoir.estimators.rnn.network_model import NetworkModel, check_forward, check_start
 from reservoir.training.bptt import Network
 from reservoir.training.cells import CELLS, Cell, Recipe, SimpleCell, TimedLeakyCell
 from reservoir.training.controls import Control
@@ -305,7 +305,7 @@ def check_recordings(estimator: Any, network: Network, sequences: Sequences) -> 
         return
     if not isinstance(estimator.truncation, (str, type(None))):
         what = f"truncation={estimator.truncation} cuts rows to come off"
-        refuse_backward(estimator.cell, what, 'Use truncation="auto", whole sequences')
+        check_forward(estimator.cell, what, 'Use truncation="auto", whole sequences')
     last = None if len(sequences) > 1 else sequences.arrays[0]
     check_start(estimator.cell, estimator.initial_state, last)
 

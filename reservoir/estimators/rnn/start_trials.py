@@ -26,7 +26,7 @@ from sklearn.base import is_classifier
 from sklearn.model_selection import train_test_split
 
 from reservoir._typing import Array
-from reservoir.estimators._progress import Pairing
+from reservoir.estimators._progress import NextInputCheck
 from reservoir.estimators._reporting import say
 from reservoir.estimators.rnn.network_model import NetworkModel
 from reservoir.estimators.rnn.start import (
@@ -36,7 +36,7 @@ from reservoir.estimators.rnn.start import (
     starting_weights,
 )
 from reservoir.estimators.rnn.training_run import Task, run_training
-from reservoir.loops.loop_score import LoopScore, Yardstick, run_loops, score_loops
+from reservoir.loops.loop_score import Baseline, LoopScore, run_loops, score_loops
 from reservoir.training.bptt import Network, predict
 from reservoir.training.initializers import INITIALIZERS
 from reservoir.training.loop_engines import using
@@ -222,7 +222,7 @@ def trial_of(estimator: Any, model: NetworkModel, task: Task) -> Trial | None:
     if network.coded or model.clock is not None or network.n_features < network.n_outputs:
         return None
     inputs, targets = _followed(task.sequences.arrays, task.targets, task.known)
-    pairing = Pairing(network.n_outputs, feedback=False)
+    pairing = NextInputCheck(network.n_outputs, feedback=False)
     for X, Y in zip(inputs, targets, strict=True):
         pairing.add(X, Y)
     if pairing.problem is not None:
@@ -264,7 +264,7 @@ class Trial:
         self.network, self.data = network, data
         q = network.n_outputs
         self.driven = network.n_features > q
-        self.yardstick = Yardstick.of(data.targets)
+        self.yardstick = Baseline.of(data.targets)
         self.n_steps, self.places = self._find_places()
         self.n_scored = min(self.n_steps, _SCORED)
 
@@ -291,14 +291,14 @@ class Trial:
     def verdict(self, params: Params) -> LoopScore:
         """Run the loops."""
         with np.errstate(over="ignore", invalid="ignore"):
-            states = self._listen(params)
+            states = self._teacher_forced_state(params)
             with using("numpy"):  # one step at a time: nothing for kernels
                 rows = self._run(params, states)
             targets = self.data.targets
             followed = [targets[i][t : t + self.n_scored] for i, t in self.places]
             return score_loops(rows, followed, self.yardstick, leeway=_LEEWAY)
 
-    def _listen(self, params: Params) -> Array:
+    def _teacher_forced_state(self, params: Params) -> Array:
         """Return the state before each place, the data played up to there."""
         states: list[Array] = []
         at, row, state = -1, 0, np.empty(0)

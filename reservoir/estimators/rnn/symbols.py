@@ -31,7 +31,7 @@ def check_alphabet(classifier: Any) -> None:
     if classifier.target != "step" or classifier._reader.targets.per_sequence:
         raise ValueError('sample needs a label at every step; this network has target="last".')
     if classifier._model.clock is not None:
-        classifier._model.clock.refuse_loop()
+        classifier._model.clock.check_can_loop()
     n_inputs, n_classes = classifier.network_.n_features, len(classifier.classes_)
     if n_inputs != n_classes:
         pairs = "X, y = symbols[:-1, None] == np.unique(symbols), symbols[1:]"
@@ -153,7 +153,7 @@ def read_allowed(allowed: Any, classes: Array, first: int) -> Callable[[int], Ar
         matrix = sparse.csr_array(_as_mask(table))
     matrix.sum_duplicates()  # each symbol once, in order
     matrix.eliminate_zeros()
-    _refuse_dead_ends(matrix, classes, first)
+    _check_no_dead_ends(matrix, classes, first)
     ends, indices = matrix.indptr, matrix.indices
     return lambda symbol: indices[ends[symbol] : ends[symbol + 1]]
 
@@ -164,7 +164,7 @@ def _as_mask(values: Array) -> Array:
     return values != 0
 
 
-def _refuse_dead_ends(matrix: Any, classes: Array, first: int) -> None:
+def _check_no_dead_ends(matrix: Any, classes: Array, first: int) -> None:
     """Refuse a symbol behind which nothing is allowed, if a walk may come to it."""
     met = csgraph.breadth_first_order(matrix, first, return_predecessors=False)
     stuck = np.sort(met[np.diff(matrix.indptr)[met] == 0])

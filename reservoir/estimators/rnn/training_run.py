@@ -284,7 +284,7 @@ def last_rows(estimator: Any, model: NetworkModel, task: Task) -> Recent | None:
     return rows[first:].copy(), values[first:].copy(), start, max(task.skips[-1] - first, 0)
 
 
-def refuse_lost(done: Training) -> None:
+def check_loss_finite(done: Training) -> None:
     """Refuse a run whose loss was never finite."""
     if not np.isfinite(done.criterion[done.best_epoch]):
         raise ValueError(

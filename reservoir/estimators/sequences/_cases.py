@@ -15,7 +15,7 @@ from reservoir.estimators.sequences._sequence_inputs import mean_and_spread
 _MISSING = 10 / 3  # what stands for NaN, in standard deviations: a value that nobody measures
 
 
-class Cases(NamedTuple):
+class UniqueSequences(NamedTuple):
     """The different sequences of positive weight, in an order that their content decides.
 
     So a sequence that is repeated counts as one that weighs more, also where it is left out, one of
@@ -43,7 +43,7 @@ class Cases(NamedTuple):
         return self.place >= 0
 
     @classmethod
-    def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> Cases:
+    def of(cls, sequences: Sequences, targets: Array, weights: Array | None) -> UniqueSequences:
         """Return the cases among sequences; refuse fewer than two."""
         each = np.ones(len(sequences)) if weights is None else weights
         gaps = [None] * len(sequences) if sequences.gaps is None else sequences.gaps

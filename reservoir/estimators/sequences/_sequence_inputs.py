@@ -129,7 +129,7 @@ class SequenceInputs:
             at = int(np.argmin(np.isfinite(inputs).all(axis=1)))
             which = int(np.searchsorted(ends, at, side="right"))
             place = place_of(number + which, at - int(first[at]))
-            self._refuse(rows[at], inputs[at], place)
+            self._raise_overflow(rows[at], inputs[at], place)
         return [inputs[begin:end] for begin, end in zip(begins, ends, strict=True)]
 
     def _without_gaps(self, rows: Array) -> Array:
@@ -139,7 +139,7 @@ class SequenceInputs:
             return rows
         return _filled(rows, gaps, self.missing, self.fill)
 
-    def _refuse(self, row: Array, inputs: Array, place: str) -> None:
+    def _raise_overflow(self, row: Array, inputs: Array, place: str) -> None:
         """Refuse a row of values so large that they overflow once they are scaled."""
         channel = int(np.argmin(np.isfinite(inputs))) % len(self.mean)
         raise ValueError(

@@ -27,9 +27,9 @@ from reservoir._validation import (
 )
 from reservoir.estimators._described import Described, listed, words_for_penalty
 from reservoir.estimators._parameters import check_parameters, parameter
-from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._reporting import restored_on_error
 from reservoir.estimators._target_coding import TargetCoding
-from reservoir.estimators.sequences._cases import Cases
+from reservoir.estimators.sequences._cases import UniqueSequences
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
 from reservoir.estimators.sequences.reservoir_features import ReservoirFeatures, features_of
 from reservoir.readouts import LeaveOneOut, StoredReadout, leave_one_out_ridge
@@ -165,7 +165,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         """Set the fitted attributes that say what targets are."""
 
     def _learn_from_left_out(
-        self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
+        self, left_out: Array, cases: UniqueSequences, targets: Array, weights: Array | None
     ) -> None:
         """Learn from what the ridge says of each of the cases when fitted without it.
 
@@ -214,7 +214,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         ValueError, TypeError
             If a parameter or the data is refused; the message says why, and what to do.
         """
-        with leaving_no_trace(self):
+        with restored_on_error(self):
             check_parameters(self)
             self._check_readout()
             sequences = self._read(X, y, None)
@@ -227,7 +227,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
     def _fit(self, sequences: Sequences, targets: Array, weights: Array | None) -> None:
         for name in _FITTED_AT_TIMES:
             self.__dict__.pop(name, None)
-        cases = Cases.of(sequences, targets, weights)
+        cases = UniqueSequences.of(sequences, targets, weights)
         scales = np.atleast_1d(np.asarray(self.input_scaling, dtype=float)).tolist()
         # the same weights under every scale
         seed = self.random_state
@@ -259,7 +259,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         else:
             self._fit_readout(best.table, cases, targets, weights)
 
-    def _ridge(self, table: Array, cases: Cases) -> LeaveOneOut:
+    def _ridge(self, table: Array, cases: UniqueSequences) -> LeaveOneOut:
         """Return the ridge on features, and what it says of left-out sequences.
 
         Its scores are in units of `_sizes`, so that no output outweighs the others.
@@ -277,7 +277,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
             left_out=ridge.left_out * sizes,
         )
 
-    def _sizes(self, cases: Cases) -> Array:
+    def _sizes(self, cases: UniqueSequences) -> Array:
         """Return what each output is measured by where penalties are compared."""
         return np.ones(cases.targets.shape[1])
 
@@ -293,7 +293,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         self.alpha_, self.alpha_scores_ = ridge.alpha, ridge.scores
 
     def _fit_readout(
-        self, table: Array, cases: Cases, targets: Array, weights: Array | None
+        self, table: Array, cases: UniqueSequences, targets: Array, weights: Array | None
     ) -> None:
         """Fit the user's own readout on standardised columns, a row for each sequence."""
         rows = StandardRows(table, cases.weights)
@@ -330,7 +330,7 @@ class SequenceReadout(Described, ReadoutOfSequences, BaseEstimator):
         )
         if fitted is None:
             self._sequence_column, self._time_column = self.sequence_column, self.time_column
-        _refuse_other_index(X, y)
+        _check_same_index(X, y)
         return sequences
 
     def _read_again(self, X: Any, y: Any = None) -> Sequences:
@@ -427,7 +427,7 @@ def _naming_targets() -> Iterator[None]:
         ) from error
 
 
-def _refuse_other_index(X: Any, y: Any) -> None:
+def _check_same_index(X: Any, y: Any) -> None:
     """Refuse y of one entry per row whose MultiIndex is not that of X."""
     mine: Any = getattr(X, "index", None)
     its: Any = getattr(y, "index", None)

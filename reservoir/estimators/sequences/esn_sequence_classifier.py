@@ -16,7 +16,7 @@ from reservoir._typing import Array
 from reservoir._validation import caller_level
 from reservoir.estimators._parameters import LabelParameters, documented
 from reservoir.estimators._target_coding import Labels
-from reservoir.estimators.sequences._cases import Cases
+from reservoir.estimators.sequences._cases import UniqueSequences
 from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
 from reservoir.readouts.temperature import fitted_temperature, probabilities
 
@@ -89,7 +89,7 @@ class ESNSequenceClassifier(ClassifierMixin, LabelParameters, SequenceReadout):
         self.classes_ = self._targets.classes
 
     def _learn_from_left_out(
-        self, left_out: Array, cases: Cases, targets: Array, weights: Array | None
+        self, left_out: Array, cases: UniqueSequences, targets: Array, weights: Array | None
     ) -> None:
         self._warn_of_single_members(targets)
         # equal sequences of one label are one row, as in the ridge

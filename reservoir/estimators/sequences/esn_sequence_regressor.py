@@ -12,7 +12,7 @@ from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir.estimators._parameters import documented
 from reservoir.estimators._target_coding import Numbers
-from reservoir.estimators.sequences._cases import Cases
+from reservoir.estimators.sequences._cases import UniqueSequences
 from reservoir.estimators.sequences._sequence_readout import FITTED, SequenceReadout
 
 __all__ = ["ESNSequenceRegressor"]
@@ -70,7 +70,7 @@ class ESNSequenceRegressor(RegressorMixin, SequenceReadout):
     def _note_targets(self, targets: Array) -> None:
         self.n_outputs_ = targets.shape[1]
 
-    def _sizes(self, cases: Cases) -> Array:
+    def _sizes(self, cases: UniqueSequences) -> Array:
         """Return the standard deviations of several outputs: their units are of no account."""
         if cases.targets.shape[1] == 1:
             return super()._sizes(cases)

@@ -32,7 +32,7 @@ from reservoir.estimators._parameters import (
     documented,
     parameter,
 )
-from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._reporting import restored_on_error
 from reservoir.estimators.reading import read_dtype
 
 __all__ = ["LiquidStateMachine"]
@@ -219,7 +219,7 @@ class LiquidStateMachine(Described, TransformerMixin, BaseEstimator):
         ValueError, TypeError
             If X cannot be read, or a parameter is refused.
         """
-        with leaving_no_trace(self):
+        with restored_on_error(self):
             sequences = self._read(X, None)
             check_parameters(self)
             read_dtype(self.dtype)

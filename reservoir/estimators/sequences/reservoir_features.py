@@ -18,9 +18,9 @@ from reservoir._validation import (
     Sequences,
     as_generator,
     check_count,
+    check_leak_below_one,
     check_scaling,
     read_whole_series,
-    refuse_full_leak,
     room_for,
     step_of,
 )
@@ -34,7 +34,7 @@ from reservoir.dynamics.state_quantiles import state_quantiles
 from reservoir.dynamics.unit_steps import Names
 from reservoir.estimators._described import Described, description_of_reservoir
 from reservoir.estimators._parameters import check_parameters, documented
-from reservoir.estimators._reporting import leaving_no_trace
+from reservoir.estimators._reporting import restored_on_error
 from reservoir.estimators.reading import read_dtype
 from reservoir.estimators.sequences._feature_parameters import FeatureParameters
 from reservoir.estimators.sequences._sequence_inputs import SequenceInputs, chosen_lags
@@ -142,7 +142,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         ValueError, TypeError
             If X cannot be read, no sequence has two steps, or a parameter is refused.
         """
-        with leaving_no_trace(self):
+        with restored_on_error(self):
             sequences = self._read(X, None)
             self.fit_sequences(sequences)
             self.warn_of_units(sequences)
@@ -160,7 +160,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         -------
         As `transform`.
         """
-        with leaving_no_trace(self):
+        with restored_on_error(self):
             sequences = self._read(X, None)
             self.fit_sequences(sequences)
             self.warn_of_units(sequences)
@@ -208,7 +208,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         """
         check_parameters(self)
         arrays = sequences.arrays
-        self._refuse_single_steps(sequences)
+        self._check_several_steps(sequences)
         self.time_step_ = self._step_of(sequences)
         self._container, self.n_channels_ = sequences.container, arrays[0].shape[1]
         n_rates = max(np.size(self.leak_rate), 1)
@@ -325,7 +325,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
             fitted=fitted,
         )
 
-    def _refuse_single_steps(self, sequences: Sequences) -> None:
+    def _check_several_steps(self, sequences: Sequences) -> None:
         if max(sequences.lengths) > 1:
             return
         n_channels = sequences.arrays[0].shape[1]
@@ -340,7 +340,7 @@ class ReservoirFeatures(Described, TransformerMixin, BaseEstimator, FeatureParam
         """Return the gap for which `leak_rate` is given."""
         if sequences.gaps is None:
             return None
-        refuse_full_leak(self.time_column, self.leak_rate)
+        check_leak_below_one(self.time_column, self.leak_rate)
         return step_of(sequences, self.time_step)
 
     def _lengths_of_steps(self, gaps: Sequence[Array] | None) -> dict[int, list[Array] | None]:

@@ -21,12 +21,12 @@ from reservoir._validation.frequencies import (
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir._validation.order import Handling, check_order
-from reservoir._validation.written_dates import refuse_written_dates
+from reservoir._validation.written_dates import check_no_written_dates
 from reservoir.estimators.series._series_names import changed, changed_index, without_index
 from reservoir.estimators.series._stamps import (
     differing_kinds,
     in_order_told,
-    refuse_unknown_step,
+    raise_unknown_step,
     stamps_of,
 )
 
@@ -102,8 +102,8 @@ class Calendar:
         index = stamps_of(name, table)
         if index is None:
             return cls(_ROWS, len(table), last=len(table) - 1)
-        _refuse_unordered(name, index, handling)
-        refuse_written_dates(name, index, partial(changed_index, name))
+        _check_ordered(name, index, handling)
+        check_no_written_dates(name, index, partial(changed_index, name))
         return cls._of_index(name, index, like)
 
     @classmethod
@@ -128,7 +128,7 @@ class Calendar:
             trial = replace(made, step=like.step)
             if _first_difference(index, trial.index) is None:
                 return trial
-        refuse_unknown_step(name, index)
+        raise_unknown_step(name, index)
 
     @property
     def numbered(self) -> bool:
@@ -209,7 +209,7 @@ class Calendar:
         n_rows = len(table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
             return self.extended(n_rows)
-        _refuse_unordered(name, index, handling)
+        _check_ordered(name, index, handling)
         if (kind_of(index) or "") != self.kind:
             kinds = (kind_of(index) or "", "the rows before it", self.kind)
             raise ValueError(differing_kinds(name, *kinds))
@@ -321,9 +321,9 @@ def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
     return [round((each.first - earliest.first) / earliest.step) for each in calendars]
 
 
-def _refuse_unordered(name: str, index: Any, handling: Handling | None) -> None:
+def _check_ordered(name: str, index: Any, handling: Handling | None) -> None:
     handled = Handling(name.split()[-1]) if handling is None else handling
-    check_order(name, index, np.zeros(1, dtype=int), lambda: handled, goes_on=True)
+    check_order(name, index, np.zeros(1, dtype=int), lambda: handled, continues=True)
 
 
 def plain_name(name: Any) -> Any:

@@ -13,7 +13,7 @@ from reservoir._typing import Array
 from reservoir.estimators.series._later_rows import fill_later
 from reservoir.estimators.series._series_tables import Scale, trajectories
 from reservoir.loops.bank_search import Choice, Search
-from reservoir.loops.committee import CommitteeRun, run_committee
+from reservoir.loops.ensemble_feedback import EnsembleRun, run_ensemble
 from reservoir.loops.loop_design import Trajectories
 from reservoir.loops.network_plan import NetworkPlan
 from reservoir.loops.network_trial import Member, states_at
@@ -53,7 +53,7 @@ class DynamicalFit:
     earlier: list[tuple[Array, Array]]
 
     @property
-    def fewest(self) -> int:
+    def min_rows(self) -> int:
         """Rows of a context that networks need."""
         past = max(getattr(member.source, "n_past", 0) for member in self.members)
         return max(past + 1, 2)
@@ -97,7 +97,7 @@ class DynamicalFit:
         run = self._run([len(self.levels)], self.standard_exog(known)[:, None])
         return self.scale.restore(run.levels[:, 0]), int(run.n_free[0])
 
-    def _run(self, places: list[int], known: Array) -> CommitteeRun:
+    def _run(self, places: list[int], known: Array) -> EnsembleRun:
         """Run loops from beginnings of the data, without units.
 
         Parameters
@@ -112,7 +112,7 @@ class DynamicalFit:
         last = [(0, place - 1) for place in places]
         states = [states_at(member.source, one, last) for member in self.members]
         rows = self.levels[np.array(places) - 1]
-        return run_committee(
+        return run_ensemble(
             self.members, states, rows, len(known), exog=known, clip=tuple(self.limits)
         )
 

@@ -43,7 +43,7 @@ def check_together(search: Any, panel: Any, sequence_column: Any, y: Any) -> Non
         )
 
 
-def refuse_few(rows: list[Array], panel: Panel) -> None:
+def check_enough_values(rows: list[Array], panel: Panel) -> None:
     """Refuse series of which next to nothing is known."""
     for values, each in zip(rows, panel.ids, strict=True):
         which = "y" if len(rows) == 1 else f"series {each!r} of y"
@@ -69,7 +69,7 @@ def refuse_few(rows: list[Array], panel: Panel) -> None:
             )
 
 
-def refuse_update(fits: list[Any], rows: list[Array], panel: Panel) -> None:
+def check_update(fits: list[Any], rows: list[Array], panel: Panel) -> None:
     """Refuse later rows that have no logarithm where models need it."""
     for fit, values, each in zip(fits, rows, panel.ids, strict=True):
         if not isinstance(fit, StatisticalFit) or not fit.uses_logarithms:
@@ -87,10 +87,10 @@ def refuse_update(fits: list[Any], rows: list[Array], panel: Panel) -> None:
 
 def check_context(fit: DynamicalFit, rows: Array) -> None:
     """Refuse a context that networks cannot go on from; warn if it is short."""
-    if len(rows) < fit.fewest:
+    if len(rows) < fit.min_rows:
         raise ValueError(
             f"context has {len(rows)} row{'s' * (len(rows) != 1)}, and the networks need at "
-            f"least {fit.fewest} to go on from. After {fit.washout + 1} they have forgotten "
+            f"least {fit.min_rows} to go on from. After {fit.washout + 1} they have forgotten "
             "where they started: give that many or more."
         )
     if len(rows) <= fit.washout:

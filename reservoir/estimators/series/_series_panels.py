@@ -290,7 +290,7 @@ def read_panel(name: str, y: Any, sequence_column: Any = None) -> tuple[Panel, l
     names = [SeriesName.of(name, kind, each, id_name, alone=len(ids) == 1) for each in ids]
     values = [read_values(*item) for item in zip(names, parts, strict=True)]
     containers = [SeriesContainer.of(part, spelled=kind == "long") for part in parts]
-    _refuse_other_columns(names, values, containers)
+    _check_same_columns(names, values, containers)
     # one or two rows have the frequency of the longest series
     longest = int(np.argmax([len(rows) for rows in values]))
     handling = _handling(name, kind, y, sequence_column)
@@ -324,7 +324,7 @@ def _some(ids: Sequence[Any]) -> str:
     return ", ".join(map(repr, ids[:5])) + (", ..." if len(ids) > 5 else "")
 
 
-def _refuse_other_columns(
+def _check_same_columns(
     names: Sequence[str], values: list[Array], containers: list[SeriesContainer]
 ) -> None:
     """Refuse series with other columns than the first."""

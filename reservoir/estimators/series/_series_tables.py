@@ -12,7 +12,7 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import caller_level, container_of, read_series
-from reservoir.estimators.series._series_values import refuse_no_numbers
+from reservoir.estimators.series._series_values import check_real_numbers
 from reservoir.loops.loop_design import Trajectories
 
 _FEWEST_ROWS = 30
@@ -112,7 +112,7 @@ def read_tables(name: str, reader: Any, values: Any, *, reset: bool) -> list[Arr
     parts = tables if is_collection(tables) else [tables]
     for i, part in enumerate(parts):
         _check_shape(f"Trajectory {i} of {name}" if len(parts) > 1 else name, part)
-        refuse_no_numbers(f"trajectory {i} of {name}" if len(parts) > 1 else name, part)
+        check_real_numbers(f"trajectory {i} of {name}" if len(parts) > 1 else name, part)
     if not reset:
         _check_columns(name, reader, parts)
     try:
@@ -180,7 +180,7 @@ def _renamed(text: str, name: str, reader: Any) -> str:
     return text if re.search(rf"\b{name}\b", text) else f"In {name}: {text}"
 
 
-def refuse_short(tables: list[Array]) -> None:
+def check_long_enough(tables: list[Array]) -> None:
     """Refuse series that no network can learn from."""
     longest, shortest = max(map(len, tables)), min(map(len, tables))
     if longest < _FEWEST_ROWS:
@@ -198,7 +198,7 @@ def refuse_short(tables: list[Array]) -> None:
         )
 
 
-def refuse_constants(name: str, tables: list[Array]) -> None:
+def check_varies(name: str, tables: list[Array]) -> None:
     """Refuse columns without anything to forecast."""
     rows = np.concatenate(tables)
     with np.errstate(over="ignore"):

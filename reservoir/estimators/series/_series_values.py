@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from reservoir._typing import Array
-from reservoir._validation import code, refuse_dates
-from reservoir._validation.kinds import refuse_sparse
+from reservoir._validation import check_no_dates, code
+from reservoir._validation.kinds import check_dense
 from reservoir._validation.sequences import as_finite
 from reservoir._validation.wording import replaced
 from reservoir.estimators.series._series_names import SeriesName, changed, holder_of
@@ -37,7 +37,7 @@ def read_values(name: str, table: Any) -> Array:
         If values are dates, durations, text, complex, or behind a mask.
     """
     _check_shape(name, table)
-    refuse_no_numbers(name, table)
+    check_real_numbers(name, table)
     if is_pandas(table):
         rows = table.to_numpy(dtype=np.float64, na_value=np.nan)
     elif is_polars(table):
@@ -91,7 +91,7 @@ def _check_shape(name: str, table: Any) -> None:
         raise ValueError(f"{name} has no {what}; its shape is {shape}. Give at least one.")
 
 
-def refuse_no_numbers(name: str, table: Any) -> None:
+def check_real_numbers(name: str, table: Any) -> None:
     """Refuse values that are no real numbers."""
     if np.ma.isMaskedArray(table) and np.ma.is_masked(table):
         raise TypeError(
@@ -99,9 +99,9 @@ def refuse_no_numbers(name: str, table: Any) -> None:
             f"{code(changed(name, 'rows.astype(float).filled(np.nan)'))}."
         )
     if is_polars(table):
-        _refuse_polars_kinds(name, table)
+        _check_polars_kinds(name, table)
         return
-    refuse_dates(holder_of(name), table)
+    check_no_dates(holder_of(name), table)
     columns = table.items() if getattr(table, "ndim", 0) == 2 and is_pandas(table) else ()
     if is_pandas(table) and table.ndim == 1:
         columns = [(None, table)]
@@ -114,7 +114,7 @@ def refuse_no_numbers(name: str, table: Any) -> None:
     if not is_pandas(table) and np.iscomplexobj(table):
         raise TypeError(_complex_told(name))
     if not is_pandas(table):
-        refuse_sparse(holder_of(name), table)
+        check_dense(holder_of(name), table)
     if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
         _from_objects(name, np.asarray(table, dtype=object))
 
@@ -123,7 +123,7 @@ def _complex_told(which: str) -> str:
     return f"{which} holds complex numbers. Give real and imaginary parts as columns of their own."
 
 
-def _refuse_polars_kinds(name: str, table: Any) -> None:
+def _check_polars_kinds(name: str, table: Any) -> None:
     one = len(table.shape) == 1
     for column in [table] if one else table.get_columns():
         drop = "Give numbers" if one else code(changed(name, f"rows.drop({column.name!r})"))

@@ -110,7 +110,7 @@ def _told(kind: str) -> str:
     return plain.get(kind, f"periods ({kind})")
 
 
-def refuse_unknown_step(name: str, index: Any) -> NoReturn:
+def raise_unknown_step(name: str, index: Any) -> NoReturn:
     """Refuse stamps in increasing order from which no frequency can be inferred."""
     kind = kind_of(index) or ""
     dated = kind.startswith("datetime")

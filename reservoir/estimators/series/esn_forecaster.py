@@ -18,7 +18,7 @@ from reservoir._validation import as_generator, caller_level, check_count
 from reservoir._workers import one_blas_thread
 from reservoir.estimators._described import Described, described_html
 from reservoir.estimators._parameters import check_parameters, documented
-from reservoir.estimators._reporting import leaving_no_trace, progress
+from reservoir.estimators._reporting import progress, restored_on_error
 from reservoir.estimators.series._calendar import Calendar
 from reservoir.estimators.series._dynamical_fit import DynamicalFit
 from reservoir.estimators.series._fitting import (
@@ -33,9 +33,9 @@ from reservoir.estimators.series._fitting import (
 )
 from reservoir.estimators.series._forecaster_checks import (
     check_context,
+    check_enough_values,
     check_together,
-    refuse_few,
-    refuse_update,
+    check_update,
     warn_of_bounds,
     warn_of_constants,
     warn_of_numbers,
@@ -46,11 +46,11 @@ from reservoir.estimators.series._own_networks import plans_of_users
 from reservoir.estimators.series._series_container import SeriesContainer
 from reservoir.estimators.series._series_panels import Panel, read_panel
 from reservoir.estimators.series._series_tables import (
+    check_long_enough,
+    check_varies,
     dtype_of,
     is_collection,
     read_tables,
-    refuse_constants,
-    refuse_short,
 )
 from reservoir.estimators.series._series_values import read_values
 from reservoir.estimators.series._spread import Spread
@@ -184,7 +184,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         check_parameters(self)
         check_together(self.search, self.panel, self.sequence_column, y)
         # small matrices: more BLAS threads cost time, and would change the last bits
-        with leaving_no_trace(self), one_blas_thread():
+        with restored_on_error(self), one_blas_thread():
             self._fit(y, exog)
         return self
 
@@ -203,7 +203,7 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         else:
             self._panel, rows = read_panel("y", y, self.sequence_column)
         self._note_columns()
-        refuse_few(rows, self._panel)
+        check_enough_values(rows, self._panel)
         warn_of_numbers(self._panel)
         self._known = KnownInputs.of(exog)
         known = self._read_known(exog, [len(each) for each in rows], following=False)
@@ -251,8 +251,8 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
     def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
         """Find networks for trajectories of one system."""
         levels = read_tables("y", self, y, reset=True)
-        refuse_short(levels)
-        refuse_constants("y", levels)
+        check_long_enough(levels)
+        check_varies("y", levels)
         last, name = (y[-1], f"trajectory {len(y) - 1} of y") if is_collection(y) else (y, "y")
         container, calendar = SeriesContainer.of(last), Calendar.of(name, last)
         container = replace(container, dtype=np.dtype(dtype_of(y)).name)
@@ -404,10 +404,10 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
             If the rows do not follow, columns differ, or a value has no logarithm that models need.
         """
         check_is_fitted(self)
-        with leaving_no_trace(self):
+        with restored_on_error(self):
             panel, rows = self._panel.follow("y", y, self.sequence_column)
             known = self._read_known(exog, [len(each) for each in rows], following=True)
-            refuse_update(self._fits, rows, panel)
+            check_update(self._fits, rows, panel)
             self._fits = [
                 fit.extended(*pair) for fit, *pair in zip(self._fits, rows, known, strict=True)
             ]

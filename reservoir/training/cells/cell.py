@@ -363,7 +363,7 @@ class Cell(ABC):
         ValueError
             By default.
         """
-        self._refuse_control()
+        self._raise_no_control()
 
     def step_jacobians(self, params: Params, trace: Trace, steps: Array, sequences: Array) -> Array:
         """Return the Jacobians of steps, dh(t) / dh(t-1).
@@ -385,7 +385,7 @@ class Cell(ABC):
         ValueError
             By default: the cell does not know them.
         """
-        self._refuse_control()
+        self._raise_no_control()
 
     def jacobian_gradient(
         self, params: Params, trace: Trace, steps: Array, sequences: Array, G: Array
@@ -411,7 +411,7 @@ class Cell(ABC):
         ValueError
             By default.
         """
-        self._refuse_control()
+        self._raise_no_control()
 
     def tangent(self, params: Params, trace: Trace, d_params: Params) -> Array:
         """Return how the states move when the weights do: a forward-mode derivative.
@@ -449,7 +449,7 @@ class Cell(ABC):
         ValueError
             If torch has no such layer, or the cell is made of several; so by default.
         """
-        self._refuse_torch(
+        self._raise_no_torch(
             f"{type(self).__name__}: it knows single layers that torch has, too. Use SimpleCell, "
             "LSTMCell or GRUCell"
         )
@@ -471,11 +471,11 @@ class Cell(ABC):
                 f"{type(self).__name__} has no single pre-activation: d_pre is for SimpleCell."
             )
 
-    def _refuse_control(self) -> NoReturn:
+    def _raise_no_control(self) -> NoReturn:
         raise ValueError(
             "Gradient control is for cells that know their step Jacobian; got "
             f"{type(self).__name__}. Use cell='rnn', 'leaky' or 'scrn', or gradient_control=0."
         )
 
-    def _refuse_torch(self, why: str) -> NoReturn:
+    def _raise_no_torch(self, why: str) -> NoReturn:
         raise ValueError(f"to_torch cannot carry {why}, or export the weights by name.")

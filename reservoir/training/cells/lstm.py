@@ -179,7 +179,7 @@ class LSTMCell(Cell):
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.LSTM, which has no peepholes."""
         if self.peephole:
-            self._refuse_torch(
+            self._raise_no_torch(
                 "peephole=True: torch.nn.LSTM has no peepholes. Train with peephole=False "
                 '(cell="lstm")'
             )

@@ -271,11 +271,11 @@ class SimpleCell(Cell):
     def torch_layer(self) -> TorchLayer:
         """Return torch.nn.RNN; there is none with a leak, and none but for tanh and relu."""
         if self.leaks() is not None:
-            self._refuse_torch(
+            self._raise_no_torch(
                 f"leak_rate={self.leak_rate}: torch.nn.RNN has no leak. Train with leak_rate=1"
             )
         if self.activation not in _TORCH:
-            self._refuse_torch(
+            self._raise_no_torch(
                 f"activation={self.activation!r}: torch.nn.RNN knows 'tanh' and 'relu' alone. Use "
                 "one"
             )

@@ -177,9 +177,9 @@ class TimedLeakyCell(Cell):
 
     def check_controllable(self) -> None:
         """Refuse gradient control: a state says when it was, which no weight moves."""
-        self._refuse_control()
+        self._raise_no_control()
 
-    def _refuse_control(self) -> NoReturn:
+    def _raise_no_control(self) -> NoReturn:
         raise ValueError(
             "gradient_control holds the Jacobians of steps near 1, and with times among the inputs "
             "a long step forgets by design. Use gradient_control=0, or rows on a regular grid "

@@ -15,7 +15,7 @@ from reservoir._typing import Array
 from reservoir._validation import check_count, check_number
 from reservoir.training._data import Data
 from reservoir.training._evaluation import Evaluator, Report, Training
-from reservoir.training._objective import Objective, refuse_dropout
+from reservoir.training._objective import Objective, check_no_dropout
 from reservoir.training.bptt import Network, loss_and_gradient, loss_value
 from reservoir.training.hessian_free._gauss_newton import Batches, GaussNewton, vector_of
 from reservoir.training.params import Params, flatten, unflatten
@@ -288,7 +288,7 @@ def train_hessian_free(
     >>> done.losses[-1] < 0.01 * done.losses[0]
     True
     """
-    refuse_dropout(network, "hessian_free")
+    check_no_dropout(network, "hessian_free")
     settings = HessianFree(structural_damping, damping, gradient_size, curvature_size, max_cg)
     solver = _Solver(
         Objective(network, l1, l2),

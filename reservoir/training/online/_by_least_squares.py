@@ -57,8 +57,8 @@ class WindowedLeastSquares(Learner):
         past.forget(self.trial, self.trial_state, max(self.window_length - len(rows), 0))
         new = past.add(rows, targets, n_skipped)
         # both predict the new rows, then the trial learns from them
-        before, held_loss, self.held_state = self._play(self.held, self.held_state, len(rows))
-        after, loss, self.trial_state = self._play(self.trial, self.trial_state, len(rows))
+        before, held_loss, self.held_state = self._run_over(self.held, self.held_state, len(rows))
+        after, loss, self.trial_state = self._run_over(self.trial, self.trial_state, len(rows))
         loss = loss if self.follows else held_loss
         if len(new.targets):
             self._compare(before - after)
@@ -68,7 +68,7 @@ class WindowedLeastSquares(Learner):
             return loss, self.trial, self.trial_state
         return loss, self.held, self.held_state
 
-    def _play(self, params: Params, state: Array, n_rows: int) -> tuple[Array, float, Array]:
+    def _run_over(self, params: Params, state: Array, n_rows: int) -> tuple[Array, float, Array]:
         """Return squared errors and mean loss on the window's last rows, and the state after."""
         past, network = self.past, self.network
         known, targets = past.known(), past.filled()

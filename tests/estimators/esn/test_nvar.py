@@ -71,7 +71,7 @@ def source_of(rows, n_lags=2, skip=1, degree=2, basis="monomial"):
 
 
 def features_of(source, rows):
-    blocks = source.iter_features(rows, source.fresh_state(rows[0]))
+    blocks = source.iter_features(rows, source.initial_state_of(rows[0]))
     return np.concatenate([features.copy() for _, features, _ in blocks])
 
 
@@ -114,11 +114,11 @@ def test_steps_side_by_side_and_blocks_are_the_same_to_the_bit(options):
     rows = np.random.default_rng(0).normal(size=(1300, 2))
     source = source_of(rows, **options)
     expected = features_of(source, rows)
-    states = np.stack([source.fresh_state(rows[0])] * 3)
+    states = np.stack([source.initial_state_of(rows[0])] * 3)
     for t in range(40):
         features, states = source.advance(states, np.stack([rows[t]] * 3))
         np.testing.assert_array_equal(features, expected[[t, t, t]])
-    state, parts = source.fresh_state(rows[0]), []
+    state, parts = source.initial_state_of(rows[0]), []
     for a, b in ((0, 1), (1, 3), (3, 700), (700, 1300)):
         for _, features, end in source.iter_features(rows[a:b], state):
             parts.append(features.copy())
@@ -322,7 +322,7 @@ def test_a_search_in_closed_loop_starts_where_training_did(options):
     inputs, targets = make_forecast_pairs(lorenz(400, random_state=0) / 20)
     model = NVARRegressor(**options).fit(inputs, targets)
     forecaster, one = forecaster_of(model), Sequences((inputs,), "table")
-    before = model._model.source.fresh_state(inputs[0])
+    before = model._model.source.initial_state_of(inputs[0])
     n_past = (model.n_lags - 1) * model.skip
     states = forecaster.states_at([(0, 0), (0, 1), (0, 200)], one)
     for row, state in zip((0, 1, 200), states, strict=True):

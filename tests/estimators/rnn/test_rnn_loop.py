@@ -91,7 +91,7 @@ def test_loops_are_those_of_predict_step_by_step(cell, n_sequences, exog):
     network, data, params = problem(cell, n_sequences, exog)
     trial = Trial(network, data)
     assert len(trial.places) == (7 if exog else 8)
-    states = trial._listen(params)
+    states = trial._teacher_forced_state(params)
     rows = trial._run(params, states)
     for k in (0, 3, len(trial.places) - 1):
         i, t = trial.places[k]

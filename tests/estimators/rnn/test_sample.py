@@ -6,7 +6,7 @@ from scipy import sparse
 from scipy.stats import chisquare
 
 from reservoir import RNNClassifier, RNNRegressor, forecast, load, save
-from reservoir.training.walks import _draw
+from reservoir.training.symbol_sampling import _draw
 
 pytestmark = pytest.mark.one_engine
 

@@ -28,7 +28,7 @@ class DriftForecaster(Forecaster):
         self.n_features_in, self.progress = model.n_features_in_, model._progress
         self.drift = model.drift_
 
-    def refuse_loop(self):
+    def check_can_loop(self):
         pass
 
     def read(self, X):

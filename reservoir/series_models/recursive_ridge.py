@@ -23,7 +23,7 @@ from reservoir.series_models.differences import Differences
 from reservoir.series_models.history import History, most_terms_of
 from reservoir.series_models.lag_source import LagSource
 from reservoir.series_models.masked_sums import MaskedSums
-from reservoir.series_models.model import FittedModel, SeriesModel, refuse_early
+from reservoir.series_models.model import FittedModel, SeriesModel, check_enough_past
 
 _UNITS, _RADIUS, _LEAK_RATE, _SCALING = 100, 0.8, 0.5, 0.3
 _FEW_TERMS = 4  # beyond so many, each enters a reservoir with less
@@ -51,7 +51,7 @@ class OwnLoop(SeriesModel):
     simple: ClassVar[bool] = False
 
     @property
-    def fewest(self) -> int:  # type: ignore[override]
+    def min_rows(self) -> int:  # type: ignore[override]
         """Rows that it needs."""
         return self.lag + 8
 
@@ -129,7 +129,7 @@ class FittedLoops(FittedModel):
 
     def forecast(self, history: History, places: Array, n_steps: int) -> Array:
         """Run the loops of each member, side by side from all places; return their median."""
-        refuse_early(places, self.differences.lag + 1)
+        check_enough_past(places, self.differences.lag + 1)
         drive = Drive.of(history, self.differences, self.most_terms)
         at = places - self.differences.lag - 1
         found = []
@@ -248,7 +248,7 @@ def features_of(source: FeatureSource, inputs: Array) -> Iterator[tuple[int, Arr
     """Run a source over inputs; yield blocks of features, each with the number of its first row."""
     # models that are compared run over the same rows again and again
     engine = source.engine_for(_RUNS * len(inputs))
-    start_state = source.fresh_state(inputs[0])
+    start_state = source.initial_state_of(inputs[0])
     for start, features, _ in source.iter_features(inputs, start_state, engine=engine):
         yield start, features
 
@@ -258,7 +258,7 @@ def states_before(source: FeatureSource, inputs: Array, places: Array) -> Array:
 
     Features of these sources begin with the state that they lead to.
     """
-    states = np.tile(source.fresh_state(inputs[0]), (len(places), 1))
+    states = np.tile(source.initial_state_of(inputs[0]), (len(places), 1))
     behind = places > 0
     if behind.any():
         states[behind] = features_at(source, inputs, places[behind] - 1)[:, : source.state_size]

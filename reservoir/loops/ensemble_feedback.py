@@ -13,7 +13,7 @@ from reservoir.loops.network_trial import Clip, Member
 _ROUNDING = 1e-9  # widths of the bounds that a level may be beyond them by rounding
 
 
-class CommitteeRun(NamedTuple):
+class EnsembleRun(NamedTuple):
     """What came of loops from several starts.
 
     Attributes
@@ -31,7 +31,7 @@ class CommitteeRun(NamedTuple):
     n_free: Array
 
 
-def run_committee(
+def run_ensemble(
     members: Sequence[Member],
     states: Sequence[Array],
     rows: Array,
@@ -39,7 +39,7 @@ def run_committee(
     *,
     exog: Array,
     clip: Clip,
-) -> CommitteeRun:
+) -> EnsembleRun:
     """Run networks on the median of their outputs, side by side from several starts.
 
     Parameters
@@ -56,7 +56,7 @@ def run_committee(
 
     Returns
     -------
-    CommitteeRun
+    EnsembleRun
     """
     low, high = clip
     leeway = _ROUNDING * (high - low)
@@ -76,4 +76,4 @@ def run_committee(
             held = (np.abs(wanted - rows) > leeway).any(axis=1)
             n_free[held & (n_free > k)] = k
             levels[k] = rows
-    return CommitteeRun(levels, now, n_free)
+    return EnsembleRun(levels, now, n_free)

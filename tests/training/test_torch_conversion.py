@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from reservoir.training import exchange
+from reservoir.training import torch_conversion
 from reservoir.training.bptt import Network, loss_and_gradient, make_batch, predict
 from reservoir.training.cells import GRUCell, LSTMCell, SimpleCell
-from reservoir.training.exchange import from_torch, to_torch
 from reservoir.training.initializers import initialize
+from reservoir.training.torch_conversion import from_torch, to_torch
 
 pytestmark = pytest.mark.one_engine
 
@@ -246,7 +246,7 @@ def test_modules_that_cannot_be_read(torch):
 @pytest.mark.usefixtures("torch")
 def test_examples_run():
     runner = doctest.DocTestRunner()
-    for found in doctest.DocTestFinder().find(exchange):
+    for found in doctest.DocTestFinder().find(torch_conversion):
         for example in found.examples:
             example.options.pop(doctest.SKIP, None)  # skipped elsewhere: torch may be missing there
         runner.run(found)

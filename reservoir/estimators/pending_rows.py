@@ -40,7 +40,7 @@ class Chunk:
 
 
 @saved
-class WaitingRows:
+class PendingRows:
     """The last rows that a session has run over and not learned from, in order.
 
     A row is found by its values in about the same time however many wait.

@@ -58,7 +58,7 @@ def to_torch(network: Network, params: Params) -> Any:
     Examples
     --------
     >>> import torch  # doctest: +SKIP
-    >>> from reservoir.training.exchange import to_torch
+    >>> from reservoir.training.torch_conversion import to_torch
     >>> from reservoir.training.bptt import Network
     >>> from reservoir.training.cells import LSTMCell
     >>> from reservoir.training.initializers import initialize
@@ -127,7 +127,7 @@ def from_torch(
     Examples
     --------
     >>> import torch  # doctest: +SKIP
-    >>> from reservoir.training.exchange import from_torch
+    >>> from reservoir.training.torch_conversion import from_torch
     >>> pair = torch.nn.LSTM(3, 16), torch.nn.Linear(19, 2)  # doctest: +SKIP
     >>> network, params = from_torch(pair, output="softmax")  # doctest: +SKIP
     >>> network.cell, network.include_input, network.loss  # doctest: +SKIP
