@@ -13,7 +13,7 @@ class MeanLevel(SeriesModel):
     n_rows: int
 
     @property
-    def fewest(self):
+    def min_rows(self):
         return self.n_rows
 
     def fit(self, history, seed):
