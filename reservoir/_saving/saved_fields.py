@@ -89,12 +89,6 @@ FIELDS = {
         random_state: seed; verbose?: switch
     """,
     "ReadoutOfSequences": "alpha: numbers; relevance_weights: bool; readout: readout",
-    "ForecasterParameters": """
-        search: str | list[any] | tuple[any, ...]; season: None | numbers; panel: None | str
-        sequence_column: column; n_networks: int; clip: None | str | bool | number
-        horizon: str | int; missing_values: str; n_jobs: None | int; verbose: switch
-        random_state: seed
-    """,
     "NetworkParameters": """
         n_units, max_iter, n_iter_no_change, online_window: int; cell: str | Cell | Recipe
         activation, loss, learning_rate, target, missing_targets, online: str; leak_rate: numbers
@@ -190,7 +184,11 @@ FIELDS = {
         network_: SpikingNetwork; network_.W_in: csr(_, n_channels_); _pooling: Pooling
     """,
     "ESNForecaster": """
-        _panel: Panel; _known: KnownInputs; kind_: 'series' | 'dynamics'
+        search: str | list[any] | tuple[any, ...]; season: None | numbers; panel: None | str
+        sequence_column: column; n_networks: int; clip: None | str | bool | number
+        horizon: str | int; missing_values: str; n_jobs: None | int; verbose: switch
+        random_state: seed
+        _panel: Panel; kind_: 'series' | 'dynamics'
         seasons_: tuple[positive, ...]; _fits: list[StatisticalFit] | list[DynamicalFit]
         search_results_, best_params_: any; best_score_: float; _seed?: natural
     """,

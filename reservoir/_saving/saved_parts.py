@@ -172,6 +172,7 @@ PARTS = {
     "Panel": """
         kind: str; ids, levels: tuple[label, ...]; containers: tuple[SeriesContainer, ...]
         calendars: tuple[Calendar, ...]; whole: SeriesContainer; id_name: label; id_place: int
+        exog?: None | SeriesContainer
     """,
     "Calendar": """
         kind, dtype: str; n_rows: natural; first, last: number; step: str | number; plain: bool

@@ -17,7 +17,12 @@ def code(text: str) -> str:
 
 
 def variable_of(name: str) -> str:
-    """Return the variable that messages call `name`: "X[3]" for "sequence 3 of X", else "X"."""
+    """Return the variable that messages call `name`: "X[3]" for "sequence 3 of X", else "X".
+
+    A name that is an object of its own may have it as `holder`.
+    """
+    if hasattr(name, "holder"):
+        return str(name.holder)
     found = _ONE_OF_SEVERAL.fullmatch(name)
     return f"{found[2]}[{found[1]}]" if found else name.split()[-1]
 

@@ -116,8 +116,8 @@ exec(IMPORTS, NAMES)
 
 READ = "_validation"
 ORDER, KINDS_OF, PADDING = f"{READ}/order.py", f"{READ}/kinds.py", f"{READ}/padding.py"
-WHOLE, STAMPS = f"{READ}/whole_series.py", "estimators/series/_stamps.py"
-VALUES, FORECASTING = "estimators/series/_series_values.py", "estimators/forecasting"
+WHOLE, STAMPS = f"{READ}/whole_series.py", "estimators/series/index_messages.py"
+VALUES, FORECASTING = "estimators/series/tables.py", "estimators/forecasting"
 
 CASES = [
     # --- tables ---------------------------------------------------------------------------------
@@ -724,21 +724,21 @@ CASES = [
         "(y.index.day_of_week == 0).all() and y.index[0] <= days[0] and y.iloc[0] == SALES.iloc[0]",
     ),
     Case(
-        "estimators/series/_calendar.py",
+        "estimators/series/calendar.py",
         "changed(name, f'rows.iloc[{known}:]')",
         "model = series().fit(SALES[:20]); y = SALES[18:]",
         "model.update(y)",
         "y.equals(SALES[20:])",
     ),
     Case(
-        "estimators/series/_calendar.py",
+        "estimators/series/calendar.py",
         "changed(name, 'rows.loc[y.index]')",
         "y = SALES[4:]; exog = pd.Series(np.arange(24.0) % 5, MONTHS)",
         "reading().fit(y, exog=exog)",
         "exog.index.equals(y.index)",
     ),
     Case(
-        "estimators/series/_calendar.py",
+        "estimators/series/calendar.py",
         "changed_index(name, utc)",
         "class Own(datetime.tzinfo):\n"
         "    def utcoffset(self, moment): return datetime.timedelta(hours=1)\n"
@@ -751,14 +751,14 @@ CASES = [
     ),
     # --- values of series ------------------------------------------------------------------------
     Case(
-        "estimators/series/_known_inputs.py",
+        "estimators/series/panel.py",
         "'exog = pd.DataFrame(exog)'",
         "y = SALES; exog = {'a': np.arange(24.0) % 5}",
         "reading().fit(y, exog=exog)",
         "exog['a'].iloc[3] == 3",
     ),
     Case(
-        "estimators/series/_series_container.py",
+        "estimators/series/containers.py",
         "changed(name, f'rows[{list(self.names)!r}]')",
         "exog = pd.DataFrame({'a': np.arange(30) % 5, 'b': np.arange(30) % 2})\n"
         "model = series().fit(SALES, exog=exog[:24]); exog = exog[['b', 'a']][:6]",
@@ -766,14 +766,14 @@ CASES = [
         "list(exog) == ['a', 'b']",
     ),
     Case(
-        "estimators/series/_series_panels.py",
+        "estimators/series/panel.py",
         "f'{name} = list({name}.values())'",
         "y = {'b': SALES, 'a': SALES}",
         "reading(panel='each').fit(y)",
         "y[1].equals(SALES)",
     ),
     Case(
-        "estimators/series/_series_panels.py",
+        "estimators/series/panel.py",
         "f'{name} = pd.concat({name})'",
         "y = {'b': SALES, 'a': SALES}",
         "reading(panel='each').fit(y)",

@@ -6,7 +6,7 @@ from joblib import parallel_config
 from sklearn.linear_model import Ridge
 
 from reservoir import ESNForecaster, load, save
-from reservoir.estimators.series._calendar import Calendar, rows_after_first
+from reservoir.estimators.series.calendar import Calendar, rows_after_first
 from reservoir.series_models.ensemble import learn
 from reservoir.series_models.recursive_ridge import Autoregression, LoopNetwork
 from reservoir.series_models.rolling import RollingForecasts

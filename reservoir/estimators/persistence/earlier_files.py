@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from reservoir._saving import saved
 from reservoir.estimators.esn.readout_model import ReadoutModel
 from reservoir.estimators.esn.source_estimator import SourceEstimator
 from reservoir.estimators.esn.transformer import ReservoirTransformer
@@ -13,6 +15,7 @@ from reservoir.estimators.persistence.fields import check_fields
 from reservoir.estimators.reading import DataReader
 from reservoir.estimators.rnn.network_estimator import NetworkEstimator
 from reservoir.estimators.rnn.network_model import NetworkModel
+from reservoir.estimators.series.containers import SeriesContainer
 
 # what each was called in the estimator, and what it is where a file has none
 _OF_READER: dict[str, tuple[str, Any]] = {
@@ -42,6 +45,14 @@ _OF_NETWORK: dict[str, tuple[str, Any]] = {
 }
 
 
+@saved
+@dataclass(frozen=True)
+class KnownInputs:
+    """Container of the known inputs of ESNForecaster, which a `Panel` has as `exog`."""
+
+    container: SeriesContainer | None
+
+
 def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dict[str, Any]:
     """Return the fitted attributes of an estimator with its reader, and its model if it has one.
 
@@ -52,6 +63,9 @@ def with_parts(cls: type, params: dict[str, Any], fitted: dict[str, Any]) -> dic
     params, fitted : dict
         Its parameters and its fitted attributes, by name, as a file has them.
     """
+    if "_known" in fitted:
+        others = {name: part for name, part in fitted.items() if name != "_known"}
+        return others | {"_panel": replace(fitted["_panel"], exog=fitted["_known"].container)}
     if not {"_source", "network_"} & fitted.keys() or "_reader" in fitted:
         return fitted
     fitted = dict(fitted)

@@ -1,11 +1,9 @@
-"""A forecaster that finds its models by itself."""
+"""A forecaster that chooses its models by itself."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,60 +12,78 @@ from sklearn.utils.validation import check_is_fitted
 
 from reservoir._saving import saved
 from reservoir._typing import Array
-from reservoir._validation import as_generator, caller_level, check_count
+from reservoir._validation import (
+    as_generator,
+    check_choice,
+    check_count,
+    check_n_jobs,
+    check_number,
+)
 from reservoir._workers import one_blas_thread
 from reservoir.estimators._described import Described, described_html
-from reservoir.estimators._parameters import check_parameters, documented
-from reservoir.estimators._reporting import progress, restored_on_error
-from reservoir.estimators.series._calendar import Calendar
-from reservoir.estimators.series._dynamical_fit import DynamicalFit
-from reservoir.estimators.series._fitting import (
-    Settings,
-    bands_of_networks,
-    chosen_way,
-    fit_dynamics,
-    fit_each,
-    fit_shared,
-    seasons_for,
-    series_data,
+from reservoir.estimators._parameters import (
+    check_parameters,
+    documented,
+    natural_or_switch,
+    parameter,
 )
-from reservoir.estimators.series._forecaster_checks import (
-    check_context,
-    check_enough_values,
+from reservoir.estimators._reporting import progress, restored_on_error
+from reservoir.estimators.series.checks import (
     check_together,
     check_update,
+    read_coverages,
     warn_of_bounds,
-    warn_of_constants,
-    warn_of_numbers,
 )
-from reservoir.estimators.series._forecaster_parameters import ForecasterParameters
-from reservoir.estimators.series._known_inputs import KnownInputs, read_coverages
-from reservoir.estimators.series._own_networks import plans_of_users
-from reservoir.estimators.series._series_container import SeriesContainer
-from reservoir.estimators.series._series_panels import Panel, read_panel
-from reservoir.estimators.series._series_tables import (
-    check_long_enough,
-    check_varies,
-    dtype_of,
-    is_collection,
-    read_tables,
+from reservoir.estimators.series.fits import Fit, Settings
+from reservoir.estimators.series.model_search import (
+    Found,
+    ModelSearch,
+    check_search,
+    plans_of_users,
 )
-from reservoir.estimators.series._series_values import read_values
-from reservoir.estimators.series._spread import Spread
-from reservoir.estimators.series._statistical_fit import StatisticalFit
-from reservoir.estimators.series._summary import html_of, summary_of
-from reservoir.series_models.ensemble import best_of, table_of
-from reservoir.series_models.series_data import SeriesData
+from reservoir.estimators.series.panel import Panel
+from reservoir.estimators.series.summary import html_of, summary_of
 
 __all__ = ["ESNForecaster"]
 
-_WORTH = 0.1  # by so much a score must be better than that of the mean
+
+def _check_clip(name: str, value: Any) -> None:
+    if isinstance(value, str) and value == "auto":
+        return
+    if isinstance(value, str) or np.ndim(value) > 0:
+        raise ValueError(f'clip={value!r} must be "auto" or a number of widths, at least 0.')
+    check_number(name, value, low=0.0)
+
+
+def _check_horizon(name: str, value: Any) -> None:
+    if not (isinstance(value, str) and value == "auto"):
+        check_count(name, value)
+
+
+def _check_season(name: str, value: Any) -> None:
+    if value is None:
+        return
+    if np.ndim(value) > 1 or np.size(value) == 0:
+        raise ValueError(
+            f"{name}={value!r} must be a number of rows per period, several, 1 for none, or None."
+        )
+    for each in np.atleast_1d(np.asarray(value, dtype=object)).tolist():
+        check_number(name, each, low=1.0)
+
+
+def _check_panel(name: str, value: Any) -> None:
+    if value is not None:
+        check_choice(name, value, ("each", "shared"))
+
+
+def _check_missing(name: str, value: Any) -> None:
+    check_choice(name, value, ("raise", "hold", "interpolate"))
 
 
 @saved
 @documented()
 @dataclass(eq=False, repr=False, kw_only=True)
-class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
+class ESNForecaster(Described, BaseEstimator):
     """Forecasts a series, or several variables together, with models that it finds by itself.
 
     `fit` looks at the data. Series that follow a rule of their own, flows and maps, chaotic or not,
@@ -152,6 +168,88 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
     True
     """
 
+    search: Any = parameter(
+        "auto",
+        '"auto", "dynamics", "series" or list of dicts',
+        """What is tried: what suits the data; networks for series that follow a rule; models for
+        series with trends and seasons; or your own networks, each a dict with
+        `n_units` and, if you like, `spectral_radius` (default 0.05), `input_scaling` (0.3, of
+        standardised rows), `bias_scaling` (1), `leak_rate` (1), `augment` (None, "square" or
+        "even_square"), `n_lags` (1) and `skip` (1), as in ESNRegressor and NVARRegressor. Your
+        own networks keep their size, also on long series.""",
+        check_search,
+    )
+    season: Any = parameter(
+        None,
+        "float or list of floats",
+        """Rows per period, of one season or of several: 12, or [24, 168]. 1 means none. None reads
+        the frequency of the index: months have 12, hours 24 and 168, and so on, as far as the rows
+        hold two whole periods of the shortest, three of the others. Of "dynamics" no season is
+        known.""",
+        _check_season,
+    )
+    panel: Any = parameter(
+        None,
+        '"each" or "shared"',
+        """None: columns are variables of one system. Else they are series that are forecast one by
+        one, as are those of a list, of a MultiIndex, or of a column of ids. "each" finds models
+        for each alone. "shared" learns from all of them together: networks in closed loop and
+        autoregressions have one readout for all series, each of which is standardised by itself,
+        and models are compared by the forecasts of all, so that they have the same shares in each
+        average (the other models more where a series is too short for one). The last season,
+        Theta and the direct network are fitted to each series, and its intervals are its own. All
+        series have the seasons of the longest. This helps where series are short and alike.
+        Both are "series".""",
+        _check_panel,
+    )
+    sequence_column: Any = parameter(
+        None,
+        "int or str",
+        """With `panel`: the column of y, and of exog, that holds the ids of series.""",
+    )
+    n_networks: int = parameter(
+        3,
+        "int",
+        """Networks whose median is taken, or fed back.""",
+        check_count,
+    )
+    clip: Any = parameter(
+        "auto",
+        '"auto" or float',
+        """Widths of the range of the training data that a forecast may leave it by; "auto" is
+        1. For "series" forecasts of data that were never negative are not, either.""",
+        _check_clip,
+    )
+    horizon: Any = parameter(
+        "auto",
+        'int or "auto"',
+        """Steps of the forecasts that models are chosen by. "auto" is, for "dynamics", a fifth of
+        the series, at most 100, from 1500 rows on 150; for "series" a season, 8 to 60, and at most
+        a fifth of the rows.""",
+        _check_horizon,
+    )
+    missing_values: str = parameter(
+        "raise",
+        '{"raise", "hold", "interpolate"}',
+        """What becomes of missing values in `exog`: refused, the value before them again, or a
+        straight line. Those in y are never filled in for good: models do not learn them.""",
+        _check_missing,
+    )
+    n_jobs: int | None = parameter(
+        None,
+        "int",
+        """Workers for the networks of the bank, or for the series of a panel (joblib). The result
+        does not depend on it, to the bit: each network is fitted on one BLAS thread.""",
+        lambda name, value: check_n_jobs(value),
+    )
+    verbose: int = parameter(
+        0,
+        "int",
+        """Whether progress is shown.""",
+        natural_or_switch,
+    )
+    random_state: Any = parameter(None, "int, Generator, RandomState or None")
+
     def fit(self, y: Any, exog: Any = None) -> ESNForecaster:
         """Find models that go on as the series does.
 
@@ -185,43 +283,28 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         check_together(self.search, self.panel, self.sequence_column, y)
         # small matrices: more BLAS threads cost time, and would change the last bits
         with restored_on_error(self), one_blas_thread():
-            self._fit(y, exog)
+            rows = Panel.read(y, exog, panel=self.panel, **self._reading())
+            search = self._new_search()
+            self._publish(rows.panel, search, search.run(rows))
         return self
 
-    def _fit(self, y: Any, exog: Any) -> None:
-        for name in ("seasons_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-        self._seed = seed = int(as_generator(self.random_state).integers(2**31))
-        settings = self._settings(seed)
-        if self.panel is None and is_collection(y):
-            self._fit_trajectories(y, exog, settings)
-            return
-        if self.panel is None:
-            rows, calendar = [read_values("y", y)], Calendar.of("y", y)
-            container = SeriesContainer.of(y)
-            self._panel = Panel("one", (0,), (container,), (calendar,), container)
-        else:
-            self._panel, rows = read_panel("y", y, self.sequence_column)
-        self._note_columns()
-        check_enough_values(rows, self._panel)
-        warn_of_numbers(self._panel)
-        self._known = KnownInputs.of(exog)
-        known = self._read_known(exog, [len(each) for each in rows], following=False)
-        seasons = seasons_for(self.season, self._panel.calendars)
-        jobs = []
-        for values, each in zip(rows, known, strict=True):
-            jobs.append((*series_data(values, each, seasons, seed), settings))
-        if self.panel is None and self._way(jobs[0][0], settings) == "dynamics":
-            self._fit_trajectories(y, exog, settings)
-            return
-        self.kind_, self.seasons_ = "series", seasons
-        self._fit_series(jobs)
+    def _new_search(self) -> ModelSearch:
+        """Return the search for models that the parameters define."""
+        way = self.search if isinstance(self.search, str) else "dynamics"
+        way = way if self.panel is None else "series"
+        seed = int(as_generator(self.random_state).integers(2**31))
+        return ModelSearch(way, self.season, self.panel == "shared", self._settings(seed))
 
-    def _way(self, data: SeriesData, settings: Settings) -> str:
-        """Return "dynamics" or "series": as `search` asks, or as the data do."""
-        if not isinstance(self.search, str):
-            return "dynamics"
-        return chosen_way(data, settings) if self.search == "auto" else self.search
+    def _publish(self, panel: Panel, search: ModelSearch, found: Found) -> None:
+        """Set the fitted attributes."""
+        self._panel, self._fits, self._seed = panel, found.fits, search.settings.seed
+        self.kind_, self.seasons_ = found.kind, found.seasons
+        self.search_results_, self.best_params_ = found.results, found.best_params
+        self.best_score_ = found.best_score
+        self.n_features_in_, names = panel.columns
+        self.__dict__.pop("feature_names_in_", None)
+        if names and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _settings(self, seed: int) -> Settings:
         return Settings(
@@ -234,48 +317,12 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
             report=self._report,
         )
 
-    def _fit_series(self, jobs: list[Any]) -> None:
-        """Find models for each series."""
-        if self.panel == "shared":
-            found = fit_shared(jobs, self._panel.calendars, partial(self._report, unit="model"))
-        else:
-            found = fit_each(jobs, partial(self._report, unit="series"))
-        self._fits: list[Any] = [fit for fit, _ in found]
-        self.best_score_ = -float(np.mean([each.relative_error for _, each in found]))
-        learned = [each for _, each in (found[:1] if self.panel == "shared" else found)]
-        ids = ("all",) if self.panel == "shared" else self._panel.ids
-        self.search_results_ = table_of(learned, ids)
-        self.best_params_ = best_of(learned)
-        warn_of_constants(self._fits, self._panel)
-
-    def _fit_trajectories(self, y: Any, exog: Any, settings: Settings) -> None:
-        """Find networks for trajectories of one system."""
-        levels = read_tables("y", self, y, reset=True)
-        check_long_enough(levels)
-        check_varies("y", levels)
-        last, name = (y[-1], f"trajectory {len(y) - 1} of y") if is_collection(y) else (y, "y")
-        container, calendar = SeriesContainer.of(last), Calendar.of(name, last)
-        container = replace(container, dtype=np.dtype(dtype_of(y)).name)
-        self._panel = Panel("one", (0,), (container,), (calendar,), container)
-        lengths, self._known = [len(level) for level in levels], KnownInputs.of(exog)
-        if is_collection(y):
-            known = self._known.read_trajectories(exog, lengths, self.missing_values)
-        else:
-            known = self._read_known(exog, lengths, following=False)
-        self.kind_, self.seasons_ = "dynamics", ()
-        fit, choice = fit_dynamics(levels, known if known[0].shape[1] else [], settings)
-        self._fits = [fit]
-        self.search_results_ = choice.results
-        self.best_params_ = asdict(choice.plan)  # type: ignore[call-overload]
-        self.best_score_ = choice.score
-        if choice.score <= choice.score_of_mean + _WORTH:
-            warnings.warn(
-                "In closed loop no network does better on these data than their mean: best_score_"
-                f"={choice.score:.3f}, and the mean has {choice.score_of_mean:.3f}. Do not trust "
-                "the forecast beyond its first steps.",
-                UserWarning,
-                stacklevel=caller_level(),
-            )
+    def _reading(self) -> dict[str, Any]:
+        """Return the parameters of reading, by name."""
+        return {
+            "sequence_column": self.sequence_column,
+            "missing_values": self.missing_values,
+        }
 
     def _memory_advice(self) -> str:
         """Return which parameters to change where memory fails."""
@@ -331,12 +378,14 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         n_steps = check_count("n_steps", n_steps)
         coverages = read_coverages(coverage)
         panel, fits, known = self._start(n_steps, exog, context)
+        # files of earlier versions have no seed of fit
+        settings = self._settings(getattr(self, "_seed", 0))
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             if not coverages:
                 return panel.wrap(points)
             bands = [
-                self._bands(fit).ends(point, coverages)
+                fit.intervals(settings).ends(point, coverages)
                 for fit, point in zip(fits, points, strict=True)
             ]
         return panel.wrap_bands(points, bands, coverages)
@@ -372,13 +421,14 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         check_is_fitted(self)
         n_steps, n_paths = check_count("n_steps", n_steps), check_count("n_paths", n_paths)
         panel, fits, known = self._start(n_steps, exog, None)
+        settings = self._settings(getattr(self, "_seed", 0))
         generator = as_generator(self.random_state if random_state is None else random_state)
         with one_blas_thread():
             points = self._points(panel, fits, known, n_steps)
             # of each series its own: what one draws does not depend on how far another goes
             generators = map(np.random.default_rng, generator.integers(2**63, size=len(fits)))
             paths = [
-                self._bands(fit).paths(point, n_paths, own)
+                fit.intervals(settings).paths(point, n_paths, own)
                 for fit, point, own in zip(fits, points, generators, strict=True)
             ]
         return panel.wrap_paths(paths)
@@ -405,13 +455,13 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
         """
         check_is_fitted(self)
         with restored_on_error(self):
-            panel, rows = self._panel.follow("y", y, self.sequence_column)
-            known = self._read_known(exog, [len(each) for each in rows], following=True)
-            check_update(self._fits, rows, panel)
+            rows = self._panel.follow(y, exog, **self._reading())
+            check_update(self._fits, rows.values, rows.panel)
             self._fits = [
-                fit.extended(*pair) for fit, *pair in zip(self._fits, rows, known, strict=True)
+                fit.extended(*pair)
+                for fit, *pair in zip(self._fits, rows.values, rows.known, strict=True)
             ]
-            self._panel = panel
+            self._panel = rows.panel
         return self
 
     def summary(self) -> str:
@@ -426,72 +476,30 @@ class ESNForecaster(Described, ForecasterParameters, BaseEstimator):
 
     # ------------------------------------------------------------------ steps of a forecast
 
-    def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Any], list[Array]]:
-        """Return where forecasts begin: the panel, the fits, and what is known of the steps."""
+    def _start(self, n_steps: int, exog: Any, context: Any) -> tuple[Panel, list[Fit], list[Array]]:
+        """Return the panel and the fits at the forecast origin, and known inputs of the steps."""
+        missing = self.missing_values
         if context is None:
-            lengths = [n_steps] * len(self._fits)
-            known = self._read_known(exog, lengths, following=True)
+            known = self._panel.read_known(
+                exog,
+                [n_steps] * len(self._fits),
+                **self._reading(),
+                following=True,
+                partner="the forecast",
+            )
             return self._panel, self._fits, known
-        if self.kind_ != "dynamics":
-            raise ValueError(
-                'context goes with kind_="dynamics", series that follow a rule; this one has '
-                f"kind_={self.kind_!r}. Use update for rows that follow, or fit anew."
-            )
-        (before,) = self._panel.calendars
-        levels = read_tables("context", self, context, reset=False)
-        if len(levels) != 1:
-            raise ValueError(
-                f"context holds {len(levels)} trajectories, and a forecast goes on from one. "
-                "Call forecast for each."
-            )
-        (rows,) = levels
-        calendar = Calendar.of("context", context, like=before)
-        panel = replace(self._panel, calendars=(calendar,))
-        (fit,) = self._fits
-        check_context(fit, rows)
-        (every,) = self._known.read_trajectories(
-            None if exog is None else [exog],
-            [len(rows) + n_steps],
-            self.missing_values,
-            "the context and the forecast behind it",
-        )
-        return panel, [fit.after(rows, every[: len(rows)])], [every[len(rows) :]]
+        rows = self._panel.read_context(context, exog, n_steps, missing_values=missing)
+        (values,), (known_rows,) = rows.values, rows.known
+        fit = self._fits[0].after(values, known_rows[: len(values)])
+        return rows.panel, [fit], [known_rows[len(values) :]]
 
     def _points(
-        self, panel: Panel, fits: list[Any], known: list[Array], n_steps: int
+        self, panel: Panel, fits: list[Fit], known: list[Array], n_steps: int
     ) -> list[Array]:
-        """Return forecasts, (n_steps, n_outputs) each; warn where they were held."""
+        """Return forecasts, (n_steps, n_outputs) each; warn where they were clipped."""
         found = [fit.forecast(n_steps, rows) for fit, rows in zip(fits, known, strict=True)]
         warn_of_bounds([n_free for _, n_free in found], n_steps, panel)
         return [levels for levels, _ in found]
-
-    def _bands(self, fit: DynamicalFit | StatisticalFit) -> Spread:
-        """Return what is known of the errors of forecasts of one series."""
-        if isinstance(fit, StatisticalFit):
-            bounds = fit.ensemble.bounds
-            return Spread(fit.bands, bounds.low, bounds.high)
-        low, high = fit.scale.restore(fit.limits)
-        # the seed of fit, which a file of an earlier version does not hold
-        settings = self._settings(getattr(self, "_seed", 0))
-        return Spread(bands_of_networks(fit, settings), low, high)
-
-    def _read_known(self, exog: Any, lengths: list[int], *, following: bool) -> list[Array]:
-        """Return known inputs for each series, of its rows or of those behind it."""
-        column = self.sequence_column
-        how = self.missing_values
-        return self._known.read(self._panel, exog, lengths, how, column, following=following)
-
-    def _note_columns(self) -> None:
-        """Set number and names of what is forecast."""
-        panel = self._panel
-        if panel.kind == "one":
-            names: tuple[Any, ...] = panel.containers[0].names
-            self.n_features_in_ = panel.containers[0].n_outputs
-        else:
-            names = panel.ids if panel.kind == "columns" else ()
-            self.n_features_in_ = len(panel) if panel.kind == "columns" else 1
-        if names and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(names, dtype=object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_fits")

@@ -14,7 +14,8 @@ pd = pytest.importorskip("pandas")
 
 from reservoir._saving import SAVED  # noqa: E402
 from reservoir._validation.frequencies import dates_after, first_stray, frequency_text  # noqa: E402
-from reservoir.estimators.series._calendar import Calendar, plain_name  # noqa: E402
+from reservoir.estimators.series.calendar import Calendar  # noqa: E402
+from reservoir.estimators.series.tables import plain_name  # noqa: E402
 
 OFFSETS = pd.offsets
 FREQUENCIES = {

@@ -84,7 +84,7 @@ def test_tables_of_pandas_keep_their_names():
     pd.testing.assert_frame_equal(model.forecast(5, context=frame), forecast)
     with pytest.warns(UserWarning, match=r"context has no column names.*x, y, z, in this order"):
         model.forecast(5, context=ORBIT)
-    with pytest.raises(ValueError, match="In context: The feature names"):
+    with pytest.raises(ValueError, match="Column 0 of context is 'y', and in fit it was 'x'"):
         model.forecast(5, context=frame[["y", "x", "z"]])
     one = small().fit(frame["x"])
     np.testing.assert_array_equal(one.forecast(5), small().fit(ORBIT[:, 0]).forecast(5))
@@ -191,7 +191,7 @@ def test_a_fit_that_fails_leaves_what_was_fitted(fitted, monkeypatch):
     with pytest.raises(ValueError, match="exog"):
         model.fit(ORBIT[:, :1], exog=ORBIT[:-1, 1])
     same(model, fitted)
-    monkeypatch.setattr("reservoir.estimators.series.esn_forecaster.asdict", None)
+    monkeypatch.setattr("reservoir.estimators.series.model_search.asdict", None)
     with pytest.raises(TypeError):  # behind the last network
         model.fit(ORBIT[:, :1])
     same(model, fitted)
@@ -247,7 +247,7 @@ def test_a_context_is_another_start(search):
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.filterwarnings("ignore:The forecast was held at its bounds")
+@pytest.mark.filterwarnings("ignore:The forecast was clipped at its bounds")
 @pytest.mark.parametrize("case", ["no seed", "lags", "exog", "context"])
 def test_more_steps_change_none_of_the_first(case):
     y, exog = ORBIT[:60], None
@@ -293,7 +293,7 @@ def test_no_step_is_learned_across_a_boundary():
 
 
 @pytest.mark.fast_cases(2)
-@pytest.mark.filterwarnings("ignore:The forecast was held:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:The forecast was clipped:RuntimeWarning")
 @pytest.mark.filterwarnings("ignore:In closed loop no network:UserWarning")
 @pytest.mark.parametrize("short", [2, 5, 12])
 def test_short_trajectories_are_no_trouble_beside_a_long_one(short):
@@ -359,7 +359,7 @@ def test_so_many_networks_sit_in_the_committee(n_networks, noise):
 def test_forecasts_stay_within_their_bounds_and_say_so(clip):
     rows = np.exp(np.arange(300) / 40)[:, None]
     model = small(clip=clip).fit(rows)
-    with pytest.warns(RuntimeWarning, match=r"held at its bounds.*step \d+ of 200"):
+    with pytest.warns(RuntimeWarning, match=r"clipped at its bounds.*step \d+ of 200"):
         forecast = model.forecast(200)
     width = {"auto": 1.0}.get(clip, clip) * np.ptp(rows)
     assert forecast.max() <= rows.max() + width * (1 + 1e-9)
@@ -436,10 +436,10 @@ def with_entry(value):
 BAD_SERIES = [
     (ORBIT[:29], "y has 29 rows.*at least 30 in a row.*longer series"),
     ([ORBIT[:20]] * 3, "The longest trajectory of y has 20 rows"),
-    ([ORBIT, ORBIT[:1]], "Trajectory 1 of y has 1 row.*2 rows or more, or leave it out"),
-    ([ORBIT, ORBIT[:0]], "Trajectory 1 of y has no rows"),
+    ([ORBIT, ORBIT[:1]], "Trajectory 1 of y has 1 row.*2 rows or more, or omit it"),
+    ([ORBIT, ORBIT[:0]], "trajectory 1 of y has no rows"),
     ([ORBIT, ORBIT[:, :2]], "y.*2"),
-    (np.ones(90), r"All rows of y are equal \(value 1, n_samples=90\).*Leave it out"),
+    (np.ones(90), r"All rows of y are equal \(value 1, n_samples=90\).*Omit it"),
     (1e13 + np.arange(90) % 2, "All rows of y are equal to 1e-12 of their size"),
     (ORBIT * [1, 0, 1] + 1, r"Column 1 of y is constant \(value 1"),
     (with_entry(np.nan), "y contains NaN in column 1, first in row 5.*Fill it"),
@@ -511,7 +511,7 @@ def test_bad_forecasts_are_refused(fitted):
         (lambda: fitted.forecast(2.5), "n_steps must be an integer"),
         (lambda: fitted.forecast(2, context=ORBIT[:0]), "context has no rows"),
         (lambda: fitted.forecast(2, context=ORBIT[:, :2]), "context has 2 columns.*it had 3"),
-        (lambda: fitted.forecast(2, context=[ORBIT] * 2), "context holds 2 trajectories"),
+        (lambda: fitted.forecast(2, context=[ORBIT] * 2), "context contains 2 trajectories"),
         (lambda: fitted.forecast(2, context=with_entry(np.nan)), "context contains NaN"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):

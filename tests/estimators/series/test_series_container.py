@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,13 +11,13 @@ from helpers.damaged_files import round_trip
 
 pd = pytest.importorskip("pandas")
 
-from reservoir.estimators.series._calendar import Calendar  # noqa: E402
-from reservoir.estimators.series._series_container import (  # noqa: E402
+from reservoir.estimators.series.calendar import Calendar  # noqa: E402
+from reservoir.estimators.series.containers import (  # noqa: E402
     SeriesContainer,
     band_labels,
 )
-from reservoir.estimators.series._series_panels import read_panel  # noqa: E402
-from reservoir.estimators.series._series_values import read_values  # noqa: E402
+from reservoir.estimators.series.panel import Panel  # noqa: E402
+from reservoir.estimators.series.tables import read_values  # noqa: E402
 
 MONTHS = pd.date_range("2020-01-31", periods=30, freq=pd.offsets.MonthEnd(), name="month")
 N, H, K = 24, 6, 2  # rows, steps of a forecast, coverages
@@ -26,6 +27,19 @@ VALUES = np.random.default_rng(0).normal(size=(N, 2))
 POINT = np.arange(H * 2.0).reshape(H, 2)
 BANDS = np.arange(K * 2 * H * 2.0).reshape(K, 2, H, 2)
 PATHS = np.arange(4 * H * 2.0).reshape(4, H, 2)
+
+
+def read_panel(y, column=None):
+    rows = Panel.read(y, panel="each", sequence_column=column)
+    return rows.panel, rows.values
+
+
+def read_exog(panel, exog, *, following=False):
+    first = exog[0] if isinstance(exog, list) else exog
+    rows = [calendar.n_rows for calendar in panel.calendars]
+    lengths = [H] * len(panel) if following else rows
+    known = replace(panel, exog=SeriesContainer.of(first))
+    return known.read_known(exog, lengths, following=following)
 
 
 def container_and_calendar(table):
@@ -119,7 +133,7 @@ def test_polars_in_polars_out(polars):
     with pytest.raises(TypeError, match="column 'c' of String"):
         read_values("y", table.with_columns(c=polars.Series(["x"] * N)))
     ids = polars.Series("id", ["q"] * 15 + ["p"] * 9)
-    panel, values = read_panel("y", table.insert_column(1, ids), "id")
+    panel, values = read_panel(table.insert_column(1, ids), "id")
     assert panel.ids == ("q", "p")
     np.testing.assert_array_equal(np.concatenate(values), VALUES)
     back = panel.wrap([POINT, POINT])
@@ -202,7 +216,7 @@ def following(part, n=H):
 def test_columns_of_a_frame():
     y = pd.DataFrame({"a": VALUES[:, 0], 3: VALUES[:, 1]}, MONTHS[:N])
     y.iloc[:5, 1] = np.nan
-    panel, values = read_panel("y", y)
+    panel, values = read_panel(y)
     panel = round_trip(panel)
     assert panel.ids == ("a", 3)
     np.testing.assert_array_equal(np.hstack(values), y)
@@ -215,7 +229,7 @@ def test_columns_of_a_frame():
 
 @pytest.mark.parametrize("make", [np.array, lambda rows: rows.tolist()])
 def test_columns_of_an_array(make):
-    panel, values = read_panel("y", make(VALUES))
+    panel, values = read_panel(make(VALUES))
     assert panel.ids == (0, 1)
     np.testing.assert_array_equal(np.hstack(values), VALUES)
     points, bands, _ = forecasts(2)
@@ -225,7 +239,7 @@ def test_columns_of_an_array(make):
 
 def test_a_list_of_series():
     parts = dated_parts()
-    panel, values = read_panel("y", list(parts.values()))
+    panel, values = read_panel(list(parts.values()))
     panel = round_trip(panel)
     assert panel.ids == (0, 1, 2)
     assert [len(rows) for rows in values] == [24, 12, 2]
@@ -243,19 +257,19 @@ def test_a_list_of_series():
 def test_lists_and_stacks_of_arrays():
     points = forecasts(3, 2)[0]
     tables = [VALUES, VALUES[:7], VALUES[3:]]
-    panel, values = read_panel("y", tables)
+    panel, values = read_panel(tables)
     assert [len(rows) for rows in values] == [24, 7, 21]
     np.testing.assert_array_equal(panel.wrap(points), points)
     objects = np.empty(3, dtype=object)
     objects[:] = tables
-    back = read_panel("y", objects)[0].wrap(points)
+    back = read_panel(objects)[0].wrap(points)
     assert back.dtype == object
     assert back.shape == (3,)
     stack = np.stack([VALUES] * 3)
-    panel, values = read_panel("y", stack)
+    panel, values = read_panel(stack)
     np.testing.assert_array_equal(values, stack)
     np.testing.assert_array_equal(panel.wrap(points), np.stack(points))
-    one, values = read_panel("y", VALUES[:, 0])
+    one, values = read_panel(VALUES[:, 0])
     assert len(one) == len(values) == 1
     assert one.wrap(forecasts(1)[0]).shape == (H,)
 
@@ -267,7 +281,7 @@ def test_ids_in_a_multiindex(frame, by_time):
     y = pd.concat(parts, names=["shop", "month"])
     if by_time:
         y = y.sort_index(level="month", kind="stable")
-    panel, values = read_panel("y", y.to_frame() if frame else y)
+    panel, values = read_panel(y.to_frame() if frame else y)
     panel = round_trip(panel)
     assert set(panel.ids) == set(parts)
     points, bands, paths = forecasts(3)
@@ -286,7 +300,7 @@ def test_ids_in_a_multiindex(frame, by_time):
 def test_ids_of_two_levels():
     parts = dated_parts()
     y = pd.concat({("x", i): part for i, part in enumerate(parts.values())})
-    panel, _ = read_panel("y", y)
+    panel, _ = read_panel(y)
     assert panel.ids == (("x", 0), ("x", 1), ("x", 2))
     back = panel.wrap(forecasts(3)[0])
     assert back.index.nlevels == 3
@@ -301,7 +315,7 @@ def test_a_column_of_ids(dated, place):
     y = y[["shop", "sales", "costs"]] if place == 0 else y[["sales", "shop", "costs"]]
     y = y if dated else y.reset_index(drop=True)
     for column in ("shop", place, place - 3):
-        panel, values = read_panel("y", y, column)
+        panel, values = read_panel(y, column)
         assert panel.ids == ("b", "a", "c")
         assert [rows.shape for rows in values] == [(24, 2), (12, 2), (2, 2)]
     panel = round_trip(panel)
@@ -325,7 +339,7 @@ def test_a_column_of_ids(dated, place):
 def test_a_column_of_ids_in_an_array(ids):
     y = np.insert(VALUES.astype(type(ids[0]) if ids[0] == 5 else object), 1, 0, axis=1)
     y[:, 1] = np.repeat(np.array(ids, dtype=object), [15, 9])
-    panel, values = read_panel("y", y, 1)
+    panel, values = read_panel(y, 1)
     assert panel.ids == tuple(ids)
     np.testing.assert_array_equal(np.concatenate(values), VALUES)
     points, bands, paths = forecasts(2, 2)
@@ -337,7 +351,7 @@ def test_a_column_of_ids_in_an_array(ids):
 
 
 def test_a_panel_can_be_pickled():
-    panel, _ = read_panel("y", pd.concat(dated_parts()))
+    panel, _ = read_panel(pd.concat(dated_parts()))
     assert pickle.loads(pickle.dumps(panel)) == panel == round_trip(panel)
 
 
@@ -364,8 +378,8 @@ def same_dates():
         (VALUES, "id", ValueError, "it has no column names"),
         (long_table()[["id"]], "id", ValueError, "no column besides"),
         (long_table().replace("b", None), "id", ValueError, "no id in row 1"),
-        ([VALUES, VALUES], 0, ValueError, "sequence_column=0 tells"),
-        (same_dates(), 0, ValueError, "sequence_column=0 tells"),
+        ([VALUES, VALUES], 0, ValueError, "sequence_column=0 is a column of ids"),
+        (same_dates(), 0, ValueError, "sequence_column=0 is a column of ids"),
         (same_dates(), None, ValueError, "index of y has 2020-02-29 twice"),
         (without_an_id(), None, ValueError, "index of y has no id in row 2"),
         ({"a": VALUES}, None, TypeError, r"list\(y\.values\(\)\).*pd\.concat\(y\)"),
@@ -388,33 +402,33 @@ def same_dates():
 )
 def test_panels_that_are_refused(y, column, error, told):
     with pytest.raises(error, match=told):
-        read_panel("y", y, column)
+        read_panel(y, column)
 
 
 def test_exog_of_panels():
     parts = dated_parts()
     del parts["c"]
-    panel, values = read_panel("y", list(parts.values()))
+    panel, values = read_panel(list(parts.values()))
     exog = [pd.DataFrame({"e": 1.0, "f": 2.0}, index=part.index) for part in parts.values()]
-    assert [len(rows) for rows in panel.read_exog("exog", exog)] == [24, 12]
+    assert [len(rows) for rows in read_exog(panel, exog)] == [24, 12]
     with pytest.raises(ValueError, match="does not go with series 0 of y"):
-        panel.read_exog("exog", exog[::-1])
+        read_exog(panel, exog[::-1])
     with pytest.raises(ValueError, match="1 tables, and there are 2 series"):
-        panel.read_exog("exog", exog[:1])
+        read_exog(panel, exog[:1])
     # ids in another order, and later rows
-    panel, values = read_panel("y", pd.concat(parts))
+    panel, values = read_panel(pd.concat(parts))
     later = {k: pd.DataFrame({"e": 1.0 * i}, following(parts[k])) for i, k in enumerate("ab")}
-    found = panel.read_exog("exog", pd.concat(later), following=True)
+    found = read_exog(panel, pd.concat(later), following=True)
     assert [rows[0, 0] for rows in found] == [1.0, 0.0]
     with pytest.raises(ValueError, match="no rows of series 'a'; it has 'b'"):
-        panel.read_exog("exog", pd.concat({"b": later["b"]}), following=True)
+        read_exog(panel, pd.concat({"b": later["b"]}), following=True)
     # one table for all columns
-    panel, values = read_panel("y", pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    panel, values = read_panel(pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
     holidays = pd.Series(np.arange(N), MONTHS[:N])
-    first, second = panel.read_exog("exog", holidays)
+    first, second = read_exog(panel, holidays)
     assert first is second
     with pytest.raises(ValueError, match=re.escape("does not go with column 'a' of y")):
-        panel.read_exog("exog", holidays.set_axis(MONTHS[1 : N + 1]))
+        read_exog(panel, holidays.set_axis(MONTHS[1 : N + 1]))
     assert len(values) == 2
 
 
@@ -431,24 +445,24 @@ def test_later_rows_of_panels():
             "level_0",
         ),
     ):
-        panel, _ = read_panel("y", before, column)
-        longer, values = panel.follow("y", after, column)
+        panel, _ = read_panel(before, column)
+        longer, values, _, _ = panel.follow(after, sequence_column=column)
         for i, part in enumerate(later.values()):
             np.testing.assert_array_equal(values[i][:, 0], part)
             assert longer.calendars[i].following(3).equals(following(part, 3))
         with pytest.raises(ValueError, match=r"begins at 2020-01-31.* 24 rows are known"):
-            panel.follow("y", before, column)
+            panel.follow(before, sequence_column=column)
     # without new rows, and a new one
-    panel, _ = read_panel("y", both)
-    longer, values = panel.follow("y", pd.concat({"a": later["a"]}))
+    panel, _ = read_panel(both)
+    longer, values, _, _ = panel.follow(pd.concat({"a": later["a"]}))
     assert [len(rows) for rows in values] == [0, 12, 0]
     assert longer.calendars[0] == panel.calendars[0]
     with pytest.raises(ValueError, match="series 'z', which is new; fit had 'b', 'a', 'c'"):
-        panel.follow("y", pd.concat({"z": later["a"]}))
+        panel.follow(pd.concat({"z": later["a"]}))
     with pytest.raises(ValueError, match=r"2 series \(a list\), and fit had 3 \(a MultiIndex\)"):
-        panel.follow("y", [later["a"], later["b"]])
-    columns, _ = read_panel("y", pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
-    assert columns.follow("y", VALUES[:5])[0].calendars[1].n_rows == N + 5
+        panel.follow([later["a"], later["b"]])
+    columns, _ = read_panel(pd.DataFrame(VALUES, MONTHS[:N], ["a", "b"]))
+    assert columns.follow(VALUES[:5]).panel.calendars[1].n_rows == N + 5
 
 
 class Compared(str):
@@ -467,9 +481,9 @@ def test_many_series_are_looked_up_and_not_searched_for():
     ids = [Compared(f"s{i}") for i in range(n)]
     rows = np.empty((3 * n, 2), dtype=object)
     rows[:, 0], rows[:, 1] = np.repeat(np.array(ids, dtype=object), 3), np.arange(3.0 * n)
-    panel, _ = read_panel("y", rows, 0)
+    panel, _ = read_panel(rows, 0)
     frame = pd.DataFrame(np.zeros((3, n)), columns=pd.Index(ids, dtype=object))
-    for call in (lambda: panel.follow("y", rows, 0), lambda: read_panel("y", frame)):
+    for call in (lambda: panel.follow(rows, sequence_column=0), lambda: read_panel(frame)):
         Compared.times = 0
         call()
         assert Compared.times < 20 * n

@@ -295,7 +295,7 @@ def any_forecaster(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The forecast.* was held at its bounds")
+@pytest.mark.filterwarnings("ignore:The forecast.* was clipped at its bounds")
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 80))]
 )
@@ -325,14 +325,14 @@ def test_more_steps_change_none_of_the_first(seed):
 
 def test_forecasts_that_reach_their_bounds_say_so():
     rows = pd.Series(1.0 * T[:40], PAST.index)
-    with pytest.warns(RuntimeWarning, match=r"held at its bounds.*step (39|40|41) of 60") as said:
+    with pytest.warns(RuntimeWarning, match=r"clipped at its bounds.*step (39|40|41) of 60") as said:
         forecast = quick(season=1).fit(rows).forecast(60)
     assert [each.filename for each in said] == [__file__]
     assert forecast.max() <= 39 * 2 * (1 + 1e-9)
     assert forecast.iloc[:30].to_numpy() == pytest.approx(40 + np.arange(30), abs=0.5)
     table = pd.DataFrame({"a": SALES, "up": T, "down": -T})
     with pytest.warns(
-        RuntimeWarning, match=r"series 'up' \(and 1 more\) was held.*first in step 0"
+        RuntimeWarning, match=r"series 'up' \(and 1 more\) was clipped.*first in step 0"
     ):
         quick(panel="each", clip=0).fit(table).forecast(3)
 
@@ -390,8 +390,8 @@ def test_bad_updates_are_refused_and_leave_no_trace(fitted, driven, panel):
         (SALES[41:], "y begins at 2018-06-01.*2018-05-01 is due. Give the rows in between"),
         (SALES[38:], r"y begins at 2018-03-01.*is due. Leave out.*y = y.iloc\[2:\]"),
         (LATER * np.inf, "y contains infinity"),
-        (-LATER, r"y has the value -\d.* in row 0, and in fit all values were positive.*Fit anew"),
-        (FRAME[40:], "y holds 2 series|y has 2 columns"),
+        (-LATER, r"y has the value -\d.* in row 0, and in fit all values were positive.*Fit again"),
+        (FRAME[40:], "y contains 2 series|y has 2 columns"),
         (LATER[:0], "y has no rows"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -461,10 +461,10 @@ def test_panels_have_known_inputs():
     ("params", "y", "message"),
     [
         ({"panel": "each", "search": "dynamics"}, FRAME, "search='dynamics' fits networks to one"),
-        ({"panel": "each", "search": [{"n_units": 9}]}, FRAME, r"panel='each' says that y holds"),
+        ({"panel": "each", "search": [{"n_units": 9}]}, FRAME, r"panel='each' means that y contains"),
         ({}, [PAST, PAST], 'search="series" forecasts one series.*panel="each"'),
         ({"search": "auto"}, [PAST[:20]] * 2, 'has 20 rows.*panel="each" if these are several'),
-        ({"sequence_column": "shop"}, LONG, 'tells the series of a panel apart.*panel="each"'),
+        ({"sequence_column": "shop"}, LONG, 'distinguishes the series of a panel.*panel="each"'),
         ({}, TALL, 'y has an index of 2 levels.*panel="each"'),
         ({"panel": "each"}, {"a": PAST}, r"y is a dict of series.*`y = list\(y.values\(\)\)"),
         ({"panel": "all"}, FRAME, "panel='all'"),

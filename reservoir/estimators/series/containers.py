@@ -11,10 +11,15 @@ import numpy as np
 from reservoir._saving import saved
 from reservoir._typing import Array
 from reservoir._validation import code
-from reservoir.estimators.series._calendar import Calendar, plain_name
-from reservoir.estimators.series._series_names import changed
-from reservoir.estimators.series._series_tables import dtype_of
-from reservoir.estimators.series._series_values import is_pandas, is_polars, n_dimensions
+from reservoir.estimators.series.calendar import Calendar
+from reservoir.estimators.series.names import changed
+from reservoir.estimators.series.tables import (
+    dtype_of,
+    is_pandas,
+    is_polars,
+    n_dimensions,
+    plain_name,
+)
 
 
 @saved
@@ -63,7 +68,7 @@ class SeriesContainer:
             1 if flat else int(np.shape(table)[1]),
             tuple(plain_name(name) for name in names),
             tuple(plain_name(name) for name in levels),
-            np.dtype(dtype_of(table)).name,
+            dtype_of(table),
             spelled or kind == "polars",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,30 +11,38 @@ from typing import Any
 import numpy as np
 
 from reservoir._saving import saved
-from reservoir._validation import code
+from reservoir._typing import Array
+from reservoir._validation import code, index_of
 from reservoir._validation.continued import counted
 from reservoir._validation.frequencies import (
     count_steps,
     dates_after,
     frequency_text,
+    is_duration,
+    offset_of,
     one_date,
     seasons_of,
 )
 from reservoir._validation.index import is_plain, is_time, kind_of, numbers_of, show
 from reservoir._validation.order import Handling, check_order
 from reservoir._validation.written_dates import check_no_written_dates
-from reservoir.estimators.series._series_names import changed, changed_index, without_index
-from reservoir.estimators.series._stamps import (
+from reservoir.estimators.series.index_messages import (
     differing_kinds,
     in_order_told,
+    raise_not_continuable,
+    raise_several_levels,
     raise_unknown_step,
-    stamps_of,
 )
+from reservoir.estimators.series.names import changed, changed_index, without_index
+from reservoir.estimators.series.tables import Division, plain_name
 
 _ROUNDING = 1e-6  # tolerance for an index of floats, in steps
 _FEW = 40  # from so many rows on a frequency is certain
 _ROWS = "rows"
 _PERIODS = "period["
+# frequencies that three dates or more always show
+_UNAMBIGUOUS = re.compile(r"D|MS|ME|W-[A-Z]{3}|[QY][SE]-[A-Z]{3}")
+_MOST_DUE = 4  # times as many stamps as there are rows, at most
 
 
 @saved
@@ -101,8 +110,20 @@ class Calendar:
         """
         index = stamps_of(name, table)
         if index is None:
-            return cls(_ROWS, len(table), last=len(table) - 1)
-        _check_ordered(name, index, handling)
+            return cls.of_rows(len(table))
+        return cls._of_stamps(name, index, like, handling)
+
+    @classmethod
+    def of_rows(cls, n_rows: int) -> Calendar:
+        """Return the calendar of rows without an index."""
+        return cls(_ROWS, n_rows, last=n_rows - 1)
+
+    @classmethod
+    def _of_stamps(
+        cls, name: str, index: Any, like: Calendar | None, handling: Handling | None
+    ) -> Calendar:
+        """Return the calendar of stamps, checked."""
+        check_ordered(name, index, handling)
         check_no_written_dates(name, index, partial(changed_index, name))
         return cls._of_index(name, index, like)
 
@@ -129,6 +150,10 @@ class Calendar:
             if _first_difference(index, trial.index) is None:
                 return trial
         raise_unknown_step(name, index)
+
+    def part(self, first: float, last: float, n_rows: int) -> Calendar:
+        """Return the calendar of other rows with the same frequency."""
+        return replace(self, first=first, last=last, n_rows=n_rows)
 
     @property
     def numbered(self) -> bool:
@@ -209,7 +234,7 @@ class Calendar:
         n_rows = len(table)
         if index is None or self.kind == _ROWS or is_plain(index, np.zeros(1, dtype=int)):
             return self.extended(n_rows)
-        _check_ordered(name, index, handling)
+        check_ordered(name, index, handling)
         if (kind_of(index) or "") != self.kind:
             kinds = (kind_of(index) or "", "the rows before it", self.kind)
             raise ValueError(differing_kinds(name, *kinds))
@@ -305,6 +330,26 @@ class Calendar:
         return Calendar._of_index("", index) if regular else None
 
 
+def stamps_of(name: str, table: Any) -> Any:
+    """Return the index of a table, None if it has none.
+
+    `name` is the name of the table in messages; its last word is taken for the variable.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the index has several levels, or consists of labels, durations or missing numbers.
+    """
+    if not hasattr(table, "iloc"):
+        return None
+    if table.index.nlevels > 1:
+        raise_several_levels(name, table.index)
+    found = index_of(table)
+    if found is None and len(table.index):
+        raise_not_continuable(name, table.index)
+    return found
+
+
 def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
     """Return how many rows after the earliest series each one begins.
 
@@ -321,18 +366,69 @@ def rows_after_first(calendars: Sequence[Calendar]) -> list[int]:
     return [round((each.first - earliest.first) / earliest.step) for each in calendars]
 
 
-def _check_ordered(name: str, index: Any, handling: Handling | None) -> None:
+def calendars_of(
+    names: Sequence[str], division: Division, like: Calendar, handling: Handling
+) -> tuple[Calendar, ...]:
+    """Return the calendar of each series of a container.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the series in messages.
+    division : Division
+    like : Calendar
+        Of the longest series, whose frequency shorter ones have if they fit it.
+    handling : Handling
+        As in `Calendar.of`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `Calendar.of`.
+    """
+    if not division.by_id:
+        return tuple(
+            Calendar.of(name, table, like=like, handling=handling)
+            for name, table in zip(names, division.tables, strict=True)
+        )
+    if division.numbered or like.kind == _ROWS:
+        return tuple(like.part(0, len(rows) - 1, len(rows)) for rows in division.rows)
+    stamps = stamps_of(names[0], division.whole)
+    every, due = numbers_of(stamps), _stamps_due(like, stamps)
+    found: list[Calendar] = []
+    for name, rows in zip(names, division.rows, strict=True):
+        own = every[rows]
+        begin = np.searchsorted(due, own[0])
+        if np.array_equal(due[begin : begin + len(own)], own):
+            found.append(like.part(own[0].item(), own[-1].item(), len(own)))
+        else:
+            found.append(Calendar._of_stamps(name, stamps[rows], like, handling))
+    return tuple(found)
+
+
+def _stamps_due(like: Calendar, stamps: Any) -> Array:
+    """Return all stamps from the earliest to the latest that the frequency of a calendar has.
+
+    Empty where part of them could have another frequency: five work days look daily.
+    """
+    none: Array = np.zeros(0, dtype=np.int64)
+    if like.kind != "datetime" or stamps.hasnans:
+        return none
+    if not _UNAMBIGUOUS.fullmatch(like.step) and not is_duration(offset_of(like.step)):
+        return none
+    numbers = numbers_of(stamps)
+    first, last = like._date(numbers.min()), like._date(numbers.max())
+    n_steps = count_steps(first, last, like.step)
+    if not 0 < n_steps < _MOST_DUE * len(numbers):
+        return none
+    due: Array = numbers_of(first.append(dates_after(first, n_steps, like.step)))
+    return due
+
+
+def check_ordered(name: str, index: Any, handling: Handling | None) -> None:
+    """Check that stamps are there and increase; `handling` as in `Calendar.of`."""
     handled = Handling(name.split()[-1]) if handling is None else handling
     check_order(name, index, np.zeros(1, dtype=int), lambda: handled, continues=True)
-
-
-def plain_name(name: Any) -> Any:
-    """Return the name of an index or a column so that it can be saved: text, numbers, tuples."""
-    if isinstance(name, tuple):
-        return tuple(plain_name(part) for part in name)
-    if isinstance(name, np.generic):
-        name = name.item()
-    return name if name is None or isinstance(name, (str, bool, int, float)) else str(name)
 
 
 def _step(index: Any) -> Any:

@@ -1,26 +1,33 @@
-"""The index of a series as it came: refused where forecasts could not be given dates.
+"""Errors for an index that forecasts cannot continue, and the Python that mends it.
 
 The entries of an index are called stamps: dates, periods or numbers.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any, NoReturn
 
 import numpy as np
 
-from reservoir._validation import code, index_of
+from reservoir._validation import code
 from reservoir._validation.frequencies import commonest, count_steps, first_misfit
 from reservoir._validation.index import is_time, kind_of, numbers_of, show
 from reservoir._validation.wording import put
-from reservoir.estimators.series._label_dates import dates_in_labels
-from reservoir.estimators.series._series_names import (
+from reservoir.estimators.series.names import (
     changed,
     changed_index,
     numbered,
     without_index,
 )
 
+_FORMATS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%m-%d-%Y", "%m/%Y", "%b %Y", "%YM%m")
+_ISO = r"\d{4}-\d{2}(-\d{2})?([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?"
+_READINGS: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    (_ISO, "to_datetime", {}),
+    (_ISO + r"(Z|[+-]\d{2}:?\d{2})", "to_datetime", {"utc": True}),
+    (r"\d{4}-?Q[1-4]", "PeriodIndex", {"freq": "Q"}),
+)
 _MOST_MISSING = 100_000  # rows; a longer gap is an irregular step
 # seconds, the period, and how `resample` dates it by its start
 _PERIODS = (
@@ -35,28 +42,22 @@ _PERIODS = (
 )
 
 
-def stamps_of(name: str, table: Any) -> Any:
-    """Return the index of a table; None if it has none. Labels are refused.
+def raise_several_levels(name: str, index: Any) -> NoReturn:
+    """Raise the error for a MultiIndex where one series is expected."""
+    several = (
+        "Several series distinguished by the first level are a panel: "
+        'panel="each" or panel="shared".'
+    )
+    one = index.droplevel(-1).nunique() == 1
+    drop = code(changed(name, f"rows.droplevel({list(range(index.nlevels - 1))})"))
+    raise ValueError(
+        f"{name} has an index of {index.nlevels} levels, and a single series has one. "
+        f"{f'Drop the levels that are constant, {drop}.' if one else several}"
+    )
 
-    `name` is what messages call the table; its last word is taken for the variable.
-    """
-    if not hasattr(table, "iloc"):
-        return None
-    index = table.index
-    if index.nlevels > 1:
-        several = (
-            "Several series told apart by the first level are a panel: "
-            'panel="each" or panel="shared".'
-        )
-        one = index.droplevel(-1).nunique() == 1
-        drop = code(changed(name, f"rows.droplevel({list(range(index.nlevels - 1))})"))
-        raise ValueError(
-            f"{name} has an index of {index.nlevels} levels, and a single series has one. "
-            f"{f'Drop those that tell nothing, {drop}.' if one else several}"
-        )
-    found = index_of(table)
-    if found is not None or not len(index):
-        return found
+
+def raise_not_continuable(name: str, index: Any) -> NoReturn:
+    """Raise the error for labels, durations and missing numbers, which cannot be continued."""
     if index.dtype.kind == "m":
         seconds = code(changed_index(name, "index.total_seconds()"))
         raise TypeError(
@@ -209,3 +210,36 @@ def _usual(index: Any) -> tuple[str, str]:
     unit = {"s": 1, "ms": 1e3, "us": 1e6}.get(index.unit, 1e9)
     step = np.median(np.diff(numbers_of(index))) / unit
     return next((period, bins) for seconds, period, bins in _PERIODS if step >= seconds)
+
+
+def dates_in_labels(index: Any) -> str | None:
+    """Return an expression of `index` that makes dates of labels; None if it cannot be told.
+
+    Text must say the year first, or be read by one format alone so that dates increase: of other
+    text pandas guesses which is the day and which the month.
+    """
+    labels = index.tolist()
+    if all(hasattr(label, "strftime") and hasattr(label, "year") for label in labels):
+        return _reading(index, "to_datetime", {})
+    if not all(isinstance(label, str) for label in labels):
+        return None
+    for pattern, function, options in _READINGS:
+        if all(re.fullmatch(pattern, label) for label in labels):
+            return _reading(index, function, options)
+    tried = (_reading(index, "to_datetime", {"format": each}) for each in _FORMATS)
+    right = [made for made in tried if made is not None]
+    return right[0] if len(right) == 1 else None
+
+
+def _reading(index: Any, function: str, options: dict[str, Any]) -> str | None:
+    """Return the call of a function of pandas if it makes increasing dates of an index."""
+    import pandas as pd
+
+    try:
+        dates = getattr(pd, function)(index, **options)
+    except (ValueError, TypeError):
+        return None
+    if not dates.is_monotonic_increasing or not dates.is_unique or dates.hasnans:
+        return None
+    given = "".join(f", {name}={value!r}" for name, value in options.items())
+    return f"pd.{function}(index{given})"

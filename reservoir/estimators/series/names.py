@@ -1,4 +1,4 @@
-"""Names of series in messages, and the Python that changes a series in place."""
+"""Names of series in messages, and the Python that changes the rows of a series."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from reservoir._validation.wording import index_replaced, put, variable_of
 
 
 class SeriesName(str):
-    """Name of one series of a panel in messages: text that knows how the panel came.
+    """Name of one series of a panel in messages: text, with the container that the series is in.
 
     Attributes
     ----------
     variable : str
-        The variable that holds the panel.
+        The variable that contains the panel.
     kind : str
         As `Panel.kind`.
     key : any
@@ -31,19 +31,17 @@ class SeriesName(str):
     def of(
         cls, variable: str, kind: str, key: Any, id_name: Any = None, *, alone: bool = False
     ) -> SeriesName:
-        """Return the name of the series with an id; that of the panel if it is alone."""
+        """Return the name of the series with an id; the name of the panel if it is alone."""
         which = "column" if kind == "columns" else "series"
         made = cls(variable if alone else f"{which} {key!r} of {variable}")
         made.variable, made.kind, made.key, made.id_name = variable, kind, key, id_name
         return made
 
-
-def holder_of(name: str) -> str:
-    """Return the Python expression of the table that holds a series: "y", or "y[2]" of a list."""
-    if not isinstance(name, SeriesName):
-        return variable_of(name)
-    in_list = name.kind in ("list", "objects", "stack")
-    return f"{name.variable}[{name.key}]" if in_list else name.variable
+    @property
+    def holder(self) -> str:
+        """The Python expression of the table that contains the series: "y", or "y[2]" of a list."""
+        in_list = self.kind in ("list", "objects", "stack")
+        return f"{self.variable}[{self.key}]" if in_list else self.variable
 
 
 def changed(name: str, made: str) -> str:
@@ -52,7 +50,7 @@ def changed(name: str, made: str) -> str:
     Parameters
     ----------
     name : str
-        What messages call the series. Those that share a table are all treated, one by one.
+        Name of the series in messages. Series that share a table are all changed, one by one.
     made : str
         An expression in which `rows` is the series.
     """
@@ -67,24 +65,24 @@ def changed(name: str, made: str) -> str:
             f"{y} = pd.concat({{key: {one} for key in {y}.index.droplevel(-1).unique()}}, "
             f"names={y}.index.names)"
         )
-    return f"{holder_of(name)} = {put('rows', holder_of(name), made)}"
+    return f"{variable_of(name)} = {put('rows', variable_of(name), made)}"
 
 
 def changed_index(name: str, made: str) -> str:
     """Return the statement that replaces the index; `made` is an expression of `index`."""
     in_levels = isinstance(name, SeriesName) and name.kind == "levels"
-    return index_replaced(holder_of(name), made, in_levels=in_levels)
+    return index_replaced(variable_of(name), made, in_levels=in_levels)
 
 
 def numbered(name: str) -> str:
     """Return the statement that numbers the rows of a series from 0."""
     if isinstance(name, SeriesName) and name.kind == "levels":
         return changed(name, "rows.reset_index(drop=True)")
-    return f"{holder_of(name)} = {holder_of(name)}.reset_index(drop=True)"
+    return f"{variable_of(name)} = {variable_of(name)}.reset_index(drop=True)"
 
 
 def without_index(name: str) -> str | None:
-    """Return the statement that leaves an index out; None where ids would be lost with it."""
+    """Return the statement that drops the index; None where ids would be lost with it."""
     if isinstance(name, SeriesName) and name.kind in ("levels", "long"):
         return None
-    return f"{holder_of(name)} = {holder_of(name)}.to_numpy()"
+    return f"{variable_of(name)} = {variable_of(name)}.to_numpy()"

@@ -1,0 +1,187 @@
+"""Checks and warnings of ESNForecaster beyond the reading of containers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import caller_level
+from reservoir._validation.written_dates import warn_of_written_dates
+from reservoir.estimators.series.fits import Fit, StatisticalFit
+from reservoir.estimators.series.names import SeriesName, changed_index
+from reservoir.estimators.series.panel import Panel
+from reservoir.estimators.series.tables import is_collection
+
+_MIN_VALUES = 5  # observed rows of a series
+_MIN_ROWS = 30  # of the longest trajectory that networks are fitted to
+_SEEN = 0.55  # part of the rows after which forecasts are compared with the data
+_ROUNDING = 1e-12  # a column that varies less, relative to its size, is constant to rounding
+
+
+def check_together(search: Any, panel: Any, sequence_column: Any, y: Any) -> None:
+    """Check that parameters go with each other, and with y."""
+    networks = not isinstance(search, str) or search == "dynamics"
+    if panel is not None and networks:
+        raise ValueError(
+            f"search={search!r} fits networks to one system, and panel={panel!r} means that y "
+            "contains several series. Give panel=None for trajectories or variables of one system, "
+            'or search="series".'
+        )
+    if panel is None and sequence_column is not None:
+        raise ValueError(
+            f"sequence_column={sequence_column!r} distinguishes the series of a panel, and "
+            'panel=None. Give panel="each" or panel="shared".'
+        )
+    if panel is None and isinstance(search, str) and search == "series" and is_collection(y):
+        raise ValueError(
+            'search="series" forecasts one series, and y contains several, which without `panel` '
+            'are trajectories of one system. Give panel="each" or panel="shared".'
+        )
+
+
+def check_enough_values(rows: Sequence[Array], panel: Panel) -> None:
+    """Check that each series has values, also in the rows that models are compared in."""
+    for values, each in zip(rows, panel.ids, strict=True):
+        which = "y" if len(rows) == 1 else f"series {each!r} of y"
+        there = np.isfinite(values)
+        n_known = int(there.all(axis=1).sum())
+        if n_known < _MIN_VALUES:
+            remedy = "Give a longer series, or omit it."
+            if there.sum(axis=0).min() >= _MIN_VALUES:
+                remedy = 'Let panel="each" forecast columns one by one.'
+            raise ValueError(
+                f"{which} has {n_known} rows without missing values (n_samples={len(values)}), "
+                f"and at least {_MIN_VALUES} are needed. {remedy}"
+            )
+        end = int(np.flatnonzero(there.any(axis=1))[-1]) + 1
+        begin = int(np.argmax(there.any(axis=1)))
+        late = begin + int(_SEEN * (end - begin))
+        if not there[late:end].any(axis=0).all():
+            column = int(np.argmin(there[late:end].any(axis=0)))
+            raise ValueError(
+                f"Column {column} of {which} has no value in rows {late} to {end - 1}, so its "
+                'forecasts cannot be compared with data. Omit it, or let panel="each" forecast '
+                "columns one by one, each from its own end on."
+            )
+
+
+def check_long_enough(trajectories: Sequence[Array]) -> None:
+    """Check that trajectories have the rows that networks need."""
+    longest, shortest = max(map(len, trajectories)), min(map(len, trajectories))
+    if longest < _MIN_ROWS:
+        which = "y" if len(trajectories) == 1 else "The longest trajectory of y"
+        raise ValueError(
+            f"{which} has {longest} rows (n_samples={longest}), and ESNForecaster needs at least "
+            f"{_MIN_ROWS} in a row: it fits networks on them and tries these in closed loop. "
+            'Give a longer series, search="series", or panel="each" if these are several series.'
+        )
+    if shortest < 2:
+        which_one = [len(table) for table in trajectories].index(shortest)
+        raise ValueError(
+            f"Trajectory {which_one} of y has {shortest} row, and networks learn from one row to "
+            "the next. Give it 2 rows or more, or omit it."
+        )
+
+
+def check_varies(trajectories: Sequence[Array]) -> None:
+    """Check that no column is constant."""
+    rows = np.concatenate(trajectories)
+    with np.errstate(over="ignore"):
+        low, high = rows.min(axis=0), rows.max(axis=0)
+        size = np.maximum(np.abs(low), np.abs(high))
+        constant = np.flatnonzero(high / 2 - low / 2 <= _ROUNDING / 2 * size)
+    if not len(constant):
+        return
+    column = int(constant[0])
+    if len(constant) == rows.shape[1]:
+        what = "All rows of y are equal"
+    else:
+        what = f"Column {column} of y is constant"
+    if low[column] != high[column]:
+        what += f" to {_ROUNDING:g} of their size"
+    raise ValueError(
+        f"{what} (value {rows[0, column]:.6g}, n_samples={len(rows)}): there is nothing to "
+        "forecast in it. Omit it, or give rows in which it varies."
+    )
+
+
+def check_update(fits: Sequence[Fit], rows: Sequence[Array], panel: Panel) -> None:
+    """Check that later rows have logarithms where models need them."""
+    for fit, values, each in zip(fits, rows, panel.ids, strict=True):
+        if not isinstance(fit, StatisticalFit) or not fit.uses_logarithms:
+            continue
+        wrong = (values <= 0) & fit.data.positive
+        if wrong.any():
+            row, column = (int(k) for k in np.argwhere(wrong)[0])
+            which = f"series {each!r} of y" if len(panel) > 1 else "y"
+            raise ValueError(
+                f"{which} has the value {values[row, column]:g} in row {row}, and in fit all "
+                "values were positive: models have learned their logarithms. Fit again with all "
+                "rows."
+            )
+
+
+def read_coverages(coverage: Any) -> list[float]:
+    """Return the requested coverages in their order; an empty list for None."""
+    if coverage is None:
+        return []
+    given = np.atleast_1d(np.asarray(coverage, dtype=object))
+    found = []
+    for each in given.ravel().tolist():
+        number = isinstance(each, (int, float, np.number)) and not isinstance(each, bool)
+        if not number or not 0 < float(each) < 1:
+            raise ValueError(
+                f"coverage={coverage!r} must be a share between 0 and 1, such as 0.9, or a list "
+                "of them."
+            )
+        found.append(float(each))
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"coverage={coverage!r} must name each share once, and at least one.")
+    return found
+
+
+def warn_of_bounds(n_free: Sequence[int], n_steps: int, panel: Panel) -> None:
+    """Warn if forecasts of series were clipped at their bounds."""
+    clipped = [i for i, each in enumerate(n_free) if each < n_steps]
+    if not clipped:
+        return
+    which = f" of series {panel.ids[clipped[0]]!r}" if len(panel) > 1 else ""
+    more = f" (and {len(clipped) - 1} more)" if len(clipped) > 1 else ""
+    warnings.warn(
+        f"The forecast{which}{more} was clipped at its bounds (clip), first in step "
+        f"{n_free[clipped[0]]} of {n_steps}, counted "
+        "from 0: it left the range of the training data. The rows from there on are unreliable. "
+        "More rows in fit, or fewer steps, help.",
+        RuntimeWarning,
+        stacklevel=caller_level(),
+    )
+
+
+def warn_of_numbers(panel: Panel) -> None:
+    """Warn if whole numbers in the index of a series may be dates."""
+    for each, calendar in zip(panel.ids, panel.calendars, strict=True):
+        if calendar.kind == "number" and not calendar.plain:
+            name = SeriesName.of("y", panel.kind, each, panel.id_name, alone=len(panel) == 1)
+            warn_of_written_dates(name, calendar.index, partial(changed_index, name))
+            return
+
+
+def warn_of_constants(fits: Sequence[StatisticalFit], panel: Panel) -> None:
+    """Warn if all values of a series are equal."""
+    for fit, each in zip(fits, panel.ids, strict=True):
+        values = np.where(fit.data.observed, fit.data.values, np.nan)
+        if (np.nanmax(values, axis=0) > np.nanmin(values, axis=0)).any():
+            continue
+        which = "y" if len(fits) == 1 else f"series {each!r} of y"
+        warnings.warn(
+            f"All values of {which} are equal ({values[0, 0]:.6g}, n_samples="
+            f"{len(values)}): the forecast is that value, and its intervals have no width.",
+            UserWarning,
+            stacklevel=caller_level(),
+        )
+        return

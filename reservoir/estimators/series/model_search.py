@@ -1,0 +1,311 @@
+"""The search for models: networks or models of series, whichever suit the data, and their fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import caller_level, check_count, check_number
+from reservoir._validation.sequences import as_finite
+from reservoir._workers import one_blas_thread, run_jobs
+from reservoir.dynamics.augment import check_augment
+from reservoir.estimators.series.calendar import Calendar, rows_after_first
+from reservoir.estimators.series.checks import (
+    check_enough_values,
+    check_long_enough,
+    check_varies,
+    warn_of_constants,
+    warn_of_numbers,
+)
+from reservoir.estimators.series.fits import (
+    Fit,
+    Scale,
+    Settings,
+    StatisticalFit,
+    first_rows,
+    fit_networks,
+    origins_after,
+)
+from reservoir.estimators.series.panel import Panel, PanelRows
+from reservoir.loops.network_plan import NetworkPlan
+from reservoir.series_models.bands import Bands
+from reservoir.series_models.ensemble import Learned, best_of, default_steps, learn, table_of
+from reservoir.series_models.gaps import fill_gaps
+from reservoir.series_models.rule import look_for_rule, mean_error
+from reservoir.series_models.series_data import SeriesData
+from reservoir.series_models.shared_models import learn_shared
+
+_WORTH = 0.1  # by so much a score must be better than the score of the mean
+_DEFAULTS = {"spectral_radius": 0.05, "input_scaling": 0.3}  # of networks of the user
+_PLAN = tuple(each.name for each in fields(NetworkPlan))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Models that a search has found.
+
+    Attributes
+    ----------
+    kind : {"dynamics", "series"}
+    seasons : tuple of float
+    fits : list of Fit
+        One for each series.
+    results, best_params : dict
+    best_score : float
+    """
+
+    kind: str
+    seasons: tuple[float, ...]
+    fits: list[Fit]
+    results: dict[str, Any]
+    best_params: dict[str, Any]
+    best_score: float
+
+
+@dataclass(frozen=True)
+class ModelSearch:
+    """The search for models of one series or several.
+
+    Attributes
+    ----------
+    way : {"auto", "dynamics", "series"}
+        Networks, models of series, or whichever suit the data.
+    season : float, list of floats or None
+    shared : bool
+        Whether models learn from all series together.
+    settings : Settings
+    """
+
+    way: str
+    season: Any
+    shared: bool
+    settings: Settings
+
+    def run(self, rows: PanelRows) -> Found:
+        """Find models for the series of a panel, or for trajectories of one system."""
+        if rows.are_trajectories:
+            return self._dynamics(rows)
+        panel, seed = rows.panel, self.settings.seed
+        check_enough_values(rows.values, panel)
+        warn_of_numbers(panel)
+        seasons = seasons_for(self.season, panel.calendars)
+        jobs = [
+            (*series_data(values, known, seasons, seed), self.settings)
+            for values, known in zip(rows.values, rows.known, strict=True)
+        ]
+        way = self.way
+        if way == "auto" and panel.kind == "one":
+            way = chosen_way(jobs[0][0], self.settings)
+        return self._dynamics(rows) if way == "dynamics" else self._series(panel, jobs, seasons)
+
+    def _dynamics(self, rows: PanelRows) -> Found:
+        """Find networks for trajectories of one system."""
+        if not rows.are_trajectories:
+            names = rows.panel.containers[0].names or None
+            as_finite("y", rows.values[0], np.float64, names)  # networks take no gaps
+        check_long_enough(rows.values)
+        check_varies(rows.values)
+        known = rows.known if rows.known[0].shape[1] else []
+        fit, choice = fit_networks(rows.values, known, self.settings)
+        if choice.score <= choice.score_of_mean + _WORTH:
+            warnings.warn(
+                "In closed loop no network does better on these data than their mean: best_score_"
+                f"={choice.score:.3f}, and the mean has {choice.score_of_mean:.3f}. The forecast "
+                "is unreliable beyond its first steps.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+        plan: Any = choice.plan
+        return Found("dynamics", (), [fit], choice.results, asdict(plan), choice.score)
+
+    def _series(self, panel: Panel, jobs: Sequence[Any], seasons: tuple[float, ...]) -> Found:
+        """Find models for each series."""
+        report: Any = self.settings.report
+        if self.shared:
+            found = fit_shared(jobs, panel.calendars, partial(report, unit="model"))
+        else:
+            found = fit_each(jobs, partial(report, unit="series"))
+        fits = [fit for fit, _ in found]
+        learned = [each for _, each in (found[:1] if self.shared else found)]
+        results = table_of(learned, ("all",) if self.shared else panel.ids)
+        score = -float(np.mean([each.relative_error for _, each in found]))
+        warn_of_constants(fits, panel)
+        return Found("series", seasons, list(fits), results, best_of(learned), score)
+
+
+def series_data(
+    values: Array, known: Array, seasons: tuple[float, ...], seed: int
+) -> tuple[SeriesData, Scale]:
+    """Return a series with its gaps filled, and the scale of its known inputs.
+
+    Rows before the first value and after the last are dropped; known inputs keep the latter.
+    """
+    scale = Scale.of([known])
+    seen = np.flatnonzero(np.isfinite(values).any(axis=1))
+    begin, end = int(seen[0]), int(seen[-1]) + 1
+    standard = scale.standardise(known)[begin:]
+    return fill_gaps(values[begin:end], standard, seasons, first=begin, seed=seed), scale
+
+
+def fit_each(jobs: Sequence[Any], report: Any) -> list[tuple[StatisticalFit, Learned]]:
+    """Find models for each series; jobs are the arguments of `fit_statistics`."""
+    results = run_jobs(fit_statistics, jobs, jobs[0][-1].n_jobs)
+    return list(report(results, len(jobs), "models"))
+
+
+def fit_shared(
+    jobs: Sequence[Any], calendars: Sequence[Calendar], report: Any
+) -> list[tuple[StatisticalFit, Learned]]:
+    """Find models for all series together, whose seasons are counted from the earliest row."""
+    settings = jobs[0][-1]
+    series = [
+        replace(data, first=data.first + late)
+        for (data, *_), late in zip(jobs, rows_after_first(calendars), strict=True)
+    ]
+    learned = learn_shared(
+        series,
+        n_networks=settings.n_networks,
+        n_steps=settings.horizon,
+        widths=settings.widths,
+        seed=settings.seed,
+        n_jobs=settings.n_jobs,
+        report=report,
+    )
+    return [
+        (_fit_of(one, data, scale), one)
+        for one, data, (_, scale, _) in zip(learned, series, jobs, strict=True)
+    ]
+
+
+@one_blas_thread()
+def fit_statistics(
+    data: SeriesData, scale: Scale, settings: Settings
+) -> tuple[StatisticalFit, Learned]:
+    """Find the models that forecast a series best."""
+    learned = _learn(data, settings)
+    return _fit_of(learned, data, scale), learned
+
+
+def _learn(data: SeriesData, settings: Settings) -> Learned:
+    return learn(
+        data,
+        n_networks=settings.n_networks,
+        n_steps=settings.horizon,
+        widths=settings.widths,
+        seed=settings.seed,
+    )
+
+
+def _fit_of(learned: Learned, data: SeriesData, scale: Scale) -> StatisticalFit:
+    """Return the fit after the last row of the series.
+
+    Rows after its last value, which only `known` has, are filled with forecasts.
+    """
+    rolling = learned.rolling
+    point = rolling.combined(learned.shares)
+    bands = Bands.of(point, rolling.followed, rolling.origins, data.positive)
+    later = data.known[data.n_rows :]
+    empty = np.full((len(later), data.values.shape[1]), np.nan)
+    return StatisticalFit(learned.ensemble, data, scale, bands).extended_by(empty, later)
+
+
+def chosen_way(data: SeriesData, settings: Settings) -> str:
+    """Return "dynamics" or "series", whichever suits the data; "series" if values are missing."""
+    if data.first or len(data.known) > data.n_rows:
+        return "series"
+    rule = look_for_rule(data, settings.seed)
+    if rule.followed != "open":
+        return "dynamics" if rule.followed == "yes" else "series"
+    return "dynamics" if _networks_are_better(data, settings) else "series"
+
+
+def _networks_are_better(data: SeriesData, settings: Settings) -> bool:
+    """Whether networks forecast the end of the series better than the average of models does."""
+    first = first_rows(data.n_rows)
+    n_steps = settings.horizon or default_steps(data)
+    origins = origins_after(first, data.n_rows - n_steps, n_steps)
+    values = data.values
+    followed = values[np.add.outer(origins, np.arange(n_steps))]
+    known = [data.known[:first]] if data.known.shape[1] else []
+    fit, _ = fit_networks([values[:first]], known, settings)
+    by_networks = fit.from_origins(values, data.known[: data.n_rows], origins, n_steps)
+    ensemble = _learn(data.until(first), settings).ensemble
+    by_models = ensemble.forecast(data.with_room(data.n_rows + n_steps), origins, n_steps)
+    return mean_error(by_networks, followed) < mean_error(by_models, followed)
+
+
+def seasons_for(season: Any, calendars: Sequence[Calendar]) -> tuple[float, ...]:
+    """Return seasons, ascending: the given ones, none for 1, or those of the calendar for None."""
+    if season is None:
+        return max(calendars, key=lambda calendar: calendar.n_rows).seasons()
+    given: list[float] = np.atleast_1d(np.asarray(season, dtype=float)).tolist()
+    return tuple(sorted({each for each in given if each > 1}))
+
+
+# ---------------------------------------------------------------------- networks of the user
+
+
+def plans_of_users(search: Any) -> list[NetworkPlan] | None:
+    """Return the networks in `search`; None for the default candidates."""
+    if isinstance(search, str):
+        return None
+    return [NetworkPlan(**(_DEFAULTS | item)) for item in search]
+
+
+def check_search(name: str, value: Any) -> None:
+    """Check the parameter `search`: a word, or a list of networks."""
+    if isinstance(value, str) and value in ("auto", "dynamics", "series"):
+        return
+    known = isinstance(value, (list, tuple)) and len(value) > 0
+    if not known or not all(isinstance(item, dict) for item in value):
+        raise ValueError(
+            f'search={value!r} must be "auto", "dynamics", "series", or a list of '
+            f"dicts, one for each network to try, "
+            f"with keys among {', '.join(_PLAN)}."
+        )
+    for i, item in enumerate(value):
+        _check_network(f"search[{i}]", item)
+
+
+def _check_network(place: str, item: dict[str, Any]) -> None:
+    strange = [key for key in item if key not in _PLAN]
+    if strange:
+        raise ValueError(
+            f"{place} has the key {strange[0]!r}, which is none of {', '.join(_PLAN)}."
+        )
+    if "n_units" not in item:
+        raise ValueError(f"{place} has no n_units: {item!r}. Add it.")
+    for key, value in item.items():
+        _CHECKS.get(key, _check_factor)(f"{place}: {key}", value)
+
+
+def _check_factor(name: str, value: Any) -> None:
+    check_number(name, value, low=0.0)
+
+
+def _check_leak(name: str, value: Any) -> None:
+    check_number(name, value, low=0.0, high=1.0, low_open=True)
+
+
+def _check_augment(name: str, value: Any) -> None:
+    if callable(value):
+        raise TypeError(
+            f"{name} is a function; ESNForecaster takes None or the name of a built-in."
+        )
+    try:
+        check_augment(value)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("n_units", "n_lags", "skip"), check_count),
+    "leak_rate": _check_leak,
+    "augment": _check_augment,
+}

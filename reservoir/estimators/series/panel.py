@@ -1,0 +1,618 @@
+"""Series as users give them: read once, and forecasts in the same containers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from reservoir._saving import saved
+from reservoir._typing import Array
+from reservoir._validation import caller_level, code, index_of
+from reservoir._validation.order import Handling, column_code
+from reservoir.estimators.series.calendar import Calendar, calendars_of, check_ordered
+from reservoir.estimators.series.containers import SeriesContainer
+from reservoir.estimators.series.names import SeriesName
+from reservoir.estimators.series.tables import (
+    Division,
+    divide,
+    dtype_of,
+    is_collection,
+    is_pandas,
+    n_dimensions,
+    n_levels,
+    read_values,
+    some,
+)
+
+_KINDS = {
+    "one": "one series",
+    "columns": "columns of a table",
+    "list": "a list",
+    "objects": "an object array",
+    "stack": "a 3-D array",
+    "levels": "a MultiIndex",
+    "long": "a column of ids",
+}
+
+
+class PanelRows(NamedTuple):
+    """Rows of the series of a panel, read.
+
+    Attributes
+    ----------
+    panel : Panel
+        At the end of these rows.
+    values : list of arrays of shape (n_samples_i, n_columns)
+        NaN where a value is missing.
+    known : list of arrays of shape (n_samples_i, n_exog)
+        Known inputs; without columns if there are none.
+    are_trajectories : bool
+        Whether the rows are trajectories of one system, of which the panel is the last.
+    """
+
+    panel: Panel
+    values: list[Array]
+    known: list[Array]
+    are_trajectories: bool = False
+
+
+@saved
+@dataclass(frozen=True)
+class Panel:
+    """The containers, calendars and ids of one series or several.
+
+    Attributes
+    ----------
+    kind : {"one", "columns", "list", "objects", "stack", "levels", "long"}
+        One series; the columns of a table; a list, an object array or a 3-D array of tables; a
+        table whose MultiIndex has the ids as its first levels, or one with a column of ids.
+    ids : tuple
+        Ids of the series: text, numbers, tuples of these.
+    containers : tuple of SeriesContainer
+    calendars : tuple of Calendar
+    whole : SeriesContainer
+        Container of the table whose columns are the series.
+    levels : tuple
+        The names of the levels of a MultiIndex.
+    id_name : str, number or None
+    id_place : int
+        Name and number of the column of ids.
+    exog : SeriesContainer or None
+        Container of known inputs; None if there are none.
+    """
+
+    kind: str
+    ids: tuple[Any, ...]
+    containers: tuple[SeriesContainer, ...]
+    calendars: tuple[Calendar, ...]
+    whole: SeriesContainer
+    levels: tuple[Any, ...] = ()
+    id_name: Any = None
+    id_place: int = 0
+    exog: SeriesContainer | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def columns(self) -> tuple[int, tuple[Any, ...]]:
+        """Number and names of the variables; of a panel that of its series, if they are columns."""
+        if self.kind == "one":
+            return self.containers[0].n_outputs, self.containers[0].names
+        return (len(self), self.ids) if self.kind == "columns" else (1, ())
+
+    # ------------------------------------------------------------------ reading
+
+    @classmethod
+    def read(
+        cls,
+        y: Any,
+        exog: Any = None,
+        *,
+        panel: str | None = None,
+        sequence_column: Any = None,
+        missing_values: str = "raise",
+    ) -> PanelRows:
+        """Read series and their known inputs.
+
+        Series may differ in length, and end at different times; of the columns of a table each is
+        a series with all its rows, NaN included.
+
+        Parameters
+        ----------
+        y : Series, DataFrame (pandas or polars), array, list of these, object or 3-D array
+            Several tables are trajectories of one system, or the series of a panel.
+        exog : as y, optional
+            Known inputs, row by row.
+        panel : str or None
+            None if y is one series, or trajectories of one system.
+        sequence_column : int or str, optional
+            The column of a table that contains the ids of series, by number or name. Rows of one
+            id must be adjacent, unless the table has an index of dates.
+        missing_values : {"raise", "hold", "interpolate"}
+            How gaps of known inputs are filled.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a value is infinite or no number, an index cannot be continued, or series and known
+            inputs do not go with each other.
+        """
+        if panel is None and is_collection(y):
+            tables = list(y)
+            values = _read_trajectories(tables)
+            made = replace(cls._of_trajectories(tables), exog=_container_of_known(exog))
+            lengths = [len(rows) for rows in values]
+            known = made._known_of_trajectories(exog, lengths, missing_values)
+            return PanelRows(made, values, known, are_trajectories=True)
+        one = panel is None
+        division = Division("one", (0,), [y]) if one else divide("y", y, sequence_column)
+        made, values = cls._of(division, y, sequence_column)
+        made = replace(made, exog=_container_of_known(exog))
+        lengths = [len(rows) for rows in values]
+        return PanelRows(
+            made, values, made.read_known(exog, lengths, sequence_column, missing_values)
+        )
+
+    @classmethod
+    def _of(cls, division: Division, y: Any, sequence_column: Any) -> tuple[Panel, list[Array]]:
+        """Return the panel of a container, and the values of its series."""
+        kind, ids = division.kind, division.ids
+        names = _names("y", division)
+        values = division.values(names)
+        if division.by_id:
+            whole = SeriesContainer.of(division.whole, spelled=kind == "long")
+            containers = [whole] * len(ids)
+        else:
+            containers = [SeriesContainer.of(table) for table in division.tables]
+            _check_same_columns(names, values, containers)
+            whole = SeriesContainer.of(y) if kind == "columns" else containers[0]
+        handling = _handling(kind, y, sequence_column)
+        # one or two rows have the frequency of the longest series
+        longest = int(np.argmax([len(rows) for rows in values]))
+        which = "y" if kind == "columns" else names[longest]
+        like = Calendar.of(which, division.table(longest), handling=handling)
+        calendars = (like,) * len(ids)
+        if kind not in ("one", "columns"):
+            calendars = calendars_of(names, division, like, handling)
+        panel = cls(
+            kind,
+            ids,
+            tuple(containers),
+            calendars,
+            whole,
+            division.levels,
+            division.id_name,
+            division.id_place,
+        )
+        return panel, values
+
+    @classmethod
+    def _of_trajectories(cls, tables: list[Any]) -> Panel:
+        """Return the panel of the last of several trajectories."""
+        name = f"trajectory {len(tables) - 1} of y"
+        container, calendar = SeriesContainer.of(tables[-1]), Calendar.of(name, tables[-1])
+        if any(dtype_of(table) != container.dtype for table in tables):
+            container = replace(container, dtype="float64")
+        return cls("one", (0,), (container,), (calendar,), container)
+
+    def follow(
+        self,
+        y: Any,
+        exog: Any = None,
+        *,
+        sequence_column: Any = None,
+        missing_values: str = "raise",
+    ) -> PanelRows:
+        """Read later rows of the series, in the order of `ids`, and their known inputs.
+
+        Each series must begin right after its end. Where ids distinguish them, a series may have no
+        new rows. Parameters as in `read`.
+
+        Raises
+        ------
+        ValueError
+            If an id is new, or rows do not follow.
+        """
+        division = divide("y", y, sequence_column)
+        if division.kind == "columns" and self.kind == "one":  # variables of the one series
+            division = Division("one", self.ids, [y])
+        self._check_same_series(division)
+        found = {each: i for i, each in enumerate(division.ids if division.by_id else self.ids)}
+        names = [
+            SeriesName.of("y", division.kind, each, self.id_name, alone=len(self) == 1)
+            for each in found
+        ]
+        for i, name in enumerate(names):
+            if i == 0 or not division.by_id:
+                container = self.containers[0 if division.by_id else i]
+                container.check_same(name, division.table(i))
+        rows = division.values(names)
+        handling = _handling(division.kind, y, sequence_column)
+        calendars, values = list(self.calendars), []
+        for i, each in enumerate(self.ids):
+            if each not in found:
+                values.append(np.zeros((0, self.containers[i].n_outputs)))
+                continue
+            j = found[each]
+            calendars[i] = calendars[i].check_follows(
+                names[j], division.table(j), handling=handling
+            )
+            values.append(rows[j])
+        lengths = [len(each) for each in values]
+        known = self.read_known(exog, lengths, sequence_column, missing_values, following=True)
+        return PanelRows(replace(self, calendars=tuple(calendars)), values, known)
+
+    def _check_same_series(self, division: Division) -> None:
+        """Check that later rows are of the same series, in a container of the same kind."""
+        ids, mine = division.ids, self.kind in ("levels", "long")
+        if division.by_id != mine or (not mine and len(ids) != len(self)):
+            raise ValueError(
+                f"y contains {len(ids)} series ({_KINDS[division.kind]}), and fit had {len(self)} "
+                f"({_KINDS[self.kind]}). Give the same series in the same way."
+            )
+        known = set(self.ids)
+        new = [each for each in ids if each not in known] if mine else []
+        if new:
+            raise ValueError(
+                f"y has the series {new[0]!r}, which is new; fit had {some(self.ids)}. Omit it, or "
+                "fit again."
+            )
+
+    def read_context(
+        self, context: Any, exog: Any, n_steps: int, *, missing_values: str = "raise"
+    ) -> PanelRows:
+        """Read other rows of the same system, and known inputs of these and of the steps after."""
+        if is_collection(context) and len(context) != 1:
+            raise ValueError(
+                f"context contains {len(context)} trajectories, and a forecast continues one. "
+                "Call forecast for each."
+            )
+        table = context[0] if is_collection(context) else context
+        container = self.whole if self.kind == "columns" else self.containers[0]
+        rows = read_values("context", table, allow_nan=False)
+        container.check_same("context", table)
+        names = container.names
+        named = len(names) > 1 and all(isinstance(each, str) for each in names)
+        if named and not hasattr(table, "columns"):
+            warnings.warn(
+                "context has no column names, and in fit it had. Its columns are taken to be "
+                f"{', '.join(names)}, in this order.",
+                UserWarning,
+                stacklevel=caller_level(),
+            )
+        calendar = Calendar.of("context", table, like=self.calendars[0])
+        known = self._known_of_trajectories(
+            None if exog is None else [exog],
+            [len(rows) + n_steps],
+            missing_values,
+            "the context and the forecast after it",
+        )
+        return PanelRows(replace(self, calendars=(calendar,)), [rows], known)
+
+    # ------------------------------------------------------------------ known inputs
+
+    def read_known(
+        self,
+        exog: Any,
+        lengths: Sequence[int],
+        sequence_column: Any = None,
+        missing_values: str = "raise",
+        *,
+        following: bool = False,
+        partner: str = "y",
+    ) -> list[Array]:
+        """Read known inputs of each series, without columns if there are none.
+
+        One table without ids serves all series.
+
+        Parameters
+        ----------
+        exog : table, or as many as there are series: a list, with a MultiIndex, with ids
+        lengths : list of int
+            Rows that each series needs.
+        sequence_column, missing_values
+            As in `read`.
+        following : bool, default=False
+            Whether its rows are those after the series.
+        partner : str
+            Rows that known inputs go with, in messages.
+
+        Raises
+        ------
+        ValueError
+            If they are missing, of another number of rows, at other times, or not known in fit.
+        """
+        if self._has_no_known(exog, lengths):
+            return [np.zeros((length, 0)) for length in lengths]
+        self._check_columns_of_known([exog[0] if is_collection(exog) else exog])
+        names, tables, values = self._divide_known(exog, sequence_column)
+        for i, (calendar, table) in enumerate(zip(self.calendars, tables, strict=True)):
+            which = SeriesName.of("y", self.kind, self.ids[i], alone=len(self) == 1)
+            after = "the rows after " if following else ""
+            calendar.check_matches(names[i], table, f"{after}{which}", following=following)
+        check_lengths(values, lengths, partner)
+        return fill_known(values, missing_values)
+
+    def _divide_known(
+        self, exog: Any, sequence_column: Any
+    ) -> tuple[list[str], list[Any], list[Array]]:
+        """Return the names, the tables and the values of known inputs of each series."""
+        several = is_collection(exog) or n_levels(exog) > 1
+        if sequence_column is not None and not several:
+            several = self.kind == "long"
+        if not several:
+            n = len(self)
+            return ["exog"] * n, [exog] * n, [read_values("exog", exog)] * n
+        division = divide("exog", exog, sequence_column if self.kind == "long" else None)
+        names: list[str] = [
+            SeriesName.of("exog", division.kind, each, division.id_name) for each in division.ids
+        ]
+        if not division.by_id:
+            if len(division.ids) != len(self):
+                raise ValueError(
+                    f"exog contains {len(division.ids)} tables, and there are {len(self)} series. "
+                    "Give one for each, or one for all."
+                )
+            return names, division.tables, division.values(names)
+        found = {each: i for i, each in enumerate(division.ids)}
+        for each in self.ids:
+            if each not in found:
+                raise ValueError(
+                    f"exog has no rows of series {each!r}; it has {some(division.ids)}. Give them, "
+                    "or one table without ids for all."
+                )
+        values, order = division.values(names), [found[each] for each in self.ids]
+        tables = [division.table(i) for i in order]
+        return [names[i] for i in order], tables, [values[i] for i in order]
+
+    def _known_of_trajectories(
+        self, exog: Any, lengths: Sequence[int], missing_values: str, partner: str = "y"
+    ) -> list[Array]:
+        """Return known inputs of trajectories, or of a context and the rows after it."""
+        if self._has_no_known(exog, lengths):
+            return [np.zeros((length, 0)) for length in lengths]
+        if not is_collection(exog) or len(exog) != len(lengths):
+            n_tables = len(exog) if is_collection(exog) else 1
+            raise ValueError(
+                f"exog contains {n_tables} table{'s' * (n_tables != 1)}, and there are "
+                f"{len(lengths)} trajectories. Give one for each."
+            )
+        self._check_columns_of_known(exog)
+        tables = [read_values(f"table {i} of exog", table) for i, table in enumerate(exog)]
+        check_lengths(tables, lengths, partner)
+        return fill_known(tables, missing_values)
+
+    def _has_no_known(self, exog: Any, lengths: Sequence[int]) -> bool:
+        """Whether there are no known inputs; raise if fit differs in that."""
+        if exog is None and self.exog is not None:
+            raise ValueError(
+                f"exog is missing: the series was fitted with {self.exog.n_outputs} column"
+                f"{'s' * (self.exog.n_outputs != 1)} of it. Give it with {lengths[0]} rows."
+            )
+        if exog is not None and self.exog is None:
+            raise ValueError("exog was given, and the series was fitted without. Omit it.")
+        return exog is None
+
+    def _check_columns_of_known(self, tables: Any) -> None:
+        for table in tables:
+            _check_table(table)
+            if self.exog is not None:
+                self.exog.check_same("exog", table)
+
+    # ------------------------------------------------------------------ the way back
+
+    def wrap(self, rows: Sequence[Array]) -> Any:
+        """Return forecasts, one array of shape (n_steps, n_outputs) per series, as the panel came.
+
+        Dates go on from those of each series, a MultiIndex and a column of ids are as they were.
+        """
+        if self.kind == "columns":
+            return self.whole.wrap(np.hstack(rows), self.calendars[0])
+        return self._assembled(
+            [
+                container.wrap(part, calendar)
+                for container, calendar, part in zip(
+                    self.containers, self.calendars, rows, strict=True
+                )
+            ]
+        )
+
+    def wrap_bands(
+        self, points: Sequence[Array], bands: Sequence[Array], coverages: Sequence[float]
+    ) -> Any:
+        """Return forecasts with intervals; of each series as `SeriesContainer.wrap_bands`.
+
+        Arrays with a column of ids get the quantities of each output side by side.
+        """
+        if self.kind == "columns":
+            every = np.concatenate(bands, axis=-1)
+            return self.whole.wrap_bands(np.hstack(points), every, coverages, self.calendars[0])
+        made = [
+            container.wrap_bands(point, ends, coverages, calendar)
+            for container, calendar, point, ends in zip(
+                self.containers, self.calendars, points, bands, strict=True
+            )
+        ]
+        if self.kind == "long" and self.whole.kind == "array":
+            made = [part.reshape(len(part), -1) for part in made]
+        return self._assembled(made)
+
+    def wrap_paths(self, paths: Sequence[Array]) -> Any:
+        """Return sample paths, (n_paths, n_steps, n_outputs) per series, as `SeriesContainer`."""
+        if self.kind == "columns":
+            return self.whole.wrap_paths(np.concatenate(paths, axis=-1), self.calendars[0])
+        return self._assembled(
+            [
+                container.wrap_paths(part, calendar)
+                for container, calendar, part in zip(
+                    self.containers, self.calendars, paths, strict=True
+                )
+            ]
+        )
+
+    def _assembled(self, made: list[Any]) -> Any:
+        """Return what was made of each series in one container."""
+        if self.kind == "one":
+            return made[0]
+        if self.kind == "stack":
+            return np.stack(made)
+        if self.kind == "objects":
+            packed = np.empty(len(made), dtype=object)
+            packed[:] = made
+            return packed
+        if self.kind == "levels":
+            import pandas as pd
+
+            return pd.concat(made, keys=self.ids, names=self.levels)
+        return self._with_ids(made) if self.kind == "long" else made
+
+    def _with_ids(self, made: list[Any]) -> Any:
+        """Return one table with the column of ids where it was."""
+        if self.whole.kind == "array":
+            axis = made[0].ndim - 2
+            lengths = [part.shape[axis] for part in made]
+            column = np.repeat(np.array(self.ids), lengths)
+            rows = np.concatenate(made, axis=axis)
+            dtype = np.result_type(rows, column) if column.dtype.kind in "biuf" else object
+            return np.insert(rows.astype(dtype), self.id_place, column, axis=-1)
+        lengths = [len(part) for part in made]
+        ids = [each for each, n in zip(self.ids, lengths, strict=True) for _ in range(n)]
+        place = min(self.id_place, len(made[0].columns))
+        if self.whole.kind == "polars":
+            import polars as pl
+
+            return pl.concat(made).insert_column(place, pl.Series(self.id_name, ids))
+        import pandas as pd
+
+        table = pd.concat(made, ignore_index=self.calendars[0].numbered)
+        table.insert(place, self.id_name, ids)
+        return table
+
+
+def _read_trajectories(tables: list[Any]) -> list[Array]:
+    """Return the values of trajectories of one system, checked."""
+    several = len(tables) > 1
+    names = [f"trajectory {i} of y" if several else "y" for i in range(len(tables))]
+    values = [
+        read_values(name, table, allow_nan=False) for name, table in zip(names, tables, strict=True)
+    ]
+    _check_same_columns(names, values, [SeriesContainer.of(table) for table in tables])
+    for name, table in zip(names[:-1], tables[:-1], strict=True):
+        index = index_of(table)
+        if index is not None:
+            check_ordered(name, index, Handling("y", kind="list"))
+    return values
+
+
+def _names(variable: str, division: Division) -> list[str]:
+    """Return what messages call each series of a container."""
+    alone = len(division.ids) == 1
+    return [
+        SeriesName.of(variable, division.kind, each, division.id_name, alone=alone)
+        for each in division.ids
+    ]
+
+
+def _handling(kind: str, y: Any, sequence_column: Any) -> Handling:
+    """Return how a user changes the rows of all series of a panel."""
+    if kind in ("list", "objects"):
+        return Handling("y", kind="list")
+    if kind == "long" and is_pandas(y):
+        return Handling("y", kind="ids", ids=column_code("y", sequence_column))
+    return Handling("y", kind="levels" if kind == "levels" else "table")
+
+
+def _check_same_columns(
+    names: Sequence[str], values: list[Array], containers: list[SeriesContainer]
+) -> None:
+    """Check that all series have the columns of the first."""
+    for name, rows, container in zip(names, values, containers, strict=True):
+        if rows.shape[1] != values[0].shape[1]:
+            raise ValueError(
+                f"{name} has {rows.shape[1]} columns, and {names[0]} has {values[0].shape[1]}. "
+                "Give all series the same."
+            )
+        both = container.names, containers[0].names
+        if not container.flat and all(both) and both[0] != both[1]:
+            raise ValueError(
+                f"{name} has the columns {some(both[0])}, and {names[0]} has {some(both[1])}. "
+                "Give all series the same, in the same order."
+            )
+
+
+def _container_of_known(exog: Any) -> SeriesContainer | None:
+    """Return the container of known inputs, of several the first; None if there are none."""
+    if exog is None:
+        return None
+    tables = list(exog) if is_collection(exog) else [exog]
+    for table in tables:
+        _check_table(table)
+    return SeriesContainer.of(tables[0])
+
+
+def _check_table(table: Any) -> None:
+    """Check that known inputs are a table: no dict, number or text."""
+    if n_dimensions(table) not in (1, 2):
+        made = f" (of a dict {code('exog = pd.DataFrame(exog)')})" if hasattr(table, "keys") else ""
+        raise TypeError(
+            f"exog is a {type(table).__name__} of {n_dimensions(table)} dimensions; give an array "
+            f"of shape (n_samples, n_columns), a Series or a DataFrame{made}, or a list of these, "
+            "one for each series."
+        )
+
+
+def fill_known(tables: list[Array], how: str) -> list[Array]:
+    """Return known inputs without gaps: an error, the value before, or a straight line.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing and `how` is "raise", or no value is there to be repeated.
+    """
+    found: list[Array] = []
+    for i, table in enumerate(tables):
+        shared = i > 0 and table is tables[i - 1]
+        missing = np.isnan(table)
+        if shared or not missing.any():
+            found.append(found[-1] if shared else table)
+            continue
+        row, column = (int(k) for k in np.argwhere(missing)[0])
+        which = f"table {i} of exog" if len(tables) > 1 else "exog"
+        if how == "raise":
+            raise ValueError(
+                f"Row {row} of {which} has no value in column {column} (NaN). Fill it, or let "
+                'missing_values="hold" (the value before it) or "interpolate" do so.'
+            )
+        if missing.all(axis=0).any() or (how == "hold" and missing[0].any()):
+            column = int(
+                np.argmax(missing.all(axis=0) if missing.all(axis=0).any() else missing[0])
+            )
+            raise ValueError(
+                f"Column {column} of {which} begins with missing values (NaN), and there is none "
+                'before them to repeat. Fill them, or let missing_values="interpolate" do so.'
+            )
+        found.append(np.column_stack([_filled(values, how) for values in table.T]))
+    return found
+
+
+def _filled(values: Array, how: str) -> Array:
+    rows, known = np.arange(len(values)), np.flatnonzero(np.isfinite(values))
+    if how == "interpolate":
+        return np.interp(rows, known, values[known])
+    return values[known[np.searchsorted(known, rows, side="right") - 1]]
+
+
+def check_lengths(tables: list[Array], lengths: Sequence[int], partner: str) -> None:
+    """Check that known inputs have one row for each row of the series."""
+    for i, (table, length) in enumerate(zip(tables, lengths, strict=True)):
+        if len(table) != length:
+            which = f"Table {i} of exog" if len(tables) > 1 else "exog"
+            raise ValueError(
+                f"{which} has {len(table)} rows, and {length} are needed: one for each row of "
+                f"{partner}."
+            )

@@ -1,0 +1,474 @@
+"""Tables of any library: the series in one, and their numbers, NaN where one is missing."""
+
+from __future__ import annotations
+
+import numbers
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from reservoir._typing import Array
+from reservoir._validation import check_no_dates, code
+from reservoir._validation.index import is_plain
+from reservoir._validation.kinds import check_dense
+from reservoir._validation.sequences import as_finite
+from reservoir._validation.wording import replaced, variable_of
+from reservoir.estimators.series.names import SeriesName, changed
+
+_FEW_TEXTS = 3  # different texts that may mean a missing value
+
+
+@dataclass(frozen=True)
+class Division:
+    """The series in a container, in order, not yet read.
+
+    Attributes
+    ----------
+    kind : str
+        As `Panel.kind`.
+    ids : tuple
+    whole : table or list of tables
+        Of "levels" and "long" one table with the rows of all series, its index without ids and its
+        columns without theirs; else a table for each series.
+    rows : tuple of arrays of int
+        Of "levels" and "long": row numbers of each series in `whole`.
+    levels, id_name, id_place
+        As in `Panel`.
+    """
+
+    kind: str
+    ids: tuple[Any, ...]
+    whole: Any
+    rows: tuple[Array, ...] = ()
+    levels: tuple[Any, ...] = ()
+    id_name: Any = None
+    id_place: int = 0
+
+    @property
+    def by_id(self) -> bool:
+        """Whether ids in the rows of one table distinguish the series."""
+        return self.kind in ("levels", "long")
+
+    @property
+    def tables(self) -> list[Any]:
+        """A table for each series."""
+        return [self.table(i) for i in range(len(self.ids))]
+
+    def table(self, i: int) -> Any:
+        """Return the table of one series."""
+        if not self.by_id:
+            return self.whole[i]
+        if not is_pandas(self.whole):
+            return self.whole[self.rows[i]]
+        part = self.whole.iloc[self.rows[i]]
+        return part.reset_index(drop=True) if self.numbered else part
+
+    @property
+    def numbered(self) -> bool:
+        """Whether the rows of a table of pandas are merely numbered, across all series."""
+        is_table = self.kind == "long" and is_pandas(self.whole)
+        return is_table and is_plain(self.whole.index, np.zeros(1, dtype=int))
+
+    def values(self, names: Sequence[str]) -> list[Array]:
+        """Return the values of each series, (n_samples_i, n_columns)."""
+        if self.by_id:
+            try:  # all rows at once; an error is raised by the series that it is in
+                every = read_values("y", self.whole)
+            except (TypeError, ValueError):
+                pass
+            else:
+                return [every[rows] for rows in self.rows]
+        return [read_values(*item) for item in zip(names, self.tables, strict=True)]
+
+
+def divide(name: str, y: Any, sequence_column: Any = None) -> Division:
+    """Divide a container into its series.
+
+    Parameters
+    ----------
+    name : str
+        Name of the container in messages.
+    y : table, list of tables, object array or 3-D array
+    sequence_column : int or str, optional
+        The column of a table that contains the ids of series.
+
+    Raises
+    ------
+    TypeError
+        If y is a mapping, or `sequence_column` neither an int nor a name.
+    ValueError
+        If ids are missing or return after others, or there is no such column.
+    """
+    if isinstance(y, Mapping):
+        raise TypeError(
+            f"{name} is a {type(y).__name__} of series. Give a list, "
+            f"{code(f'{name} = list({name}.values())')}, or a table with their names as ids, "
+            f"{code(f'{name} = pd.concat({name})')}."
+        )
+    levels = n_levels(y)
+    if (levels > 1 or sequence_column is not None) and not len(y):
+        raise ValueError(f"{name} has no rows (n_samples=0). Give at least one.")
+    if sequence_column is not None:
+        if levels > 1 or is_collection(y) or n_dimensions(y) != 2:
+            raise ValueError(
+                f"sequence_column={sequence_column!r} is a column of ids in one table, but {name} "
+                "is not one table, or has its ids in a MultiIndex. Give sequence_column=None."
+            )
+        return _by_column(name, y, sequence_column)
+    if levels > 1:
+        return _by_levels(name, y)
+    if is_collection(y):
+        kind = "list"
+        if isinstance(y, np.ndarray):
+            kind = "objects" if y.dtype == object else "stack"
+        return Division(kind, tuple(range(len(y))), y)
+    if n_dimensions(y) == 2:
+        return _by_columns(name, y)
+    return Division("one", (0,), [y])
+
+
+def _by_columns(name: str, y: Any) -> Division:
+    """Divide a table into its columns."""
+    if is_polars(y):
+        return Division("columns", tuple(y.columns), y.get_columns())
+    n_columns = np.shape(y)[1]
+    if not is_pandas(y):
+        return Division("columns", tuple(range(n_columns)), np.asarray(y).T)
+    ids = [plain_name(each) for each in y.columns]
+    twice = [each for each, n in Counter(ids).items() if n > 1]
+    if twice:
+        raise ValueError(
+            f"{name} has the column {twice[0]!r} twice, and each column is a series. Rename it."
+        )
+    return Division("columns", tuple(ids), [y.iloc[:, i] for i in range(n_columns)])
+
+
+def _by_levels(name: str, y: Any) -> Division:
+    """Divide a table by all levels of its index but the last."""
+    codes = np.array(y.index.codes[:-1])
+    missing = (codes < 0).any(axis=0)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"The index of {name} has no id in row {row} (NaN). Give it one.")
+    outer = y.index.droplevel(-1)
+    begins = _begins((codes[:, 1:] != codes[:, :-1]).any(axis=0))
+    ids, rows = _groups(name, outer[begins].tolist(), begins, len(y), dated=True)
+    whole = y.set_axis(y.index.get_level_values(-1), axis=0)
+    return Division("levels", ids, whole, rows, tuple(plain_name(each) for each in y.index.names))
+
+
+def _by_column(name: str, y: Any, sequence_column: Any) -> Division:
+    """Divide a table by the ids in one of its columns."""
+    place = _place(name, y, sequence_column)
+    if np.shape(y)[1] < 2:
+        raise ValueError(f"{name} has no column besides that of the ids; at least 1 is needed.")
+    id_name, dated = None, False
+    if is_polars(y):
+        id_name = y.columns[place]
+        found, whole = y[id_name].to_list(), y.drop(id_name)
+    elif is_pandas(y):
+        id_name = plain_name(y.columns[place])
+        column = y.iloc[:, place]
+        found = column.astype(object).where(column.notna(), None).tolist()
+        whole = y.iloc[:, [i for i in range(y.shape[1]) if i != place]]
+        dated = not is_plain(y.index, np.zeros(1, dtype=int))
+    else:
+        table = np.asarray(y)
+        found, whole = table[:, place].tolist(), np.delete(table, place, axis=1)
+    column = np.empty(len(found), dtype=object)
+    column[:] = found
+    missing = np.array([each is None for each in found]) | (column != column)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"{name} has no id in row {row} of column {sequence_column!r} (NaN).")
+    begins = _begins(column[1:] != column[:-1])
+    ids, rows = _groups(name, column[begins].tolist(), begins, len(column), dated=dated)
+    return Division("long", ids, whole, rows, id_name=id_name, id_place=place)
+
+
+def _place(name: str, y: Any, column: Any) -> int:
+    """Return the number of the column of ids."""
+    n_columns = np.shape(y)[1]
+    if isinstance(column, str):
+        names = list(getattr(y, "columns", ()))
+        if column not in names:
+            having = f"its columns are {some(names)}" if names else "it has no column names"
+            raise ValueError(f"sequence_column={column!r} is not in {name}; {having}.")
+        return names.index(column)
+    if isinstance(column, bool) or not isinstance(column, numbers.Integral):
+        raise TypeError(f"sequence_column must be an int or a column name; got {column!r}.")
+    if not -n_columns <= column < n_columns:
+        raise ValueError(
+            f"sequence_column={column} is outside {name}, which has {n_columns} columns."
+        )
+    return int(column) % n_columns
+
+
+def _begins(changes: Array) -> Array:
+    """Return the rows in which runs of equal ids begin, from whether each row but 0 is new."""
+    return np.append(0, np.flatnonzero(changes) + 1)
+
+
+def _groups(
+    name: str, found: list[Any], begins: Array, n_rows: int, *, dated: bool
+) -> tuple[tuple[Any, ...], tuple[Array, ...]]:
+    """Return ids in the order of their first rows, and the rows of each.
+
+    `found` are the ids of runs of rows that begin at `begins`. Without dates an id that returns
+    after others is rejected: rows may have been shuffled.
+    """
+    groups: dict[Any, list[Array]] = {}
+    for each, begin, end in zip(found, begins, [*begins[1:], n_rows], strict=True):
+        runs = groups.setdefault(plain_name(each), [])
+        if runs and not dated:
+            raise ValueError(
+                f"The id {each!r} returns in row {begin} of {name} after other series: without "
+                "dates the rows of one series must be adjacent, in order of time. Sort by id and "
+                "time, or set an index of dates."
+            )
+        runs.append(np.arange(begin, end))
+    rows = (runs[0] if len(runs) == 1 else np.concatenate(runs) for runs in groups.values())
+    return tuple(groups), tuple(rows)
+
+
+def plain_name(name: Any) -> Any:
+    """Return the name of an index or a column so that it can be saved: text, numbers, tuples."""
+    if isinstance(name, tuple):
+        return tuple(plain_name(part) for part in name)
+    if isinstance(name, np.generic):
+        name = name.item()
+    return name if name is None or isinstance(name, (str, bool, int, float)) else str(name)
+
+
+def some(names: Sequence[Any]) -> str:
+    """Return the first few names as text."""
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
+
+
+def is_collection(values: Any) -> bool:
+    """Whether values are several tables; a list of lists of numbers is one table."""
+    if isinstance(values, np.ndarray):
+        return values.ndim == 3 or (
+            values.dtype == object and values.ndim == 1 and len(values) > 0 and _has_rows(values[0])
+        )
+    if not isinstance(values, (list, tuple)) or not len(values):
+        return False
+    first = values[0]
+    if isinstance(first, (list, tuple)):
+        return len(first) > 0 and isinstance(first[0], (list, tuple))
+    return _has_rows(first)
+
+
+def _has_rows(item: Any) -> bool:
+    return getattr(item, "ndim", 0) > 0 or hasattr(item, "to_frame") or hasattr(item, "columns")
+
+
+def dtype_of(table: Any) -> str:
+    """Return "float32" if all columns are, else "float64": the dtype of forecasts."""
+    dtypes = getattr(table, "dtypes", None)
+    if dtypes is None or np.ndim(dtypes) == 0:
+        dtypes = [getattr(table, "dtype", "float64")]
+    return "float32" if {str(each).lower() for each in dtypes} == {"float32"} else "float64"
+
+
+def n_levels(table: Any) -> int:
+    """Return the number of levels of the index of a table; 1 if it has none."""
+    return getattr(getattr(table, "index", None), "nlevels", 1) if is_pandas(table) else 1
+
+
+def read_values(name: str, table: Any, *, allow_nan: bool = True) -> Array:
+    """Return a series as an array of shape (n_samples, n_columns), float64, a copy.
+
+    What is missing (NaN, NA, None, null) is NaN.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the table; its last word is taken for the variable.
+    table : array of shape (n_samples,) or (n_samples, n_columns), Series, DataFrame, polars
+        Without a column of ids.
+    allow_nan : bool, default=True
+        Whether values may be missing.
+
+    Raises
+    ------
+    ValueError
+        If the shape is none of these, empty, or a value is infinite.
+    TypeError
+        If values are dates, durations, text, complex, or behind a mask.
+    """
+    _check_shape(name, table)
+    check_real_numbers(name, table)
+    if is_pandas(table):
+        rows = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    elif is_polars(table):
+        rows = np.asarray(table.to_numpy(), dtype=np.float64)
+    else:
+        rows = np.asarray(table)
+        if rows.dtype == object:
+            rows = _from_objects(name, rows)
+    rows = np.array(rows.reshape(len(rows), -1), dtype=np.float64, order="C")
+    names = list(table.columns) if hasattr(table, "columns") else None
+    return as_finite(name, rows, np.float64, names, allow_nan=allow_nan)
+
+
+def is_pandas(table: Any) -> bool:
+    """Whether a table is a Series or a DataFrame of pandas."""
+    return hasattr(table, "iloc")
+
+
+def is_polars(table: Any) -> bool:
+    """Whether a table is a Series or a DataFrame of polars."""
+    return type(table).__module__.partition(".")[0] == "polars"
+
+
+def n_dimensions(table: Any) -> int | None:
+    """Return the number of axes of a table; None for rows of different lengths."""
+    shape = getattr(table, "shape", None)
+    if shape is not None:
+        return len(shape)
+    try:
+        return int(np.ndim(table))
+    except ValueError:
+        return None
+
+
+def _check_shape(name: str, table: Any) -> None:
+    """Refuse what has not one or two axes, or is empty."""
+    n_axes = n_dimensions(table)
+    if n_axes is None:
+        raise ValueError(
+            f"{name} has rows of different lengths. Give each row the same columns; several series "
+            "of different lengths are a list of arrays."
+        )
+    shape = tuple(getattr(table, "shape", None) or np.shape(table))
+    if n_axes not in (1, 2) or isinstance(table, (str, bytes, dict)):
+        raise ValueError(
+            f"{name} must be a series, of shape (n_samples,) or (n_samples, n_columns); got "
+            f"{type(table).__name__}{f' of shape {shape}' if shape else ''}."
+        )
+    if 0 in shape:
+        what = "rows (n_samples=0)" if shape[0] == 0 else "columns"
+        raise ValueError(f"{name} has no {what}; its shape is {shape}. Give at least one.")
+
+
+def check_real_numbers(name: str, table: Any) -> None:
+    """Refuse values that are no real numbers."""
+    if np.ma.isMaskedArray(table) and np.ma.is_masked(table):
+        raise TypeError(
+            f"{name} is a masked array, and masks are not read. Give NaN for what is missing, "
+            f"{code(changed(name, 'rows.astype(float).filled(np.nan)'))}."
+        )
+    if is_polars(table):
+        _check_polars_kinds(name, table)
+        return
+    check_no_dates(variable_of(name), table)
+    columns = table.items() if getattr(table, "ndim", 0) == 2 and is_pandas(table) else ()
+    if is_pandas(table) and table.ndim == 1:
+        columns = [(None, table)]
+    for label, column in columns:
+        which = name if label is None else f"column {label!r} of {name}"
+        if column.dtype.kind == "c":
+            raise TypeError(_complex_told(which))
+        if column.dtype.kind not in "biuf":
+            _from_objects(name, column.to_numpy(object, na_value=None), label, frame=True)
+    if not is_pandas(table) and np.iscomplexobj(table):
+        raise TypeError(_complex_told(name))
+    if not is_pandas(table):
+        check_dense(variable_of(name), table)
+    if not is_pandas(table) and np.asarray(table).dtype.kind in "OSU":
+        _from_objects(name, np.asarray(table, dtype=object))
+
+
+def _complex_told(which: str) -> str:
+    return f"{which} holds complex numbers. Give real and imaginary parts as columns of their own."
+
+
+def _check_polars_kinds(name: str, table: Any) -> None:
+    one = len(table.shape) == 1
+    for column in [table] if one else table.get_columns():
+        drop = "Give numbers" if one else code(changed(name, f"rows.drop({column.name!r})"))
+        if column.dtype.is_temporal():
+            indexed = code(changed(name, f"rows.to_pandas().set_index({column.name!r})"))
+            raise TypeError(
+                f"{name} has the column {column.name!r} of dates or durations ({column.dtype}), "
+                f"which are no numbers. Leave it out: {drop}"
+                f"{'' if one else f', or make it an index: {indexed}'}."
+            )
+        if not column.dtype.is_numeric() and str(column.dtype) not in ("Boolean", "Null"):
+            raise TypeError(
+                f"{name} has the column {column.name!r} of {column.dtype}, which are no numbers. "
+                f"Leave it out: {drop}, or cast it to pl.Float64."
+            )
+
+
+def _from_objects(name: str, values: Array, label: Any = None, *, frame: bool = False) -> Array:
+    """Return Python objects as floats, None and NA as NaN; refuse what is no number.
+
+    `label` is the name of the column of a table that they are, `frame` says that they are pandas'.
+    """
+    found = np.empty(values.shape, dtype=np.float64)
+    for place, value in np.ndenumerate(values):
+        missing = value is None or type(value).__name__ in ("NAType", "NaTType")
+        if not missing and not isinstance(value, (numbers.Real, np.bool_)):
+            which = name if label is None else f"column {label!r} of {name}"
+            text = "text" if isinstance(value, str) else type(value).__name__
+            column = place[1] if values.ndim == 2 else 0
+            given = values.reshape(len(values), -1)[:, column].tolist()
+            told = _frame_told(name, given, label) if frame else _array_told(name, given, column)
+            raise TypeError(
+                f"{which} holds {text} ({value!r} in row {place[0]}), and numbers are needed.{told}"
+            )
+        found[place] = np.nan if missing else float(value)
+    return found
+
+
+def _frame_told(name: str, given: list[Any], label: Any) -> str:
+    """Return the advice for values of pandas that are no numbers: read them, or encode them."""
+    holder = variable_of(name)
+    if isinstance(name, SeriesName) and name.kind == "columns":
+        label = name.key
+    column = holder if label is None else f"{holder}[{label!r}]"
+    strange = _no_numbers(given)
+    if strange is not None:
+        known = f"{column}.where(~{column}.isin({strange!r}))" if strange else column
+        return f" Make numbers of it, {code(f'{column} = {known}.astype(float)')}."
+    if holder.partition("[")[0] == "exog":
+        columns = "" if label is None else f"columns=[{label!r}], "
+        made = code(replaced(holder, f"pd.get_dummies(rows, {columns}dtype=float)"))
+        return f" Make a column of each category, {made}."
+    drop = f" Leave it out, {code(replaced(holder, f'rows.drop(columns=[{label!r}])'))}."
+    return "" if label is None else drop
+
+
+def _array_told(name: str, given: list[Any], column: int) -> str:
+    """Return the advice for values of arrays that are no numbers."""
+    holder = variable_of(name)
+    strange = _no_numbers(given)
+    if strange is not None:
+        known = f"np.where(np.isin({holder}, {strange!r}), 'nan', {holder})" if strange else holder
+        return f" Make numbers of it, {code(f'{holder} = np.asarray({known}, dtype=float)')}."
+    if holder.partition("[")[0] != "exog":
+        return ""
+    made = f"pd.get_dummies(pd.DataFrame(rows), columns=[{column}], dtype=float).to_numpy(float)"
+    return f" Make a column of each category, {code(replaced(holder, made))}."
+
+
+def _no_numbers(given: list[Any]) -> list[Any] | None:
+    """Return the different values that no number can be read from; None if these are not few."""
+    there = [value for value in given if value is not None and value == value]
+    strange = list(dict.fromkeys(str(value) for value in there if not _is_number(value)))
+    few = len(strange) <= _FEW_TEXTS and 2 * len(strange) < len(set(map(str, there)))
+    return strange if few else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether a value, or what a text says, is a real number."""
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
