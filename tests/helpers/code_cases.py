@@ -766,14 +766,14 @@ CASES = [
         "list(exog) == ['a', 'b']",
     ),
     Case(
-        "estimators/series/panel.py",
+        "estimators/series/tables.py",
         "f'{name} = list({name}.values())'",
         "y = {'b': SALES, 'a': SALES}",
         "reading(panel='each').fit(y)",
         "y[1].equals(SALES)",
     ),
     Case(
-        "estimators/series/panel.py",
+        "estimators/series/tables.py",
         "f'{name} = pd.concat({name})'",
         "y = {'b': SALES, 'a': SALES}",
         "reading(panel='each').fit(y)",

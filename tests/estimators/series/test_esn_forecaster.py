@@ -478,7 +478,7 @@ def test_bad_exogenous_columns_are_refused(fitted):
     model = small().fit(y, exog)
     for call, message in (
         (lambda: small().fit(y, exog[1:]), "exog has 199 rows, and 200 are needed.*row of y"),
-        (lambda: small().fit([y, y], exog), "exog holds 1 table, and there are 2 trajectories"),
+        (lambda: small().fit([y, y], exog), "exog contains 1 table, and there are 2 trajectories"),
         (
             lambda: small().fit([y, y], [exog, exog[1:]]),
             "Table 1 of exog has 199 rows, and 200.*row of y",
