@@ -254,7 +254,7 @@ def test_bad_values_are_refused(augment, error, match):
 
 def test_what_overflows_is_named():
     model = esn("square", activation="identity", input_scaling=1.0)
-    with pytest.raises(ValueError, match=r"squares of the states overflow, first those of unit \d"):
+    with pytest.raises(ValueError, match=r"squares of the states overflow, first in unit \d"):
         model.fit(X * 1e90, Y)
     grown = esn(None, activation="identity", spectral_radius=1e4)
     with pytest.raises(ValueError, match=r"squares of the states .* Lower spectral_radius"):
