@@ -263,7 +263,7 @@ class LaggedPolynomials(FeatureSource):
         return np.tile(np.asarray(row, self.dtype), self.n_past)
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the state that a constant input leads to."""
+        """Return the fixed point for a constant input."""
         return self.initial_state_of(row)
 
     def run_loop(

@@ -225,7 +225,7 @@ def test_even_functions_need_the_squares():
 
 @pytest.mark.parametrize("augment", [None, *KINDS])
 def test_units_at_their_bounds_are_seen_behind_it(augment):
-    with pytest.warns(UserWarning, match="stand still .* driven by the bias"):
+    with pytest.warns(UserWarning, match="are stuck .* driven by the bias"):
         esn(augment, bias_scaling=500.0, spectral_radius=0.1).fit(X, Y)
     # units that flip from bound to bound do not stand still, though their squares do
     flips = np.where(np.arange(400) % 2, 1000.0, -1000.0)[:, None]

@@ -220,7 +220,7 @@ def test_saved_cloned_pickled(augment, tmp_path):
 
 
 def test_the_table_of_a_notebook_tells_the_lags():
-    assert "the readout sees those of 3 rows, 2 apart" in esn().fit(X, Y)._repr_html_inner()
+    assert "the readout receives 3 rows, 2 apart" in esn().fit(X, Y)._repr_html_inner()
 
 
 # --- what is refused or warned of ----------------------------------------------------------------
