@@ -40,9 +40,7 @@ def as_reservoir(model: Any) -> Reservoir:
     try:
         check_is_fitted(model)
     except NotFittedError:
-        raise TypeError(
-            f"{kind} has no reservoir_ before it is fitted: call fit first."
-        ) from None
+        raise TypeError(f"{kind} has no reservoir_ before it is fitted: call fit first.") from None
     found = [access for access, part in _PARTS.items() if _has_reservoir(part, model)]
     if found:
         raise TypeError(

@@ -301,9 +301,7 @@ def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
             rows = "(-1, 1)" if n_columns == 1 else "(1, -1)"
             what = "A series of one input" if n_columns == 1 else "One row"
             advice = f" {what} is {code(replaced(name, f'np.reshape(rows, {rows})'))}."
-        raise ValueError(
-            f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{advice}"
-        )
+        raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{advice}")
     return X
 
 
