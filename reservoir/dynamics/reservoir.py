@@ -120,7 +120,7 @@ class Reservoir:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # kernels and sparse products access memory by the arrays' shapes and indices, so these are
-        # validated for every reservoir, also for an unpickled one
+        # validated for every reservoir, also for one from a pickle
         self.__init__(**state)  # type: ignore[misc]
 
     @cached_property

@@ -242,7 +242,7 @@ def test_units_at_their_bounds_are_seen_behind_it(augment):
         (lambda x: x.sum(axis=1), ValueError, "must return shape"),
         (lambda x: x[:, :0], ValueError, "must return shape"),
         (lambda x: x + 1j, TypeError, "real numbers"),
-        (lambda x: x - x.mean(axis=0), ValueError, "each row of states alone"),
+        (lambda x: x - x.mean(axis=0), ValueError, "each row of states independently"),
         (lambda x: np.full_like(x, np.nan), ValueError, "NaN or infinity"),
         (lambda x: np.where(len(x) > 200, np.inf, x), ValueError, "NaN or infinity"),
     ],
