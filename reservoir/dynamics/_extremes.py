@@ -124,7 +124,7 @@ def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> StatesError:
 
 
 def _cancels(unit: int) -> str:
-    return f": what unit {unit} receives is infinity less infinity"
+    return f": the sum that unit {unit} receives is infinity minus infinity"
 
 
 def check_sums_defined(

@@ -129,10 +129,10 @@ class PastInputs(HoldsPast):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
-        held, n = states[:, : self.n_held], self.n_features
+        past, n = states[:, : self.n_held], self.n_features
         features, units = self.source.advance(states[:, self.n_held :], inputs, teachers)
-        older = [held[:, age * n : (age + 1) * n] for age in self._ages()[1:]]
-        return np.hstack([features, *older]), np.hstack([held[:, n:], inputs, units])
+        older = [past[:, age * n : (age + 1) * n] for age in self._ages()[1:]]
+        return np.hstack([features, *older]), np.hstack([past[:, n:], inputs, units])
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
         """Return the fixed point for a constant input."""

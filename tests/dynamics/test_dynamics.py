@@ -343,7 +343,9 @@ def test_inputs_that_cancel_beyond_the_largest_float_are_refused_everywhere(
                     activation=activation)  # fmt: skip
     X = np.zeros((4, len(terms)))
     X[2] = 1e10
-    message = "not finite from step 2 on .*unit 1 receives is infinity less infinity.*Scale the inp"
+    message = (
+        "not finite from step 2 on .*unit 1 receives is infinity minus infinity.*Scale the inp"
+    )
     with pytest.raises(ValueError, match=message):
         run(res, X, engine=engine)
     with pytest.raises(ValueError, match=message):
