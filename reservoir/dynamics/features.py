@@ -53,7 +53,7 @@ class DrivenReservoir(FeatureSource):
     def seen_through(
         cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool
     ) -> DrivenReservoir:
-        """Return the source with `augment`, a function of which is tried on rows of input.
+        """Return the source with `augment`; if it is a function, try it on rows of input.
 
         Parameters
         ----------

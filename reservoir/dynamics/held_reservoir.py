@@ -26,7 +26,7 @@ def as_reservoir(model: Any) -> Reservoir:
     Raises
     ------
     TypeError
-        If it is something else, is not fitted, or has no reservoir, as gated networks.
+        If it is something else, is not fitted, or has no reservoir, such as a gated network.
     """
     reservoir = getattr(model, "reservoir_", model)
     if isinstance(reservoir, Reservoir):

@@ -42,9 +42,8 @@ def run(
     initial_state : array of shape (n_units,), optional
         The state before the first step; zero by default.
     feedback : array of shape (n_samples, n_outputs), optional
-        Row t is the previous output y[t-1] that step t receives (teacher forcing); row 0 is zero
-        for a series without predecessor. Required if and only if the reservoir has feedback
-        weights.
+        Row t is the previous output y[t-1] that step t receives (teacher forcing); row 0 is zero if
+        there is no previous output. Required if and only if the reservoir has feedback weights.
     dt : array of shape (n_samples,), optional
         Duration of each step, in units of the step for which `leak_rate` is given: step t moves
         the state by ``1 - (1 - leak_rate) ** dt[t]`` of the way, instead of `leak_rate`. Row 0 is
