@@ -1,4 +1,4 @@
-"""The engine "numba": a reservoir's arrays are handed to compiled kernels."""
+"""The engine "numba": compiled kernels run on a reservoir's arrays."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from reservoir.dynamics import reference
 from reservoir.dynamics.engines import code_of
 from reservoir.dynamics.reservoir import Reservoir
 
-_LANE_STEPS = 1024  # steps of pooled sequences that are handed over at a time; even
-_FEW_INPUTS = 8  # up to here the kernel adds the inputs itself; a GEMM pays for more
+_LANE_STEPS = 1024  # steps of pooled sequences in one kernel call; even
+_FEW_INPUTS = 8  # up to so many inputs the kernel adds them itself; for more a GEMM is faster
 
 
 def advance(
@@ -27,7 +27,7 @@ def advance(
 ) -> None:
     """Run one block of steps with a kernel; parameters and results as in `reference.advance`.
 
-    For an activation that the kernels do not know, only the product W x is compiled.
+    For an activation that the kernels do not support, only the product W x is compiled.
     """
     code = code_of(reservoir)
     block = place[:, : reservoir.n_units]
@@ -35,7 +35,7 @@ def advance(
         reference.project(reservoir, X, feedback, block)
         reference.step_through(reservoir, state, block, kicks, recurrence(reservoir))
         return
-    # the kernel writes into C-ordered memory; other memory is filled from a copy
+    # the kernel writes to C-ordered memory only; other memory is filled from a copy
     ready = place.flags.c_contiguous and place.flags.writeable
     buffer = place if ready else np.empty_like(place, order="C")
     # few inputs are added by the kernel, many by a matrix product for the whole block
@@ -63,13 +63,14 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
     Parameters
     ----------
     reservoir : Reservoir
-        With a sparse W and an activation that the kernels know.
+        With a sparse W and an activation that the kernels support.
     states : array of shape (n_sequences, n_units)
         The states before the first step.
     inputs : array of shape (n_sequences, n_steps, n_features + n_outputs)
         The features, then the outputs that are fed back, if any.
     place : array of shape (8, n_steps, n_units)
-        Written: the states. The rows of a sequence must be contiguous; sequences may lie apart.
+        Written: the states. The rows of one sequence must be contiguous; different sequences need
+        not be adjacent.
     """
     n_sequences, n_steps, n_inputs = inputs.shape
     lanes = _kernels.LANES
@@ -87,17 +88,17 @@ def advance_lanes(reservoir: Reservoir, states: Array, inputs: Array, place: Arr
 
 
 class PooledLanes:
-    """Runs up to eight sequences side by side and pools their states, again and again.
+    """Runs up to eight sequences side by side and pools their states; callable repeatedly.
 
     Parameters
     ----------
     reservoir : Reservoir
-        With a sparse W and an activation that the kernels know.
+        With a sparse W and an activation that the kernels support.
     thresholds : array of shape (n_thresholds, n_units)
     longest : int
-        Steps of the longest sequence that is to come.
+        Steps of the longest sequence in any call.
     wanted : bool
-        `moments`, `ends`, `last`, as in `_kernels.lane_sums`.
+        Which sums are computed: `moments`, `ends`, `last`, as in `_kernels.lane_sums`.
     """
 
     def __init__(
@@ -124,12 +125,12 @@ class PooledLanes:
         reservoir, code = self.reservoir, code_of(self.reservoir)
         assert code is not None
         _kernels.begin_lanes(self.sums, self.work, states)
-        # lanes that hold no sequence run along, over zeros
+        # unused lanes are run as well, with zeros as inputs
         longest = max(map(len, series))
         lengths = np.full(_kernels.LANES, longest, np.int64)
         lengths[: len(series)] = [len(X) for X in series]
         done = np.zeros(_kernels.LANES)
-        # some steps at a time, with the lanes last and a constant 1 for the bias behind the inputs
+        # in blocks of steps, with the lanes last and, after the inputs, a constant 1 for the bias
         for begin in range(0, longest, _LANE_STEPS):
             received = self.received[: longest - begin]
             received[:, :-1], received[:, -1] = 0.0, 1.0

@@ -1,7 +1,8 @@
 """Guards against overflow in the sum that a unit receives, W x + W_in u + bias + W_fb y.
 
-A sum that overflows on one side of zero is harmless with a bounded activation, which saturates. One
-with infinite terms of both signs is undefined: such inputs are refused, with the step and the unit.
+A sum that overflows on one side of zero is harmless with a bounded activation, which saturates. A
+sum with infinite terms of both signs is undefined: such inputs raise an error that names the step
+and the unit.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ if TYPE_CHECKING:
 
 
 class StatesError(ValueError):
-    """States that are not finite.
+    """Error for states that are not finite.
 
     Attributes
     ----------
     step : int
-        The first of them.
+        The first step whose state is not finite.
     reason : str
-        Why, and what to do: the end of the message.
+        The cause and the remedy: the end of the message.
     series : str or None
-        What the message calls the series, if it is one of several.
+        Name of the series in the message, if it is one of several.
     """
 
     def __init__(self, step: int, reason: str, series: str | None = None) -> None:
@@ -45,28 +46,28 @@ def may_overflow(
 ) -> bool:
     """Whether some unit's sum might overflow while the states stay within [-1, 1].
 
-    A bound from the largest input and the largest row sum of the weights; `noise` is the standard
-    deviation of the state noise. States of an unbounded activation may grow beyond [-1, 1] and
-    overflow even where the answer is False.
+    The answer uses a bound: the largest input times the largest row sum of the weights. `noise` is
+    the standard deviation of the state noise. States of an unbounded activation may grow beyond
+    [-1, 1] and overflow even if the answer is False.
     """
     given = [array for array in (X, state, feedback) if array is not None]
-    # no normal deviate is 50 standard deviations out
+    # no normal deviate exceeds 50 standard deviations
     return exceeds_room(reservoir, max(50 * noise + 1.0, *map(largest_of, given)))
 
 
 def largest_of(array: Array) -> float:
-    """Return the largest modulus of numbers, 0 if there are none; not finite if one of them is."""
+    """Return the largest modulus, 0 of an empty array; not finite if an entry is not finite."""
     return max(float(array.max(initial=0.0)), -float(array.min(initial=0.0)))
 
 
 def exceeds_room(reservoir: Reservoir, largest: float) -> bool:
-    """Whether sums might overflow of states within [-1, 1] and inputs of moduli up to `largest`."""
+    """Whether sums might overflow for states in [-1, 1] and inputs of moduli up to `largest`."""
     return not max(largest, 1.0) * reservoir._largest_row_sum < room(reservoir)
 
 
 def room(reservoir: Reservoir) -> float:
-    """Return the bound that a sum of moduli must stay below: a quarter of the largest float."""
-    return float(np.finfo(reservoir.dtype).max) / 4  # as a double: it is compared with others
+    """Return the bound that a sum of moduli must not reach: a quarter of the largest float."""
+    return float(np.finfo(reservoir.dtype).max) / 4  # a double, because it is compared with doubles
 
 
 def check_states(
@@ -77,7 +78,7 @@ def check_states(
     block: Array,
     start: int,
 ) -> None:
-    """Refuse states that are not finite, or that come from a sum with infinite terms of both signs.
+    """Raise if states are not finite or result from a sum with infinite terms of both signs.
 
     Parameters
     ----------
@@ -85,13 +86,13 @@ def check_states(
     before : array of shape (n_units,)
         The state before the first row of `block`.
     X, feedback : arrays of shape (rows, n_features) and (rows, n_outputs), or None
-        What the steps received.
+        Inputs, and outputs fed back, of the steps.
     block : array of shape (rows, n_units)
         The states.
     start : int
         Number of the block's first row in the series, for the message.
     """
-    # the usual case, in one pass: the root of the sum of squares bounds every state
+    # the normal case, in one pass: the root of the sum of squares bounds every state
     with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.sqrt(np.einsum("ij,ij->", block, block)))
         small = largest * reservoir._largest_row_sum < room(reservoir)
@@ -102,7 +103,7 @@ def check_states(
     units = cancelling_units(reservoir, states, X, feedback)
     if (units >= 0).any():
         row = int(np.argmax(units >= 0))
-        _check_finite(reservoir, block[:row], start)  # an earlier step is named first
+        _check_finite(reservoir, block[:row], start)  # an earlier failure is reported instead
         raise _not_finite(reservoir, start + row, _cancels(int(units[row])))
     _check_finite(reservoir, block, start)
 
@@ -123,16 +124,16 @@ def _not_finite(reservoir: Reservoir, step: int, why: str = "") -> StatesError:
 
 
 def _cancels(unit: int) -> str:
-    return f": what unit {unit} receives is infinity less infinity"
+    return f": the sum that unit {unit} receives is infinity minus infinity"
 
 
 def check_sums_defined(
     reservoir: Reservoir, x: Array, u: Array, y_prev: Array | None, *, step: int | None = None
 ) -> None:
-    """Refuse one step in which a unit's sum has infinite terms of both signs.
+    """Raise if a unit's sum has infinite terms of both signs in one step.
 
-    `x`, `u` and `y_prev` are the state, the input and the previous output, as in `step` of the
-    module `reservoir`; `step` is the number of the step, for the message.
+    `x`, `u` and `y_prev` are the state, the input and the previous output, as in the function
+    `reservoir.dynamics.step`; `step` is the number of the step, for the message.
     """
     received = None if y_prev is None else y_prev[None]
     unit = int(cancelling_units(reservoir, x[None], u[None], received)[0])
@@ -149,21 +150,21 @@ def cancelling_units(
 ) -> Array:
     """Return for each row a unit whose positive and negative terms both overflow, or -1.
 
-    Whether such a sum comes out as infinity, minus infinity or NaN depends on the order of its
-    terms, and so on the engine. Where only one side overflows, the sum has that side's sign in any
-    order, and a bounded activation saturates.
+    Whether such a sum is infinity, minus infinity or NaN depends on the order of its terms, and so
+    on the engine. If only one side overflows, the sum has the sign of that side in any order, and a
+    bounded activation saturates.
 
     Parameters
     ----------
     reservoir : Reservoir
     states, X, feedback : arrays of shape (rows, n_units), (rows, n_features), (rows, n_outputs)
-        State before each step, input, and output that is fed back (or None).
+        The state before each step, the input, and the output that is fed back (or None).
 
     Returns
     -------
     array of shape (rows,), int
     """
-    # the sum of the positive terms of each unit, and that of the moduli of the negative ones
+    # the sums of the positive terms of each unit and of the moduli of its negative terms
     positive = np.tile(np.maximum(reservoir.bias, 0), (len(X), 1))
     negative = np.tile(np.maximum(-reservoir.bias, 0), (len(X), 1))
     parts = [(reservoir.W, states), (reservoir.W_in, X)]
@@ -181,7 +182,7 @@ def cancelling_units(
 def _sides(M: Matrix, rows: Array) -> tuple[Array, Array]:
     """Return the products of M with each row, split into positive and negative terms.
 
-    Two arrays of shape (n_rows, n_units), both at least 0; their difference is ``rows @ M.T``.
+    Two arrays of shape (n_rows, n_units), both non-negative; their difference is ``rows @ M.T``.
     """
     up, down = _clipped(M), _clipped(-M)
     more, less = np.maximum(rows, 0).T, np.maximum(-rows, 0).T

@@ -1,4 +1,4 @@
-"""Running several sequences side by side: W times a block of states, one column per sequence."""
+"""Several sequences run side by side: W times a block of states, one column per sequence."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from reservoir.dynamics.open_loop import (
 from reservoir.dynamics.reservoir import Reservoir, as_vector
 
 _GROUP = 32  # sequences side by side with NumPy: enough to make the overhead of a call negligible
-# Fewer sequences than this are run one by one. By whether a kernel runs eight lanes: it computes
-# all of them, used or not.
+# Fewer sequences than this are run one by one. True: with the kernel for eight lanes, which
+# computes all lanes, used or not; False: with NumPy.
 _FEWEST = {True: 5, False: 2}
 _BLOCK_SIZE = 2**19  # numbers in a block of states: 4 MiB of doubles
 _BLOCK_ROWS = 512
@@ -41,10 +41,10 @@ def run_many(
     dt: Sequence[Any] | None = None,
     engine: str = "auto",
 ) -> list[Array]:
-    """Drive the reservoir with several series, each from a state of its own.
+    """Drive the reservoir with several series, each from a separate initial state.
 
-    The same states as `run` on each, to rounding, in less time: the series are stepped side by
-    side, and W is read once for all of them.
+    The states are those of `run` for each series, to rounding, in less time: the series are
+    advanced side by side, and each step reads W once for all of them.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def run_many(
     feedback : sequence of arrays of shape (n_samples, n_outputs), optional
         As in `run`, one per series.
     dt : sequence of arrays of shape (n_samples,), optional
-        How long each step took, as in `run`, one array per series.
+        Duration of each step, as in `run`, one array per series.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`.
 
@@ -67,7 +67,8 @@ def run_many(
     Raises
     ------
     ValueError
-        As `run`; and if there is not one initial state, feedback, or `dt`, per series.
+        As `run`; and if the number of initial states, of arrays in `feedback` or of arrays in `dt`
+        differs from the number of series.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -84,7 +85,7 @@ def run_many(
     states = [np.empty((0, reservoir.n_units), reservoir.dtype)] * len(series)
     for group in plan.groups:
         longest = max((len(plan.inputs[i]) for i in group), default=0)
-        # series that are too few for lanes go alone, and need no memory for the other lanes
+        # series that are too few for lanes are run one by one and need no memory for other lanes
         n_lanes = plan.size if len(group) >= _FEWEST[plan.lanes] else len(group)
         with room_for_states(n_lanes, longest, reservoir.n_units, reservoir.dtype):
             whole = np.empty((n_lanes, longest, reservoir.n_units), reservoir.dtype)
@@ -117,12 +118,12 @@ def iter_many(
     Yields
     ------
     index : int
-        Which series the block belongs to. Those of one series come in order, those of different
-        series do not.
+        Number of the series that the block belongs to. Blocks of one series are in order; blocks of
+        different series are interleaved.
     start : int
-        The row of the series that the block begins with.
+        First row of the block in the series.
     block : array of shape (rows, n_units)
-        The states; the memory is used again, so copy what you keep.
+        The states; the memory is reused, so copy the states that you keep.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def iter_many(
 
 
 class Plan(NamedTuple):
-    """Checked inputs, and how they are run: which series side by side, by which engine.
+    """Checked inputs and a plan for running them: groups of series, and the engine.
 
     Attributes
     ----------
@@ -151,21 +152,22 @@ class Plan(NamedTuple):
     inputs : list of arrays of shape (n_samples_i, n_features)
     feedback : list of arrays of shape (n_samples_i, n_outputs), or of None
     gaps : list of arrays of shape (n_samples_i,), or None
-        How long each step took, where that differs.
+        Durations of the steps, if they differ.
     starts : array of shape (n_series, n_units)
         The states before the first steps.
     engine : {"numba", "numpy"}
-        What runs the series, or parts of them, that are run alone.
+        Engine for series, or remaining parts of series, that are run alone.
     lanes : bool
-        Whether groups are run by the kernel for eight lanes, not by NumPy.
+        Whether groups are run by the kernel for eight lanes, instead of NumPy.
     size : int
         The largest number of series in a group.
     check : bool
         Whether states may become infinite and must be checked.
     groups : list of lists of int
-        Which series run side by side, longest first; empty series are in none.
+        Series that run side by side, longest first; empty series are in no group.
     name_of : function of int, or None
-        What messages call a series; None: they do not say of which one states are not finite.
+        Returns the name of a series in messages; with None, an error for states that are not finite
+        does not name the series.
     """
 
     reservoir: Reservoir
@@ -203,7 +205,7 @@ def make_plan(
             raise ValueError(f"initial_states must have shape {starts.shape}; got {given.shape}.")
         for i, state in enumerate(given):
             starts[i] = as_vector(f"initial_states[{i}]", state, n_units, dtype)
-    # one engine for all series: sums that may overflow are left to the NumPy reference
+    # one engine for all series: if a sum may overflow in one, the NumPy reference runs them all
     bounded = get_activation(reservoir.activation).bounded
     others = [starts, *(F for F in received if F is not None)]
     extreme = exceeds_room(reservoir, max(largest, *map(largest_of, others)))
@@ -211,7 +213,7 @@ def make_plan(
     wanted = "numpy" if gaps is not None else engine
     kernels = uses_kernels(reservoir, n_steps, wanted) and not (bounded and extreme)
     lanes = kernels and sp.issparse(reservoir._product_W) and code_of(reservoir) is not None
-    # series of similar length share a group, so that few lanes run empty
+    # series of similar length share a group, so that few lanes are unused
     order = sorted((i for i, X in enumerate(inputs) if len(X)), key=lambda i: -len(inputs[i]))
     size = _kernels.LANES if lanes else min(_GROUP, max(len(order), 1))
     groups = [order[begin : begin + size] for begin in range(0, len(order), size)]
@@ -223,7 +225,7 @@ def make_plan(
 
 
 def by_number(i: int) -> str:
-    """Return what messages call a series that its owner has no name for."""
+    """Return the name of a series in messages, if the caller has no name for it."""
     return f"series[{i}]"
 
 
@@ -246,7 +248,7 @@ def _each_gaps(
 
 
 def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ...]:
-    """Return what `reference.advance_many` takes of leaks for some steps of a group."""
+    """Return the argument `leaks` of `reference.advance_many`, if any, for steps of a group."""
     if plan.gaps is None:
         return ()
     rate, dtype = plan.reservoir.leak_rate, plan.reservoir.dtype
@@ -257,29 +259,30 @@ def _leaks(plan: Plan, group: list[int], start: int, stop: int) -> tuple[Any, ..
 def lockstep(
     plan: Plan, group: list[int], whole: Array | None = None
 ) -> Iterator[tuple[int, int, Array]]:
-    """Run a group of series side by side, and the last few of them one by one.
+    """Run a group of series side by side, and the last few remaining ones one by one.
 
-    The states go into `whole`, of shape (plan.size, longest, n_units); without it, into a buffer
-    that is overwritten by the next block. Yields the number of the series, the row at which a block
-    begins, and the block, as `iter_many` does.
+    The states are written to `whole`, of shape (plan.size, longest, n_units), or by default to a
+    buffer that the next block overwrites. Yields the number of the series, the first row of a
+    block, and the block, as `iter_many` does.
     """
     reservoir, inputs, feedback = plan.reservoir, plan.inputs, plan.feedback
     n_units = reservoir.n_units
-    # so many steps at a time that the block of states stays small, but not below 8
+    # steps in a block: few enough that its states stay small, but at least 8
     rows = int(np.clip(_BLOCK_SIZE // (n_units * plan.size), 8, _BLOCK_ROWS))
     reused = None if whole is not None else np.empty((plan.size, rows, n_units), reservoir.dtype)
     states, now = plan.starts[group], 0
     advance = _compiled.advance_lanes if plan.lanes else reference.advance_many
     while len(group) >= _FEWEST[plan.lanes]:
-        # all series of the group up to the end of the shortest, or to that of the block
+        # advance all series of the group to the end of the shortest one, or of the block; the group
+        # is sorted by length, so the last series is the shortest
         stop = min(now + rows, len(inputs[group[-1]]))
         place = reused[:, : stop - now] if whole is None else whole[:, now:stop]  # type: ignore[index]
         here = [np.hstack([inputs[i][now:stop], *_part(feedback[i], now, stop)]) for i in group]
         with np.errstate(over="ignore", invalid="ignore"):
             advance(reservoir, states, np.stack(here), place, *_leaks(plan, group, now, stop))
-        # the series that end here leave the group
+        # series that end here are removed from the group
         remaining = [k for k, i in enumerate(group) if len(inputs[i]) > stop]
-        before, states = states, place[remaining, -1]  # a copy, before anyone may change the block
+        before, states = states, place[remaining, -1]  # a copy: the caller may change the block
         for i, state, block in zip(group, before, place, strict=False):
             if plan.check:
                 received = None if feedback[i] is None else feedback[i][now:stop]  # type: ignore[index]
@@ -287,7 +290,7 @@ def lockstep(
                     check_states(reservoir, state, inputs[i][now:stop], received, block, now)
             yield i, now, block
         now, group = stop, [group[k] for k in remaining]
-    # too few are left to share a product: each goes on alone
+    # too few series remain to share a product: continue each alone
     for k, (i, state) in enumerate(zip(group, states, strict=True)):
         rest = None if feedback[i] is None else feedback[i][now:]  # type: ignore[index]
         out = None if whole is None else whole[k, now : len(inputs[i])]
@@ -307,7 +310,7 @@ def lockstep(
 
 @contextlib.contextmanager
 def _naming(plan: Plan, i: int, before: int = 0) -> Iterator[None]:
-    """Say which series is meant where states are not finite, and count its steps from the first."""
+    """Add the name of the series, and `before` to the step, to an error for states not finite."""
     try:
         yield
     except StatesError as error:

@@ -1,4 +1,4 @@
-"""What a readout sees in the place of states: their squares as well, or a function of them."""
+"""Features that a readout receives instead of the states: squares, or a function of the states."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reservoir._typing import Array
 from reservoir._validation import check_choice
 
 Function = Callable[[Array], Array]
-_TOLERANCE = 1e-3  # of the largest number: rows that differ by less were mapped one by one
+_TOLERANCE = 1e-3  # of the largest result: smaller differences between rows are rounding
 
 
 class Squares(NamedTuple):
-    """An entry of `AUGMENTS`: features that are states and squares of states.
+    """An entry of `AUGMENTS`: features that consist of states and squares of states.
 
     Attributes
     ----------
@@ -24,8 +24,8 @@ class Squares(NamedTuple):
     write : callable
         ``write(states, place)`` fills `place`, (n_rows, width), from states, (n_rows, n_units).
     split : callable
-        ``split(coef, n_units)`` turns the weights of the features, (n_outputs, width), into those
-        of states and of their squares, (n_outputs, n_units) each, for compiled closed loops.
+        ``split(coef, n_units)`` splits the weights of the features, (n_outputs, width), into the
+        weights of states and of squares, (n_outputs, n_units) each, for compiled closed loops.
     """
 
     width: Callable[[int], int]
@@ -54,7 +54,7 @@ def _split_even_square(coef: Array, n_units: int) -> tuple[Array, Array]:
     return np.where(even, 0, coef), np.where(even, coef, 0)
 
 
-#: Name, a value of the parameter `augment` -> what the readout sees.
+#: Name, a value of the parameter `augment` -> features that the readout receives.
 AUGMENTS: dict[str, Squares] = {
     "square": Squares(lambda n_units: 2 * n_units, _write_square, _split_square),
     "even_square": Squares(lambda n_units: n_units, _write_even_square, _split_even_square),
@@ -62,7 +62,7 @@ AUGMENTS: dict[str, Squares] = {
 
 
 def check_augment(augment: Any) -> None:
-    """Refuse what is no value of the parameter `augment`."""
+    """Raise if the parameter `augment` is invalid."""
     if augment is None or callable(augment):
         return
     if not isinstance(augment, str):
@@ -74,10 +74,10 @@ def check_augment(augment: Any) -> None:
 
 
 def augmented_width(augment: Any, states: Array, *, check: bool = True) -> int:
-    """Return how many features come of states, of which some rows are given as examples.
+    """Return the number of features that are computed from states, given example rows.
 
-    A function is called on them, and refused where its result has no row for each row; with
-    `check`, also where it is not finite, or where a row depends on other rows.
+    A function is called on these rows. Its result must have one row for each row; with `check`, the
+    result must also be finite, and a row of it must not depend on the other rows.
     """
     n_units = states.shape[1]
     if augment is None:
@@ -92,18 +92,18 @@ def augmented_width(augment: Any, states: Array, *, check: bool = True) -> int:
     far = np.abs(together - alone).max(initial=0.0)
     if far > _TOLERANCE * np.abs(together).max(initial=0.0):
         raise ValueError(
-            f"augment={augment!r} must map each row of states alone, as closed loops do: on "
-            f"{len(states)} rows it returned numbers that differ by {far:.3g} from those for the "
-            "same rows one by one."
+            f"augment={augment!r} must map each row of states independently, because closed loops "
+            f"pass one row at a time: its result for {len(states)} rows differs by {far:.3g} from "
+            "its results for the same rows one by one."
         )
     return together.shape[1]
 
 
 def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = True) -> None:
-    """Write what the readout sees of states, (n_rows, n_units), into `place`, (n_rows, width).
+    """Write the features for states, (n_rows, n_units), into `place`, (n_rows, width).
 
-    `check` refuses what a function returns that is not finite; where a closed loop has diverged,
-    that is not the function's doing.
+    With `check`, a function must return finite values; closed loops omit the check, because in a
+    loop that diverges the function is not the cause.
     """
     if isinstance(augment, str):
         with np.errstate(over="ignore", invalid="ignore"):
@@ -113,10 +113,10 @@ def write_augmented(augment: Any, states: Array, place: Array, *, check: bool = 
 
 
 def split_augmented(augment: Any, coef: Array, n_units: int) -> tuple[Array, Array | None]:
-    """Return a readout's weights as kernels take them: of states and inputs, and of squares.
+    """Return a readout's weights for kernels: the weights of states and inputs, and of squares.
 
     `coef` has shape (n_outputs, width [+ n_features]); the second result, (n_outputs, n_units), is
-    None where no squares are seen.
+    None without `augment`.
     """
     if augment is None:
         return coef, None
@@ -129,7 +129,7 @@ def split_augmented(augment: Any, coef: Array, n_units: int) -> tuple[Array, Arr
 def _called(
     function: Function, states: Array, n_columns: int | None, *, check: bool = True
 ) -> Array:
-    """Return what a function makes of states, checked; `n_columns` is None if not yet known."""
+    """Return the checked result of a function for states; `n_columns` is None if not yet known."""
     given = np.asarray(function(states))
     shape = (len(states), "any number" if n_columns is None else n_columns)
     fits = given.ndim == 2 and len(given) == len(states) and given.shape[1] > 0
@@ -142,7 +142,7 @@ def _called(
         raise TypeError(f"augment={function!r} must return real numbers; got dtype {given.dtype}.")
     if check and not np.isfinite(given).all():
         raise ValueError(
-            f"augment={function!r} returned NaN or infinity. It must be finite for all states that "
-            "the reservoir takes."
+            f"augment={function!r} returned NaN or infinity. Its result must be finite for all "
+            "states of the reservoir."
         )
     return given

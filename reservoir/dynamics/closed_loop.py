@@ -1,4 +1,4 @@
-"""Closed loop: a reservoir that receives its own readout's outputs."""
+"""Closed loop: a reservoir whose readout's outputs are fed back as its inputs."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def run_closed_loop(
     return_steps: bool = False,
     engine: str = "auto",
 ) -> Any:
-    """Let the reservoir run on its own outputs.
+    """Run the reservoir in closed loop (free-running): its outputs are fed back.
 
-    Without feedback weights the output is the next input: step k receives
-    ``u[k] = [y[k-1], exog[k]]``. With feedback weights it enters through them, and
+    Without feedback weights the previous output is part of the input: step k receives
+    ``u[k] = [y[k-1], exog[k]]``. With feedback weights the output enters through them, and
     ``u[k] = exog[k]``.
 
     Parameters
@@ -48,35 +48,35 @@ def run_closed_loop(
     reservoir : Reservoir
     readout : (coef, intercept) or callable
         ``y[k] = coef @ features + intercept``, coef of shape (n_outputs, n_units [+ n_features]);
-        or ``readout(features) -> (n_outputs,)``. The features are the state, or what `augment`
-        makes of it, then the input if `include_input`. A callable must neither keep nor change the
-        array that it receives, which is reused for every step.
+        or ``readout(features) -> (n_outputs,)``. The features are the state, or the result of
+        `augment` for it, followed by the input if `include_input`. A callable must neither keep nor
+        modify the array that it receives: the array is reused for every step.
     n_steps : int
-        Number of steps; 0 returns no rows.
+        Number of steps; with 0 the result has no rows.
     initial_state : array of shape (n_units,), optional
         The state before the first step; zero by default.
     initial_output : array of shape (n_outputs,), optional
-        y[-1], what the first step receives; zero by default.
+        The previous output y[-1] that the first step receives; zero by default.
     exog : array of shape (n_steps, n_exog), optional
-        Exogenous inputs, row k enters with the step that yields y[k].
+        Exogenous inputs; row k is an input of the step that computes y[k].
     include_input : bool, default=False
-        Whether the features hold the input behind the state.
+        Whether the features contain the input after the state.
     augment : {"square", "even_square"} or callable, optional
-        What the features hold in the place of the state x: "square" [x, x^2]; "even_square" x with
-        the entries of even index squared; a function what it returns for states, (n_rows, n_units),
-        with a row for each row.
+        Features computed from the state x and used instead of it. "square": [x, x^2];
+        "even_square": x with the entries of even index squared; a function: its result for states
+        of shape (n_rows, n_units), one row for each row.
     clip : (low, high) or callable, optional
-        Bounds, numbers or arrays of shape (n_outputs,), to which outputs are clipped where they are
-        fed back; the outputs that are returned are not clipped. The inputs of a reservoir whose
-        stability is certified for a range then stay in that range. Or a function of the outputs of
-        a step, (n_outputs,), that returns what is fed back in their place, of the same shape: a
-        threshold, say, or a projection.
+        Bounds, numbers or arrays of shape (n_outputs,), to which outputs are clipped before they
+        are fed back; the returned outputs are not clipped. The inputs of a reservoir whose
+        stability is certified for a range then stay in that range. Alternatively a function of the
+        outputs of one step, (n_outputs,), that returns the values to feed back instead, of the same
+        shape: a threshold or a projection, for example.
     return_steps : bool, default=False
-        Whether to also return `n_valid`, in place of the warning of a loop that diverged.
+        Whether to also return `n_valid`, instead of warning if the loop diverges.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. With a readout, an `augment` or a `clip` that is a function "auto" takes NumPy;
-        else it takes NumPy for the first steps, as many as are not worth kernels, so that a longer
-        loop begins with the bits of a shorter one.
+        As in `run`. If the readout, `augment` or `clip` is a function, "auto" uses NumPy.
+        Otherwise it uses NumPy for the first steps, too few to be worth compiled kernels, so that a
+        longer loop begins with exactly the same bits as a shorter one.
 
     Returns
     -------
@@ -84,15 +84,16 @@ def run_closed_loop(
     state : array of shape (n_units,)
         The state after the last step.
     n_valid : int
-        Only if `return_steps`: how many steps stayed finite, n_steps unless the loop diverged.
+        Only if `return_steps`: the number of steps that stayed finite, n_steps unless the loop
+        diverged.
 
     Raises
     ------
     ValueError
-        If the shapes of readout, exog and reservoir disagree, bounds of `clip` are crossed, or it
-        is a function that returns another shape or a value that is not finite; if the sum that a
-        unit receives has infinite terms of both signs, as in `run`; if `augment` is not known, or
-        returns another shape than it must.
+        If the shapes of readout, exog and reservoir disagree; if the bounds of `clip` are crossed,
+        or `clip` is a function that returns a wrong shape or a value that is not finite; if the sum
+        that a unit receives has infinite terms of both signs, as in `run`; if `augment` is unknown,
+        or is a function that returns a wrong shape.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -100,8 +101,8 @@ def run_closed_loop(
     -----
     RuntimeWarning
         If an output or a state becomes so large that its square is not finite: the loop has
-        diverged and stops. The message names the step; the rows from there on repeat the last
-        output before it, so that the shape is as asked for and nothing is NaN.
+        diverged and stops. The message gives the step; the rows from that step on repeat the last
+        output before it, so that the result has the requested shape and contains no NaN.
 
     Examples
     --------
@@ -120,26 +121,26 @@ def run_closed_loop(
     if initial_state is not None:
         state[:] = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
     seen = _Seen.by_readout(reservoir, state, augment, include_input=include_input)
-    # what the first step receives, and the bounds of what is fed back
+    # the output that the first step receives, and the bounds of the outputs that are fed back
     output = np.zeros(n_outputs, dtype)
     if initial_output is not None:
         output = as_vector("initial_output", initial_output, n_outputs, dtype)
     n_fed = 0 if reservoir.W_fb is not None else n_outputs
     limits = None if callable(clip) else as_limits(clip, n_outputs, dtype)
-    # sums that overflow depend on the order of their terms; outputs may grow to the loop's limit
+    # a sum that overflows depends on the order of its terms; outputs may grow to the loop's limit
     extreme = may_overflow(reservoir, exog, output, state, 0.0) or (
         loop_limit(dtype) * reservoir._largest_row_sum >= room(reservoir)
     )
-    # kernels know linear readouts only, and leave sums that may overflow to NumPy
+    # kernels support linear readouts only; sums that may overflow are computed by NumPy
     in_python = callable(readout) or callable(augment) or callable(clip)
     first = steps_in_numpy(reservoir, n_steps, "numpy" if in_python else engine)
     if extreme or code_of(reservoir) is None:
         first = n_steps
-    say = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
-    hold = as_hold(clip, n_outputs, dtype)
+    predict = readout if callable(readout) else _linear(readout, n_outputs, seen.features)
+    limited = as_hold(clip, n_outputs, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         outputs, state, n_valid = _loop(
-            reservoir, say, seen, output, exog[:first], n_fed, hold, extreme
+            reservoir, predict, seen, output, exog[:first], n_fed, limited, extreme
         )
         output = outputs[-1] if first else output
         if n_valid < first:
@@ -160,8 +161,8 @@ def run_closed_loop(
 def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, int]:
     """Return the exogenous inputs, of shape (n_steps, n_exog), and the number of outputs.
 
-    Without feedback weights the outputs are fed back as the first features of the input, and `exog`
-    must hold the others.
+    Without feedback weights the outputs are fed back as the first columns of the input, and `exog`
+    must contain the remaining ones.
     """
     if exog is not None and np.ndim(exog) != 2:
         raise ValueError(f"exog must have shape ({n_steps}, n_exog); got {np.shape(exog)}.")
@@ -181,14 +182,15 @@ def _read_exog(reservoir: Reservoir, exog: Any, n_steps: int) -> tuple[Array, in
 
 
 class _Seen(NamedTuple):
-    """The state, and what a readout sees of it.
+    """The state, and the features that a readout receives.
 
     Attributes
     ----------
     state : array of shape (n_units,)
     features : array of shape (n_seen [+ n_features],)
-        The state itself, or room for what `augment` makes of it; then room for the input.
+        The state itself, or memory for the result of `augment`; then memory for the input.
     n_seen : int
+        Number of features that are computed from the state.
     augment : None, str or callable
     """
 
@@ -201,8 +203,8 @@ class _Seen(NamedTuple):
     def by_readout(
         cls, reservoir: Reservoir, state: Array, augment: Any, *, include_input: bool
     ) -> _Seen:
-        """Return a state, which is copied, with room for what a readout sees of it."""
-        with np.errstate(all="ignore"):  # of the initial state, which no readout sees
+        """Return a copy of a state, with memory for the features that a readout receives."""
+        with np.errstate(all="ignore"):  # the initial state itself is never passed to a readout
             n_seen = augmented_width(augment, state[None], check=False)
         features = np.zeros(n_seen + (reservoir.n_features if include_input else 0), state.dtype)
         if augment is not None:
@@ -233,14 +235,14 @@ def _as_coefficients(readout: Any, n_outputs: int, features: Array) -> tuple[Arr
 
 
 def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[Array, Array]:
-    """Return the weights by which outputs and exogenous inputs enter the units.
+    """Return the weights from the outputs and from the exogenous inputs to the units.
 
     Returns
     -------
     from_output : array of shape (n_units, n_outputs)
-        W_fb, or without it the first columns of W_in.
+        W_fb, or the first columns of W_in if there are no feedback weights.
     from_exog : array of shape (n_units, n_exog)
-        The columns of W_in behind the first `n_fed`.
+        The columns of W_in after the first `n_fed`.
     """
     W_in = dense(reservoir.W_in, "W_in")
     from_output = W_in[:, :n_outputs] if reservoir.W_fb is None else reservoir.W_fb
@@ -248,9 +250,9 @@ def _weights_of_loop(reservoir: Reservoir, n_outputs: int, n_fed: int) -> tuple[
 
 
 def _received(reservoir: Reservoir, output: Array, row: Array) -> tuple[Array, Array | None]:
-    """Return u[t] and y[t-1] of a step, given the last output and a row of exogenous inputs.
+    """Return u[t] and y[t-1] of a step, from the previous output and a row of exogenous inputs.
 
-    Without feedback weights the output is part of u[t], and None stands for y[t-1].
+    Without feedback weights the output is part of u[t], and the second result is None.
     """
     if reservoir.W_fb is not None:
         return row, output
@@ -263,11 +265,11 @@ def loop_limit(dtype: Any) -> float:
 
 
 def warn_of_divergence(step: int, limit: float) -> None:
-    """Warn that a closed loop diverged at a step, and what is returned from there on."""
+    """Warn that a closed loop diverged at a step, and which rows are returned from there on."""
     warnings.warn(
         f"The closed loop diverged at step {step}: it left the range +-{limit:.1e}. The rows "
-        "from there on repeat the last output before it. A larger alpha, noise in "
-        "training or a smaller spectral radius often help.",
+        "from this step on repeat the last output before it. A larger alpha, noise in "
+        "training or a smaller spectral radius often helps.",
         RuntimeWarning,
         stacklevel=caller_level(),
     )
@@ -285,15 +287,15 @@ def _compiled_loop(
 ) -> tuple[Array, Array, int]:
     """Run the closed loop of a linear readout with compiled kernels; otherwise as `_loop`.
 
-    `ridge` is (coef, intercept). One call runs all steps, or a block of them where there are
-    exogenous inputs, so that their products with the weights need not be stored for all steps.
+    `ridge` is (coef, intercept). One kernel call runs all steps; with exogenous inputs it runs one
+    block of steps, so that the products with their weights need not be stored for all steps.
     """
     from_output, from_exog = _weights_of_loop(reservoir, output.size, n_fed)
     coef, squares = split_augmented(augment, ridge[0], reservoir.n_units)
     limit = loop_limit(output.dtype)
     outputs = np.empty((len(exog), output.size), output.dtype)
     rows = block_rows(reservoir.n_units, len(exog)) if exog.shape[1] else max(len(exog), 1)
-    # the outputs write themselves into the block; state and output go from block to block
+    # the kernel writes into the block; state and last output are carried to the next block
     for start in range(0, len(exog), rows):
         given = np.ascontiguousarray(exog[start : start + rows])
         drive = reservoir.bias[None] + (_products(given, from_exog) if given.shape[1] else 0)
@@ -327,8 +329,8 @@ def _compiled_loop(
 def _products(given: Array, weights: Array) -> Array:
     """Return the products of rows of exogenous inputs with weights, (n_rows, n_units).
 
-    The bits of a product depend on its shape: all have the same, so that a row's product does not
-    depend on how many rows come behind.
+    The rounding of a matrix product depends on its shape. All products here have the same shape
+    (padded with zeros), so that a row's result does not depend on the number of rows after it.
     """
     n_blocks = -(-len(given) // _PRODUCT_ROWS)
     blocks = np.zeros((n_blocks, _PRODUCT_ROWS, given.shape[1]), given.dtype)
@@ -343,7 +345,7 @@ def _loop(
     output: Array,
     exog: Array,
     n_fed: int,
-    hold: Callable[[Array], Array],
+    limited: Callable[[Array], Array],
     extreme: bool,
 ) -> tuple[Array, Array, int]:
     """Run the closed loop step by step with NumPy.
@@ -353,16 +355,16 @@ def _loop(
     reservoir : Reservoir
     readout : callable, ``readout(features) -> (n_outputs,)``
     seen : _Seen
-        The initial state and room for the features; written in place.
+        The initial state and memory for the features; written in place.
     output : array of shape (n_outputs,)
-        What the first step receives.
+        The previous output that the first step receives.
     exog : array of shape (n_steps, n_exog)
     n_fed : int
-        How many outputs are part of the input: none with feedback weights, else all.
-    hold : callable, ``hold(outputs) -> (n_outputs,)``
-        What of the outputs is fed back.
+        Number of outputs that are part of the input: none with feedback weights, otherwise all.
+    limited : callable, ``limited(outputs) -> (n_outputs,)``
+        Returns the values that are fed back: the outputs clipped or changed by a function.
     extreme : bool
-        Whether sums may overflow, so that every step is checked for terms that cancel.
+        Whether sums may overflow, so that every step is checked for infinite terms that cancel.
 
     Returns
     -------
@@ -370,7 +372,7 @@ def _loop(
     state : array of shape (n_units,)
         The last finite state.
     n_valid : int
-        How many steps stayed finite.
+        Number of steps that stayed finite.
     """
     n_units, n_outputs = reservoir.n_units, output.size
     state, features, tail = seen.state, seen.features, seen.features[seen.n_seen :]
@@ -382,10 +384,10 @@ def _loop(
     limit = loop_limit(features.dtype)
     outputs = np.empty((len(exog), n_outputs), features.dtype)
     z = np.empty(n_units, features.dtype)
-    last_state = np.empty_like(z)
+    last_state = np.empty_like(z)  # kept because `state` is overwritten before divergence is found
     for k, row in enumerate(exog):
-        fed = hold(output)
-        if extreme and (np.abs(fed) < limit).all():  # beyond it the loop has diverged
+        fed = limited(output)
+        if extreme and (np.abs(fed) < limit).all():  # beyond the limit the loop has diverged
             check_sums_defined(reservoir, state, *_received(reservoir, fed, row), step=k)
         # the reservoir's step, in place
         np.dot(from_output, fed, out=z)
@@ -403,13 +405,13 @@ def _loop(
             write_augmented(seen.augment, state[None], features[None, : seen.n_seen], check=False)
         if tail.size:
             tail[:n_fed], tail[n_fed:] = fed[:n_fed], row
-        # a readout may map states beyond the limit to finite outputs, so they are checked as well
-        sound = bounded or bool((np.abs(state) < limit).all())
-        new = np.asarray(readout(features), dtype=features.dtype) if sound else output
+        # a readout may map states beyond the limit to finite outputs: check the states as well
+        valid = bounded or bool((np.abs(state) < limit).all())
+        new = np.asarray(readout(features), dtype=features.dtype) if valid else output
         if new.shape != output.shape:
             raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
         # diverged: repeat the last good output
-        if not sound or not (np.abs(new) < limit).all():
+        if not valid or not (np.abs(new) < limit).all():
             outputs[k:] = outputs[k - 1] if k else output
             return outputs, last_state, k
         outputs[k] = new

@@ -1,4 +1,4 @@
-"""The choice of the engine that runs a reservoir: the NumPy reference, or compiled kernels."""
+"""The choice of the engine that runs a reservoir: the NumPy reference or compiled kernels."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ ENGINES = ("auto", "numpy", "numba")
 _PER_STEP, _PER_UNIT, _PER_CONNECTION = 4e-6, 3e-9, 0.6e-9
 # Kernels are used for jobs that would take NumPy at least so many seconds: the first number if
 # compiled code can be read from the disk, the second if it must be compiled. Importing numba and
-# reading the code takes .26 s, once per process: a search or a loop over jobs of .01 s soon makes
-# up for it, and a single job is hardly delayed. Compiling takes each process 1.5 s.
+# reading the code takes .26 s once per process: a search or a loop over jobs of .01 s soon
+# recovers this time, and it hardly delays a single job. Compiling takes 1.5 s in each process.
 _WORTH_LOADING, _WORTH_COMPILING = 0.01, 3.0
-_DENSE_UNITS = 500  # for a larger dense W the product takes nearly all the time, and BLAS is faster
+_DENSE_UNITS = 500  # with a larger dense W the product dominates, for which BLAS is faster
 
 
 def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
     """Whether to run `n_steps` steps with compiled kernels.
 
-    The answer depends on the reservoir, the number of steps and `engine`, never on what the process
-    did before, so that the same call gives the same bits every time.
+    The answer depends only on the reservoir, the number of steps and `engine`, never on earlier
+    calls in the process, so that the same call always gives the same bits.
     """
     check_choice("engine", engine, ENGINES)
     if engine == "numpy":
         return False
     if engine == "numba":
         return demand()
-    # "auto": where kernels are worth their loading time, exist, and are not slower than BLAS. A
-    # single step is soon decided: to look for numba takes longer than the step
+    # "auto": kernels must be worth their loading time, exist, and not be slower than BLAS. The time
+    # is compared first, because searching for numba takes longer than a single step
     seconds = n_steps * numpy_seconds_per_step(reservoir)
     if seconds < _WORTH_LOADING or not _kernels.usable() or code_of(reservoir) is None:
         return False
@@ -44,10 +44,11 @@ def uses_kernels(reservoir: Reservoir, n_steps: int, engine: str) -> bool:
 
 
 def steps_in_numpy(reservoir: Reservoir, n_steps: int, engine: str) -> int:
-    """Return how many of the first steps of a closed loop NumPy takes; kernels take the others.
+    """Return the number of first steps of a closed loop that NumPy runs; kernels run the others.
 
-    Under "auto" these are as many as are not worth kernels by themselves. A longer loop so begins
-    with the bits of a shorter one, and a chaotic one does not go astray from it.
+    With "auto" NumPy runs as many steps as would not be worth kernels alone. A longer loop then
+    begins with exactly the same bits as a shorter one, so that chaotic loops do not diverge from
+    each other.
     """
     if not uses_kernels(reservoir, n_steps, engine):
         return n_steps
@@ -61,15 +62,16 @@ def steps_in_numpy(reservoir: Reservoir, n_steps: int, engine: str) -> int:
 
 
 def _worth() -> float:
-    """Return the seconds from which a job is worth kernels, which are loaded."""
+    """Return the seconds from which a job is worth kernels, which must be loaded."""
     return _WORTH_LOADING if _kernels.keeps_code() else _WORTH_COMPILING
 
 
 def engine_for(reservoir: Reservoir, n_steps: int) -> str:
-    """Return the engine of a model, "numba" or "auto", by the number of steps that it is fitted on.
+    """Return the engine of a model, "numba" or "auto", from the number of steps it is fitted on.
 
-    If fitting takes kernels, they are loaded, and later small jobs of the model (predictions of a
-    few rows, say) use them as well; under "auto" each later job chooses by its own size.
+    If the fit uses kernels, they are loaded, and later small jobs of the model (for example
+    predictions of a few rows) use them as well; with "auto" the size of each job determines its
+    engine.
     """
     return "numba" if uses_kernels(reservoir, n_steps, "auto") else "auto"
 
@@ -82,9 +84,9 @@ def numpy_seconds_per_step(reservoir: Reservoir) -> float:
 
 
 def code_of(reservoir: Reservoir) -> int | None:
-    """Return the number by which kernels know the activation, or None if they do not know it.
+    """Return the code of the activation in kernels, or None if they do not support it.
 
-    An `Activation` that only shares its name with the entry of `ACTIVATIONS` is not known.
+    An `Activation` that only shares its name with an entry of `ACTIVATIONS` is not supported.
     """
     activation = get_activation(reservoir.activation)
     if ACTIVATIONS.get(activation.name) != activation:
@@ -95,14 +97,14 @@ def code_of(reservoir: Reservoir) -> int | None:
 def demand() -> bool:
     """Load the kernels for ``engine="numba"``, and return whether they can be used.
 
-    False where numba is told not to compile (``NUMBA_DISABLE_JIT``); without numba, ImportError.
+    False if numba is disabled by ``NUMBA_DISABLE_JIT``; raises ImportError without numba.
     """
     if not _kernels.installed():
         raise ImportError(
-            'engine="numba" needs numba: pip install "reservoir-esn[fast]". engine="auto" does '
-            "without where it is missing."
+            'engine="numba" needs numba: pip install "reservoir-esn[fast]". engine="auto" uses '
+            "NumPy if numba is missing."
         )
-    if _kernels.disabled():  # NUMBA_DISABLE_JIT asks for Python code: here it is
+    if _kernels.disabled():  # NUMBA_DISABLE_JIT requests Python code: the NumPy engine
         return False
     if not _kernels.load():
         raise ImportError('engine="numba": numba is installed but cannot be imported.')

@@ -1,4 +1,4 @@
-"""The contract of sources of features: rows of input become what a readout sees, from a state."""
+"""The interface of feature sources, which turn rows of input into the features of a readout."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _STEADY_STEPS = 10_000
 
 
 class FeatureSource(ABC):
-    """Turns rows of input into rows of features, from a state that it leaves at the end.
+    """Turns rows of input into rows of features, starting from a state and returning the last one.
 
-    `Reservoir` is the first of them, by way of `DrivenReservoir`. An estimator asks no more of a
-    source than what stands here, so that lags of the input, several layers or both directions of
-    time are classes beside that one.
-    A source is data: arrays and plain objects that can be saved, and nothing that a run changes.
+    The main example is `DrivenReservoir`, which wraps a `Reservoir`. An estimator uses only the
+    methods and attributes defined here, so that lags of the input, several layers or both
+    directions of time are further classes with the same interface.
+    A source is immutable data: arrays and plain objects that can be saved; a run changes nothing.
 
     Attributes
     ----------
@@ -32,20 +32,21 @@ class FeatureSource(ABC):
     width : int
         Columns of the features.
     state_size : int
-        Numbers that a state holds.
+        Numbers in a state.
     n_fed_back : int
-        Outputs that come back into the source, one step late; 0 for none.
+        Outputs that are fed back into the source, one step late; 0 for none.
     n_past : int
-        Rows before the present one that a state holds; 0 for none.
+        Rows before the present one that a state contains; 0 for none.
     memory : int or None
-        Rows after which nothing is left of the state before them; None where it fades, and no
-        number is known.
+        Rows after which the state before them has no influence; None if its influence fades
+        gradually, so that there is no such number.
     hides_input_by : str
-        Parameters of an estimator that keep the input from the features; empty if none do.
+        Parameters of an estimator that exclude the input from the features; empty if none do.
     dtype : numpy.dtype
-        Of features and states.
+        Type of features and states.
     state_dtype : numpy.dtype
-        Of a whole state: float64 where it holds a time beside the units, else `dtype`.
+        Type of a whole state: float64 if it contains a time in addition to the units, otherwise
+        `dtype`.
     """
 
     n_features: Any
@@ -59,7 +60,7 @@ class FeatureSource(ABC):
 
     @property
     def state_dtype(self) -> Any:
-        """Of states."""
+        """Type of states."""
         return self.dtype
 
     @abstractmethod
@@ -83,24 +84,25 @@ class FeatureSource(ABC):
         state : array of shape (state_size,)
             The state before the first row.
         teacher : array of shape (n_samples, n_fed_back), optional
-            What each step receives of the outputs, where they are fed back.
+            Previous outputs that each step receives, if outputs are fed back (teacher forcing).
         noise : float, default=0.0
             Standard deviation of Gaussian noise on the state, from `generator`.
         generator : numpy.random.Generator, optional
         engine : {"auto", "numpy", "numba"}, default="auto"
         activity : Activity or Growth, optional
-            A record, made by `activity`, to which is added what units do from row `skip` on. A
-            source without such a record need not take these two.
+            A record from the method `activity`; the activity of the units from row `skip` on is
+            added to it. A source without such a record need not accept these two parameters.
         skip : int, default=0
 
         Yields
         ------
         start : int
-            The row that the block begins with.
+            First row of the block.
         features : array of shape (n_rows, width)
-            In memory that is used again, and that may be changed: copy what you keep.
+            In memory that is reused and that the caller may change: copy the features that you
+            keep.
         state : array of shape (state_size,)
-            The state behind the block, to be kept.
+            The state after the block, which may be kept.
         """
 
     def iter_many_features(
@@ -113,7 +115,7 @@ class FeatureSource(ABC):
         activity: Record | None = None,
         skips: Sequence[int] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
-        """Run over several sequences; the blocks of one come in order.
+        """Run over several sequences; the blocks of each are in order.
 
         Parameters
         ----------
@@ -129,7 +131,7 @@ class FeatureSource(ABC):
         Yields
         ------
         index : int
-            Which sequence the block belongs to.
+            Number of the sequence that the block belongs to.
         start, features, state
             As `iter_features`.
         """
@@ -152,7 +154,7 @@ class FeatureSource(ABC):
         states : array of shape (n_runs, state_size)
         inputs : array of shape (n_runs, n_features)
         teachers : array of shape (n_runs, n_fed_back), optional
-            What each run receives of the outputs, where they are fed back.
+            Previous outputs that each run receives, if outputs are fed back.
 
         Returns
         -------
@@ -169,28 +171,29 @@ class FeatureSource(ABC):
         return rows, after
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return the state before the first row of a sequence that follows nothing: zeros.
+        """Return the state before the first row of a new sequence: zeros.
 
         Parameters
         ----------
         row : array of shape (n_features,)
-            That first row.
+            The first row.
         """
         return np.zeros(self.state_size, self.state_dtype)
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the state that a constant input leads to from zero; zeros if there is none.
+        """Return the fixed point that a constant input leads to from zero; zeros if there is none.
 
         Parameters
         ----------
         row : array of shape (n_features,)
+            The constant input.
         quiet : bool, default=False
-            Whether a state that is not found goes without a warning.
+            Whether to suppress the warning if no fixed point is found.
 
         Warns
         -----
         ConvergenceWarning
-            If no state came to rest.
+            If the states do not converge.
         """
         tolerance = 50 * np.finfo(self.dtype).eps
         state, constant = np.zeros(self.state_size, self.dtype), np.tile(row, (100, 1))
@@ -198,7 +201,7 @@ class FeatureSource(ABC):
         for _ in range(_STEADY_STEPS // len(constant)):
             try:
                 state, last = self._last_two(constant, state, teacher)
-            except ValueError:  # an unbounded activation ran away
+            except ValueError:  # the states of an unbounded activation overflow
                 break
             if np.abs(last - state).max() <= tolerance * max(1.0, np.abs(last).max()):
                 return last
@@ -206,15 +209,15 @@ class FeatureSource(ABC):
         if not quiet:
             warnings.warn(
                 f'initial_state="steady": no fixed point was reached in {_STEADY_STEPS} steps of '
-                "the first row; starting from zeros. A smaller spectral radius makes one more "
-                "likely.",
+                "the first row; starting from zeros. A smaller spectral radius makes a fixed point "
+                "more likely.",
                 ConvergenceWarning,
                 stacklevel=caller_level(),
             )
         return np.zeros(self.state_size, self.dtype)
 
     def _last_two(self, rows: Array, state: Array, teacher: Array | None) -> tuple[Array, Array]:
-        """Return the last state but one of a run, and the last one."""
+        """Return the last two states of a run."""
         for part in (slice(None, -1), slice(-1, None)):
             before, given = state, None if teacher is None else teacher[part]
             for _, _, end in self.iter_features(rows[part], state, teacher=given):
@@ -232,17 +235,17 @@ class FeatureSource(ABC):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run on own outputs, as `run_closed_loop` does with ``return_steps=True``.
+        """Run in closed loop, as `run_closed_loop` does with ``return_steps=True``.
 
-        A source that outputs cannot be led back into leaves this as it is, and is refused by name.
+        A source whose outputs cannot be fed back does not override this method, which raises.
         """
         self.check_can_loop()
 
     def check_can_loop(self) -> NoReturn:
-        """Refuse to run on own outputs."""
+        """Raise, because the source has no closed loop."""
         raise ValueError(
-            f"{type(self).__name__} has no closed loop: it cannot run on its own outputs. Use "
-            "predict, or features that a loop is known for, such as those of a Reservoir."
+            f"{type(self).__name__} has no closed loop: its outputs cannot be fed back. Use "
+            "predict, or features that have a closed loop, such as the states of a Reservoir."
         )
 
     def states(
@@ -253,7 +256,7 @@ class FeatureSource(ABC):
         teachers: Sequence[Array] | None = None,
         engine: str = "auto",
     ) -> list[Array]:
-        """Return what users are shown of a run: all features, where there are no units.
+        """Return the states of a run for display to users: all features, if there are no units.
 
         Parameters
         ----------
@@ -268,38 +271,38 @@ class FeatureSource(ABC):
         return rows
 
     def input_column(self, column: int) -> int | None:
-        """Return which column of the input a column of the features is; None if it is none."""
+        """Return the column of the input that a column of the features copies, None if none."""
         return None
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return what to say of features, no inputs, that overflow in a column; and a remedy."""
-        what = f"The squares of the features overflow, first those of column {column}"
+        """Return a message and a remedy for features, other than inputs, that overflow."""
+        what = f"The squares of the features overflow, first in column {column}"
         return what, "Scale X (StandardScaler)."
 
     def engine_for(self, n_steps: int) -> str:
-        """Return what is to step a source that so many rows are for."""
+        """Return the engine for a source that is fitted on `n_steps` rows."""
         return "auto"
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """Fitted attributes that an estimator shows of its source, by name."""
+        """Fitted attributes of the source that an estimator exposes, by name."""
         return {}
 
     @property
     def past_in_words(self) -> str:
-        """The rows before the present one, by the parameters that say how many."""
-        return f"{type(self).__name__} sees {self.memory or self.n_past} rows"
+        """The number of past rows in use, in words, with the parameters that set it."""
+        return f"{type(self).__name__} uses {self.memory or self.n_past} rows"
 
     @property
     def description(self) -> dict[str, str]:
-        """What a notebook shows of the source, in words, by the names of its parts."""
+        """Description of the source for notebooks, in words, by the names of its parts."""
         return {}
 
     def activity(self) -> Record | None:
-        """Return an empty record of what units do, for sources that have units."""
+        """Return an empty record of the units' activity; None for sources without units."""
         return None
 
-    def watch_run(  # noqa: B027 (of sources that have no units there is no record)
+    def watch_run(  # noqa: B027 (sources without units have no record)
         self,
         activity: Record,
         skip: int,
@@ -309,7 +312,7 @@ class FeatureSource(ABC):
         *,
         received: Array | None = None,
     ) -> None:
-        """Add the states of steps, from row `skip` on, to a record.
+        """Add the states of a run, from row `skip` on, to a record.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A reservoir as a source of features: its states, or what is made of them, and the inputs."""
+"""A reservoir as a source of features: its states, or functions of them, and the inputs."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.saturation import Record, new_record
 from reservoir.dynamics.unit_steps import Steps
 
-_TRIED = 10  # rows of input on which a function of states is tried
+_TRIED = 10  # rows of input on which a function of states is tried out
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class DrivenReservoir(FeatureSource):
-    """A reservoir as a source of features: its states, and the inputs beside them.
+    """A reservoir as a source of features: its states, optionally followed by the inputs.
 
     Parameters
     ----------
     reservoir : Reservoir
     include_input : bool, default=False
-        Whether the features hold the input behind the state.
+        Whether the features contain the input after the state.
     augment : {"square", "even_square"} or callable, optional
-        What the features hold in the place of states: an entry of `AUGMENTS`, or a function.
+        Features computed from the states and used instead of them: an entry of `AUGMENTS`, or a
+        function.
     n_augmented : int, optional
-        How many columns a function makes of states.
+        Number of columns that the function returns.
     """
 
     reservoir: Reservoir
@@ -52,7 +53,7 @@ class DrivenReservoir(FeatureSource):
     def seen_through(
         cls, augment: Any, reservoir: Reservoir, rows: Array, *, include_input: bool
     ) -> DrivenReservoir:
-        """Return the source whose states are seen through `augment`, tried on rows of input.
+        """Return the source with `augment`; if it is a function, try it on rows of input.
 
         Parameters
         ----------
@@ -71,7 +72,7 @@ class DrivenReservoir(FeatureSource):
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """The reservoir."""
+        """The reservoir, as the fitted attribute `reservoir_`."""
         return {"reservoir_": self.reservoir}
 
     @property
@@ -86,24 +87,24 @@ class DrivenReservoir(FeatureSource):
 
     @property
     def _n_seen(self) -> int:
-        """Columns of the features that come of states; the inputs stand behind them."""
+        """Columns of the features that are computed from states; the inputs come after them."""
         if isinstance(self.augment, str):
             return AUGMENTS[self.augment].width(self.reservoir.n_units)
         return self.reservoir.n_units if self.n_augmented is None else self.n_augmented
 
     @property
     def state_size(self) -> int:
-        """Units."""
+        """Number of units."""
         return self.reservoir.n_units
 
     @property
     def n_fed_back(self) -> int:
-        """Outputs that come back through feedback weights."""
+        """Outputs that are fed back through feedback weights."""
         return self.reservoir.n_outputs
 
     @property
     def dtype(self) -> Any:
-        """Of states and outputs."""
+        """Type of states and outputs."""
         return self.reservoir.dtype
 
     def iter_features(
@@ -119,13 +120,14 @@ class DrivenReservoir(FeatureSource):
         skip: int = 0,
         dt: Array | None = None,
     ) -> Iterator[tuple[int, Array, Array]]:
-        """Run over one sequence, block by block; steps may take longer or shorter, as in `run`."""
+        """Run over one sequence, block by block; `dt` gives the durations of steps, as in `run`."""
         n_units, n_seen = self.reservoir.n_units, self._n_seen
         plain = self.augment is None
         n_rows = block_rows(n_units if plain else max(n_units, self.width), len(rows))
-        # states are written where the readout sees them, or on their way there
+        # without augment, states are written directly into the features; with it, into a second
+        # buffer, from which the features are computed
         buffer = np.empty((n_rows, self.width), self.dtype)
-        before = state
+        before = state  # the record of activity needs the state before each block
         for start, states in iter_states(
             self.reservoir,
             rows,
@@ -162,7 +164,7 @@ class DrivenReservoir(FeatureSource):
         skips: Sequence[int] | None = None,
         dt: Sequence[Array] | None = None,
     ) -> Iterator[tuple[int, int, Array, Array]]:
-        """Run over several sequences side by side: W is read once for all of them."""
+        """Run over several sequences side by side, which reads W only once per step."""
         before = list(states)
         for index, start, block in iter_many(
             self.reservoir,
@@ -185,7 +187,7 @@ class DrivenReservoir(FeatureSource):
             yield index, start, self._seen(block, series[index][start : start + len(block)]), after
 
     def _seen(self, states: Array, inputs: Array, *, check: bool = True) -> Array:
-        """Return the features of rows of states, in new memory unless they are the states."""
+        """Return the features for rows of states, in new memory unless they are the states."""
         if self.augment is None:
             return np.hstack([states, inputs]) if self.include_input else states
         features = np.empty((len(states), self.width), self.dtype)
@@ -196,7 +198,7 @@ class DrivenReservoir(FeatureSource):
     def advance(
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
-        """Take one step of many runs side by side: one product with W for all of them."""
+        """Take one step of many runs side by side, with one product with W for all of them."""
         with np.errstate(over="ignore", invalid="ignore"):
             after = step_many(self.reservoir, states, inputs, teachers)
         return self._seen(after, inputs, check=False), after
@@ -217,7 +219,7 @@ class DrivenReservoir(FeatureSource):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run on own outputs: through the inputs, or through feedback weights."""
+        """Run in closed loop, with feedback through the inputs or through feedback weights."""
         return run_closed_loop(
             self.reservoir,
             readout,
@@ -252,26 +254,26 @@ class DrivenReservoir(FeatureSource):
         )
 
     def input_column(self, column: int) -> int | None:
-        """Return which column of the input stands behind the states there."""
+        """Return the column of the input in a column of the features, None for a state."""
         return column - self._n_seen if column >= self._n_seen else None
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        """Return a message and a remedy for a unit whose squares, or powers, overflow."""
         remedy = 'Scale X (StandardScaler), or use a bounded activation such as "tanh".'
         if not get_activation(self.reservoir.activation).bounded:
-            remedy = f"Lower spectral_radius where they grow by themselves. {remedy}"
+            remedy = f"Lower spectral_radius if they grow without input. {remedy}"
         if callable(self.augment):
-            what = f"what augment makes of the states overflow, first those of column {column}"
+            what = f"the features returned by augment overflow, first in column {column}"
         else:
-            what = f"the states overflow, first those of unit {column % self.state_size}"
+            what = f"the states overflow, first in unit {column % self.state_size}"
         return f"The squares of {what}", remedy
 
     def engine_for(self, n_steps: int) -> str:
-        """Return who steps: compiled kernels where they are worth it."""
+        """Return the engine for a model fitted on `n_steps` rows, as `engines.engine_for`."""
         return engine_for(self.reservoir, n_steps)
 
     def activity(self) -> Record | None:
-        """Return an empty record of what the units do."""
+        """Return an empty record of the units' activity, None if the activation has no record."""
         return new_record(self.reservoir)
 
     def watch_run(
@@ -285,11 +287,11 @@ class DrivenReservoir(FeatureSource):
         received: Array | None = None,
         dt: Array | None = None,
     ) -> None:
-        """Add the states of steps, from row `skip` on, to a record."""
+        """Add the states of a run, from row `skip` on, to a record."""
         steps = Steps(states, start, rows, received, self._leak(dt), noisy=False)
         activity.add(self.reservoir, skip, steps)
 
     def _leak(self, dt: Array | None) -> Array | float:
-        """Return the leak of a step, or of each of several that take longer or shorter."""
+        """Return the leak rate, or with `dt` the leak of each step of the given duration."""
         rate = self.reservoir.leak_rate
         return rate if dt is None else leaks_of(rate, dt, self.dtype)[0]

@@ -1,4 +1,4 @@
-"""What a closed loop feeds back: its outputs, held in a range or changed by a function."""
+"""Values that a closed loop feeds back: its outputs, clipped or changed by a function."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def as_limits(clip: Any, n_outputs: int, dtype: Any) -> tuple[Array, Array] | No
 
 
 def as_hold(clip: Any, n_outputs: int, dtype: Any) -> Callable[[Array], Array]:
-    """Return what makes of outputs, (n_outputs,), the ones that are fed back."""
+    """Return a function from outputs, (n_outputs,), to the values that are fed back."""
     if callable(clip):
         return lambda output: changed(clip, output)
     limits = as_limits(clip, n_outputs, dtype)
@@ -38,37 +38,37 @@ def as_hold(clip: Any, n_outputs: int, dtype: Any) -> Callable[[Array], Array]:
 
 
 def changed(clip: Callable[[Array], Any], output: Array) -> Array:
-    """Return what a function makes of outputs, after checks; it gets a copy, which it may change.
+    """Return the result of a function for outputs, after checks; it may change its argument.
 
     Raises
     ------
     ValueError
-        If it returns another shape, or a value that is not finite where the outputs are.
+        If the function returns a wrong shape, or a value that is not finite for finite outputs.
     """
     fed = np.asarray(clip(output.copy()), dtype=output.dtype)
     if fed.shape != output.shape:
         raise ValueError(
-            f"clip, a function, must return what is fed back in place of {output.size} outputs: "
+            f"clip, a function, must return values to feed back for {output.size} outputs, of "
             f"shape {output.shape}; got {fed.shape}."
         )
     if not np.isfinite(fed).all() and np.isfinite(output).all():
         j = int(np.argmin(np.isfinite(fed)))
         raise ValueError(
-            f"clip, a function, made {fed[j]} of output {j}, {output[j]:.6g}; what is fed back "
-            "must be finite."
+            f"clip, a function, returned {fed[j]} for output {j}, {output[j]:.6g}; values that are "
+            "fed back must be finite."
         )
     return fed
 
 
 def one_step_late(before: Array, outputs: Array) -> Array:
-    """Return what each step of a run receives of the outputs: those of the step before it.
+    """Return the outputs that the steps of a run receive: those of the previous step.
 
     Parameters
     ----------
     before : array of shape (n_outputs,)
         The output before the first step.
     outputs : array of shape (n_steps, n_outputs)
-        In training the targets: the teacher.
+        In training the targets (teacher forcing).
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Growth of units without bounds, beside what drives them."""
+"""Growth of the states of unbounded units, relative to their drive."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.unit_steps import Names, Steps
 from reservoir.scaling import SpectralRadiusError, spectral_radius
 
-_WINDOW = 32  # steps, the first of all and the last of each block
-_GROWN = 1000.0  # slow integrators grow some hundred times from zero
+_WINDOW = 32  # steps that are recorded: the first of the run and the last of each block
+_GROWN = 1000.0  # a slow integrator that starts from zero grows some hundred times
 _BELOW_ONE = 0.95
 
 
 @saved
 class Growth:
-    """How much units without bounds grow, beside what drives them.
+    """Growth of the states of unbounded units, relative to the growth of their drive.
 
-    Inputs that grow take healthy states with them, and states that settle or decay fall behind the
-    largest drive so far: where the states gain on it, the growth is the reservoir's own.
+    With growing inputs the states of a stable reservoir grow in proportion, and states that settle
+    or decay become small relative to the largest drive so far. If states grow faster than that
+    drive, the reservoir itself is unstable.
 
     Attributes
     ----------
     n_rows : int
-        Steps that have passed behind the washout.
+        Steps that have passed after the washout.
     first_size, first_drive : float
-        Largest moduli of the states in the first of these steps, and of what drove the units until
-        then.
+        Largest modulus of the states in the first of these steps, and of the drive (inputs, outputs
+        fed back, bias) until then.
     size, drive : float
-        The same at the ends of all blocks of steps, and in all steps.
+        Largest modulus of the states at the ends of all blocks, and of the drive in all steps.
     """
 
     def __init__(self) -> None:
@@ -44,7 +45,7 @@ class Growth:
         self.first_size = self.first_drive = self.size = self.drive = 0.0
 
     def add(self, reservoir: Reservoir, skip: int, steps: Steps) -> None:
-        """Look at steps from number `skip` on, all of them if that is negative."""
+        """Record the steps from number `skip` on, all steps if it is negative."""
         skip = max(skip, 0)
         if self.n_rows < _WINDOW:
             end = skip + _WINDOW - self.n_rows
@@ -55,7 +56,7 @@ class Growth:
         self.n_rows += max(len(steps.states) - skip, 0)
 
     def merge(self, later: Growth) -> None:
-        """Add what another record has seen of later steps."""
+        """Add another record, of later steps."""
         if self.n_rows < _WINDOW:
             self.first_size = max(self.first_size, later.first_size)
             self.first_drive = max(self.first_drive, later.first_drive)
@@ -63,7 +64,7 @@ class Growth:
         self.n_rows += later.n_rows
 
     def warn(self, reservoir: Reservoir, names: Names) -> bool:
-        """Warn if the states grew by far more than what drives them; return whether."""
+        """Warn if the states grew far more than their drive; return whether it did."""
         if self.first_size == 0 or self.first_drive == 0:
             return False
         with np.errstate(over="ignore"):
@@ -74,7 +75,7 @@ class Growth:
         radius, remedy = _remedy(reservoir)
         warnings.warn(
             f"The states grew {growth:.2g} times as much as the inputs from the first rows to the "
-            f"last: {activation} has no bounds{radius}. {remedy}, or take a bounded activation "
+            f"last: {activation} has no bounds{radius}. {remedy}, or use a bounded activation "
             'such as "tanh".',
             UserWarning,
             stacklevel=caller_level(),
@@ -87,13 +88,13 @@ def _largest(values: Array) -> float:
 
 
 def _drive(reservoir: Reservoir, steps: Steps, end: int | None = None) -> float:
-    """Return the largest modulus among inputs, fed back outputs and biases."""
+    """Return the largest modulus of the inputs, the outputs fed back and the biases."""
     received = () if steps.received is None else (steps.received[:end],)
     return max(_largest(each) for each in (steps.inputs[:end], reservoir.bias, *received))
 
 
 def _settles(reservoir: Reservoir) -> bool:
-    """Return whether states cannot grow for ever, however long they take to settle."""
+    """Return whether states cannot grow without limit, however long they take to settle."""
     try:
         return spectral_radius(_leaky(reservoir.leak_rate, _bound(reservoir))) < 1
     except SpectralRadiusError:
@@ -101,9 +102,9 @@ def _settles(reservoir: Reservoir) -> bool:
 
 
 def _bound(reservoir: Reservoir) -> Any:
-    """Return what a step multiplies states by, at most.
+    """Return a matrix that bounds the growth of states in one step: W or its moduli.
 
-    Of units that pass on no more than they receive, the moduli of W bound what comes of it.
+    The moduli are a bound for activations whose slope is at most 1; for linear units W is exact.
     """
     weights = sp.csr_array(reservoir.W)
     linear = get_activation(reservoir.activation).name == "identity"
@@ -111,7 +112,7 @@ def _bound(reservoir: Reservoir) -> Any:
 
 
 def _remedy(reservoir: Reservoir) -> tuple[str, str]:
-    """Return words for the leaky radius, and a spectral radius under which states cannot grow."""
+    """Return text that gives the leaky radius, and text that gives a stable spectral radius."""
     weights, leak = sp.csr_array(reservoir.W), reservoir.leak_rate
     bound = _bound(reservoir)
     try:
@@ -125,7 +126,7 @@ def _remedy(reservoir: Reservoir) -> tuple[str, str]:
     except SpectralRadiusError:
         return "", "Lower spectral_radius"
     words = f", and the spectral radius of (1 - leak_rate) I + leak_rate W is {now:.4g}"
-    return words, f"Lower it: spectral_radius={value:.3g} would hold the states"
+    return words, f"Lower it: spectral_radius={value:.3g} would keep the states bounded"
 
 
 def _leaky(leak: Any, weights: Any) -> Any:

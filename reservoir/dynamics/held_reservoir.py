@@ -1,4 +1,4 @@
-"""The reservoir that a fitted estimator holds."""
+"""The reservoir of a fitted estimator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from reservoir._validation import code
 from reservoir.dynamics.reservoir import Reservoir
 
-# where estimators that are made of others hold the one that has a reservoir
+# how to access the part with a reservoir in estimators that consist of other estimators
 _PARTS: dict[str, Callable[[Any], Any]] = {
     "[-1]": lambda model: model[-1],
     ".features_": lambda model: model.features_,
@@ -26,38 +26,36 @@ def as_reservoir(model: Any) -> Reservoir:
     Raises
     ------
     TypeError
-        If it is something else, is not fitted, or holds none, as gated networks do.
+        If it is something else, is not fitted, or has no reservoir, such as a gated network.
     """
     reservoir = getattr(model, "reservoir_", model)
     if isinstance(reservoir, Reservoir):
         return reservoir
     if not hasattr(model, "fit"):
         raise TypeError(
-            "reservoir must be a reservoir.dynamics.Reservoir, or a fitted estimator that holds "
-            f"one as reservoir_; got {type(model).__name__}."
+            "reservoir must be a reservoir.dynamics.Reservoir, or a fitted estimator with an "
+            f"attribute reservoir_; got {type(model).__name__}."
         )
     kind = type(model).__name__
     try:
         check_is_fitted(model)
     except NotFittedError:
+        raise TypeError(f"{kind} has no reservoir_ before it is fitted: call fit first.") from None
+    found = [access for access, part in _PARTS.items() if _has_reservoir(part, model)]
+    if found:
         raise TypeError(
-            f"{kind} holds no reservoir_ before it is fitted: call fit first."
-        ) from None
-    holders = [place for place, part in _PARTS.items() if _holds_one(part, model)]
-    if holders:
-        raise TypeError(
-            f"{kind} has a part that holds the reservoir: give that, "
-            f"{code(f'model = model{holders[0]}')}."
+            f"{kind} contains an estimator that has the reservoir: pass that one, "
+            f"{code(f'model = model{found[0]}')}."
         )
     cell = f"(cell={model.cell!r})" if hasattr(model, "cell") else ""
     raise TypeError(
-        f"{kind}{cell} has no reservoir: of trained networks the cells 'rnn' and 'leaky' are one, "
-        "and ESNRegressor, ESNClassifier, ReservoirTransformer and ReservoirFeatures hold one."
+        f"{kind}{cell} has no reservoir. ESNRegressor, ESNClassifier, ReservoirTransformer and "
+        "ReservoirFeatures have one, and so do trained networks with the cells 'rnn' and 'leaky'."
     )
 
 
-def _holds_one(part: Callable[[Any], Any], model: Any) -> bool:
-    """Whether a model has a part, and that a reservoir."""
+def _has_reservoir(part: Callable[[Any], Any], model: Any) -> bool:
+    """Whether a model has a part that has a reservoir."""
     try:
         return isinstance(part(model).reservoir_, Reservoir)
     except (AttributeError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""Several reservoirs as one: groups of units that do not hear each other."""
+"""Several reservoirs as one, whose groups of units are not connected to each other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from reservoir.dynamics.reservoir import Reservoir
 
 
 def join_reservoirs(reservoirs: Sequence[Reservoir]) -> Reservoir:
-    """Join reservoirs into one whose groups of units do not hear each other.
+    """Join reservoirs into one whose groups of units are not connected to each other.
 
-    W is block-diagonal; all groups hear the same inputs. One run of the whole gives the states of
-    all of them side by side.
+    W is block-diagonal, and all groups receive the same inputs. One run of the joined reservoir
+    gives the states of all reservoirs side by side.
 
     Parameters
     ----------
@@ -24,12 +24,13 @@ def join_reservoirs(reservoirs: Sequence[Reservoir]) -> Reservoir:
     Returns
     -------
     Reservoir
-        Its units are those of the first one, then those of the second, and so on.
+        Its units are the units of the first reservoir, then of the second, and so on.
 
     Raises
     ------
     ValueError
-        If there is none, or they differ in what they must share, or one has feedback weights.
+        If there are no reservoirs, if they differ in inputs, activation or dtype, or if one has
+        feedback weights.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Sources whose states hold rows of the past; and the one that hands them to another source."""
+"""Sources whose states contain past rows, among them one that passes them to another source."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from reservoir.dynamics.saturation import Record
 
 @dataclass(frozen=True, eq=False)
 class HoldsPast(FeatureSource):
-    """A source whose state holds rows of its input, in front of the state of another source.
+    """A source whose state contains past rows of its input, then the state of another source.
 
     Parameters
     ----------
     source : FeatureSource
     n_lags : int
-        Rows that are seen: the present one and those `skip`, 2 `skip`, ... steps before.
+        Number of rows in use: the present one and the rows `skip`, 2 `skip`, ... steps before.
     skip : int, default=1
-        Steps between two of them.
+        Steps from one of these rows to the next.
     """
 
     source: Any
@@ -33,60 +33,60 @@ class HoldsPast(FeatureSource):
 
     @property
     def n_past(self) -> int:
-        """Rows before the present one that a state holds."""
+        """Rows before the present one that a state contains."""
         return (self.n_lags - 1) * self.skip
 
     @property
     def past_in_words(self) -> str:
-        """The rows before the present one, by the parameters that say how many."""
-        return f"n_lags={self.n_lags} and skip={self.skip} see {self.n_past} rows"
+        """The number of past rows in use, in words, with the parameters that set it."""
+        return f"n_lags={self.n_lags} and skip={self.skip} use {self.n_past} rows"
 
     @property
     def n_held(self) -> int:
-        """Numbers in these rows."""
+        """Numbers in the past rows of a state."""
         return self.n_past * self.n_features
 
     @property
     def state_size(self) -> int:
-        """The past rows, the oldest first, then the state of the source."""
+        """Numbers in a state: the past rows, the oldest first, then the state of the source."""
         return self.n_held + self.source.state_size
 
     @property
     def dtype(self) -> Any:
-        """Of features and states."""
+        """Type of features and states."""
         return self.source.dtype
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return the state of a source that has seen nothing but one row, again and again."""
-        return self.behind_equal_rows(row, np.zeros(self.source.state_size))
+        """Return the state whose past rows all equal the given row, with zeros for the source."""
+        return self.after_equal_rows(row, np.zeros(self.source.state_size))
 
-    def behind_equal_rows(self, row: Array, state: Array) -> Array:
-        """Return a state of the other source with a past of equal rows in front of it."""
+    def after_equal_rows(self, row: Array, state: Array) -> Array:
+        """Return a state whose past rows all equal `row`, with `state` for the source."""
         return np.concatenate([np.tile(row, self.n_past), state])
 
     def _known(self, rows: Array, state: Array) -> Array:
-        """Return the rows that a state holds and, behind them, those that follow."""
-        held = state[: self.n_held].reshape(self.n_past, self.n_features)
-        return np.concatenate([held, rows])
+        """Return the past rows of a state, followed by further rows."""
+        past = state[: self.n_held].reshape(self.n_past, self.n_features)
+        return np.concatenate([past, rows])
 
     def _ages(self) -> list[int]:
-        """Return where the lagged rows stand in a past, the present one first."""
+        """Return the indices of the lagged rows in past and present rows, the present row first."""
         return [self.n_past - k * self.skip for k in range(self.n_lags)]
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class LaggedSource(HoldsPast):
-    """A source whose input holds rows of the past: where one row does not tell the state.
+    """A source that receives past rows as inputs, for systems whose state one row does not contain.
 
-    Delays of a few observed variables stand in for those that are not observed (Takens 1981).
+    Delays of a few observed variables replace the variables that are not observed (Takens 1981).
 
     Parameters
     ----------
     source : FeatureSource
         Its inputs are the present row, then the rows `skip`, 2 `skip`, ... steps before.
     n_lags, skip : int
-        As of `HoldsPast`.
+        As in `HoldsPast`.
     """
 
     @property

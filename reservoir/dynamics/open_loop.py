@@ -42,20 +42,18 @@ def run(
     initial_state : array of shape (n_units,), optional
         The state before the first step; zero by default.
     feedback : array of shape (n_samples, n_outputs), optional
-        Row t is what step t receives as the previous output, y[t-1] (teacher forcing); row 0 is
-        zero for a series that starts fresh. Required if and only if the reservoir has feedback
-        weights.
+        Row t is the previous output y[t-1] that step t receives (teacher forcing); row 0 is zero if
+        there is no previous output. Required if and only if the reservoir has feedback weights.
     dt : array of shape (n_samples,), optional
-        How long each step took, in units of the step that `leak_rate` is given for: step t moves
-        the state by ``1 - (1 - leak_rate) ** dt[t]`` of the way, in place of `leak_rate`. Row 0 is
-        the time since `initial_state`. Entries of 1 change no bit. Such runs are NumPy's: kernels
-        have one leak rate for all steps.
+        Duration of each step, in units of the step for which `leak_rate` is given: step t moves
+        the state by ``1 - (1 - leak_rate) ** dt[t]`` of the way, instead of `leak_rate`. Row 0 is
+        the time since `initial_state`. Entries of 1 change no bit. Such runs always use NumPy:
+        kernels have one leak rate for all steps.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        What computes the steps. "numba" runs compiled kernels (extra ``fast``), "numpy" does not.
-        "auto" takes kernels where numba is installed and the job would take NumPy longer than
-        .01 s: for smaller ones reading the kernels from the disk costs more than it saves. The
-        choice depends on the sizes alone, so that the same call gives the same bits; the engines
-        agree to rounding.
+        Engine that computes the steps. "numba" runs compiled kernels (extra ``fast``), "numpy" does
+        not. "auto" uses kernels if numba is installed and NumPy would take longer than .01 s: for
+        smaller jobs reading the kernels from the disk costs more than it saves. The choice depends
+        only on the sizes, so that the same call gives the same bits; the engines agree to rounding.
 
     Returns
     -------
@@ -67,9 +65,9 @@ def run(
     ValueError
         If shapes disagree, an input is NaN or infinite, or the states overflow (an unbounded
         activation); if inputs are so large that the sum which a unit receives has infinite terms of
-        both signs, and is undefined. Where the terms overflow on one side of zero only, a bounded
-        activation saturates. If an entry of `dt` is not positive and finite, if `dt` is given where
-        every leak rate is 1 (it would change nothing), or with ``engine="numba"``.
+        both signs and is undefined (if the terms overflow on one side of zero only, a bounded
+        activation saturates). If an entry of `dt` is not positive and finite, or if `dt` is given
+        although every leak rate is 1 (it would have no effect) or with ``engine="numba"``.
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -82,7 +80,7 @@ def run(
     array([[ 1., -1.],
            [ 2., -2.]])
 
-    A step that took twice as long forgets twice as much of what was before it:
+    A step of twice the duration decays the state twice, as two steps would:
 
     >>> slow = Reservoir([[0.0]], [[1.0]], [0.0], leak_rate=0.5, activation="identity")
     >>> run(slow, [[1.0], [0.0]], dt=[1.0, 2.0])
@@ -108,7 +106,7 @@ def run(
 def room_for_states(
     n_series: int, n_steps: int, n_units: int, dtype: Any
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a context for the states of some series, which refuses what does not fit."""
+    """Return a context manager that raises if the states of some series do not fit in memory."""
     several = f"{n_series} series of " if n_series > 1 else ""
     return room_for(
         f"The states of {several}{n_steps} steps x {n_units} units in {np.dtype(dtype)}",
@@ -140,28 +138,29 @@ def iter_states(
     noise : float, default=0.0
         Standard deviation of the Gaussian noise that is added to the state after each step.
     generator : numpy.random.Generator, optional
-        Where the noise comes from; required when `noise` is positive.
+        Source of the noise; required when `noise` is positive.
     out : array of shape (n_samples, n_units), optional
-        Where the states are written. By default one buffer is reused for all blocks: copy what you
-        keep.
+        Array that the states are written to. By default one buffer is reused for all blocks: copy
+        the states that you keep.
     buffer : array of shape (rows, n_columns), optional
-        The buffer to be reused, C-ordered, of the reservoir's dtype, with at least n_units columns.
-        The states are written into the first ones; the others are left alone, for further features.
+        The buffer to reuse, C-ordered, of the reservoir's dtype, with at least n_units columns. The
+        states are written to the first columns; the others are not changed and can take further
+        features.
     engine : {"auto", "numpy", "numba"}, default="auto"
         As in `run`.
 
     Yields
     ------
     start : int
-        The row of X that the block begins with.
+        First row of X in the block.
     block : array of shape (rows, n_units)
         The states of the steps from `start` on.
 
     Raises
     ------
     ValueError, ImportError
-        As `run`; and if `out` or `buffer` has another shape, dtype or order than it must, or
-        noise is negative or has no generator.
+        As `run`; and if `out` or `buffer` has a wrong shape, dtype or memory order, or if noise is
+        negative or has no generator.
 
     Examples
     --------
@@ -171,7 +170,7 @@ def iter_states(
     >>> [(start, block.shape) for start, block in iter_states(res, np.zeros((600, 1)))]
     [(0, (512, 1)), (512, (88, 1))]
     """
-    # check what is given
+    # check the arguments
     dtype = reservoir.dtype
     X = as_series("X", X, reservoir.n_features, dtype)
     feedback = as_feedback(reservoir, feedback, len(X))
@@ -181,11 +180,11 @@ def iter_states(
         raise ValueError(f"noise={noise} needs a generator: give a numpy.random.Generator.")
     _check_memory(reservoir, len(X), out, buffer)
     if out is not None and np.may_share_memory(out, X):
-        X = X.copy()  # states must not run over inputs that are still to come
+        X = X.copy()  # states must not overwrite inputs of later steps
     state = np.zeros(reservoir.n_units, dtype)
     if initial_state is not None:
         state = as_vector("initial_state", initial_state, reservoir.n_units, dtype)
-    # sums that may overflow depend on the order of their terms: they are left to the reference
+    # a sum that overflows depends on the order of its terms: the reference engine computes it
     bounded = get_activation(reservoir.activation).bounded
     extreme = may_overflow(reservoir, X, feedback, state, noise)
     chosen = "numpy" if gaps is not None else engine
@@ -194,7 +193,7 @@ def iter_states(
     if out is None and buffer is None:
         buffer = np.empty((block_rows(reservoir.n_units, len(X)), reservoir.n_units), dtype)
     rows = block_rows(reservoir.n_units, len(X)) if buffer is None else len(buffer)
-    # block by block: where its states go, its noise, its steps
+    # block by block: choose the memory for its states, draw its noise, run its steps
     for start in range(0, len(X), rows):
         stop = min(start + rows, len(X))
         place = out[start:stop] if out is not None else buffer[: stop - start]  # type: ignore[index]
@@ -211,14 +210,14 @@ def iter_states(
             engine_of.advance(reservoir, state, place, X[start:stop], received, kicks, *leaks)
             if extreme or not bounded:
                 check_states(reservoir, state, X[start:stop], received, block, start)
-        state = block[-1].copy()
+        state = block[-1].copy()  # before the caller may change the block
         yield start, block
 
 
 def as_gaps(name: str, reservoir: Reservoir, dt: Any, n_samples: int, engine: str) -> Array:
-    """Return the lengths of the steps as an array of doubles, of shape (n_samples,), checked.
+    """Return the durations of the steps as an array of doubles, of shape (n_samples,), checked.
 
-    `name` is what messages call `dt`.
+    `name` is the name of `dt` in messages.
     """
     gaps = check_numbers(name, dt)
     if gaps.shape != (n_samples,):
@@ -227,26 +226,26 @@ def as_gaps(name: str, reservoir: Reservoir, dt: Any, n_samples: int, engine: st
     if not good.all():
         row = int(np.argmin(good))
         raise ValueError(
-            f"{name} must be positive and finite; got {gaps[row]:g} in row {row}. Merge rows of "
-            "the same time, and sort by time."
+            f"{name} must be positive and finite; got {gaps[row]:g} in row {row}. Sort the rows by "
+            "time, and merge rows that have the same time."
         )
     if np.all(np.equal(reservoir.leak_rate, 1.0)):
         raise ValueError(
-            "dt changes nothing at leak_rate=1: each step replaces the whole state, however long "
-            "it took. Leave dt out, or take a leak rate below 1."
+            "dt changes nothing at leak_rate=1: each step replaces the whole state, whatever its "
+            "duration. Omit dt, or use a leak rate below 1."
         )
     if engine == "numba":
-        raise ValueError('engine="numba" has no dt: take engine="auto" or "numpy".')
+        raise ValueError('engine="numba" does not support dt: use engine="auto" or "numpy".')
     return gaps.astype(np.float64)
 
 
 def _check_memory(
     reservoir: Reservoir, n_samples: int, out: Array | None, buffer: Array | None
 ) -> None:
-    """Refuse an `out` or a `buffer` of another shape, dtype or order than `iter_states` needs."""
+    """Raise if `out` or `buffer` has a wrong shape, dtype or memory order."""
     dtype, n_units = reservoir.dtype, reservoir.n_units
     if out is not None and buffer is not None:
-        raise ValueError("Give out or buffer, not both: each says where the states go.")
+        raise ValueError("Give out or buffer, not both: each is memory for the states.")
     if out is not None and (out.shape != (n_samples, n_units) or out.dtype != dtype):
         raise ValueError(
             f"out must have shape ({n_samples}, {n_units}) and dtype {dtype}; got {out.shape}, "
@@ -263,7 +262,7 @@ def _check_memory(
 
 
 def block_rows(n_units: int, n_samples: int) -> int:
-    """Return the number of steps in a block, so that its states take at most 32 MiB."""
+    """Return the number of steps in a block, chosen so that its states take at most 32 MiB."""
     return max(1, min(_BLOCK_ROWS, _BLOCK_SIZE // n_units, n_samples))
 
 
@@ -277,7 +276,7 @@ def as_series(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
 def as_many_series(
     name_of: Callable[[int], str], series: Sequence[Any], n_columns: int, dtype: Any
 ) -> tuple[list[Array], float]:
-    """Return several series as arrays, after the same checks, and the largest modulus in them."""
+    """Return several series as arrays, checked as in `as_series`, and their largest modulus."""
     check_has_rows("series", series, f"(n_series, n_samples, {n_columns}), or a list of them,")
     inputs = [_as_rows(name_of(i), X, n_columns, dtype) for i, X in enumerate(series)]
     sizes = [largest_of(joined(some)) for some in together(inputs)]
@@ -292,28 +291,28 @@ def _as_rows(name: str, X: Any, n_columns: int, dtype: Any) -> Array:
     check_has_rows(name, X, f"(n_samples, {n_columns})")
     if not isinstance(X, np.ndarray) or X.dtype.kind not in "biuf":
         check_numeric(name, X, has_ids=True)
-        check_no_text(name, X, "Encode it before.")
+        check_no_text(name, X, "Encode it first.")
     with np.errstate(over="ignore"):
         X = np.asarray(X, dtype=dtype)
     if X.ndim != 2 or X.shape[1] != n_columns:
-        told = ""
+        advice = ""
         if X.ndim == 1 and 1 in (n_columns, len(X) - n_columns + 1):
             rows = "(-1, 1)" if n_columns == 1 else "(1, -1)"
             what = "A series of one input" if n_columns == 1 else "One row"
-            told = f" {what} is {code(replaced(name, f'np.reshape(rows, {rows})'))}."
-        raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{told}")
+            advice = f" {what} is {code(replaced(name, f'np.reshape(rows, {rows})'))}."
+        raise ValueError(f"{name} must have shape (n_samples, {n_columns}); got {X.shape}.{advice}")
     return X
 
 
 def _check_finite(name: str, X: Array) -> None:
-    """Refuse NaN and infinity."""
+    """Raise if X contains NaN or infinity."""
     if not np.isfinite(X).all():
         row = int(np.argmin(np.isfinite(X).all(axis=1)))
-        raise ValueError(f"{name} holds NaN or infinity as {X.dtype.name}, first in row {row}.")
+        raise ValueError(f"{name} contains NaN or infinity as {X.dtype.name}, first in row {row}.")
 
 
 def as_feedback(reservoir: Reservoir, feedback: Any, n_samples: int) -> Array | None:
-    """Return the outputs that enter through the feedback weights, after checks.
+    """Return the outputs that are fed back through the feedback weights, after checks.
 
     An array of shape (n_samples, n_outputs), or None if the reservoir has no feedback weights.
     """

@@ -1,4 +1,4 @@
-"""A reservoir whose readout sees inputs of the past beside the states."""
+"""A reservoir whose readout receives past inputs in addition to the states."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from reservoir.dynamics.saturation import Record
 @saved
 @dataclass(frozen=True, eq=False)
 class PastInputs(HoldsPast):
-    """A reservoir that receives the present row, under a readout that sees older rows as well.
+    """A reservoir that receives the present row, with a readout that also receives older rows.
 
-    What is linear in the last few inputs need not be carried by the states. The features are those
-    of the reservoir, the present input last of them, then the older rows, the latest first.
+    The states then need not represent the linear effects of the last few inputs. The features are
+    those of the reservoir, which end with the present input, followed by the older rows, the latest
+    first.
 
     Parameters
     ----------
     source : DrivenReservoir
         With ``include_input=True``.
     n_lags, skip : int
-        As of `HoldsPast`.
+        As in `HoldsPast`.
     """
 
     source: DrivenReservoir
@@ -43,13 +44,13 @@ class PastInputs(HoldsPast):
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """The reservoir."""
+        """The reservoir, as the fitted attribute `reservoir_`."""
         return self.source.fitted
 
     @property
     def description(self) -> dict[str, str]:
         """The older rows, in words."""
-        return {"Inputs": f"the readout sees those of {self.n_lags} rows, {self.skip} apart"}
+        return {"Inputs": f"the readout receives {self.n_lags} rows, {self.skip} apart"}
 
     @property
     def n_features(self) -> int:
@@ -63,7 +64,7 @@ class PastInputs(HoldsPast):
 
     @property
     def n_fed_back(self) -> int:
-        """Outputs that come back through feedback weights."""
+        """Outputs that are fed back through feedback weights."""
         return self.source.n_fed_back
 
     def iter_features(
@@ -115,7 +116,10 @@ class PastInputs(HoldsPast):
             yield index, start, *self._with_past(known[index][start:], features, units)
 
     def _with_past(self, known: Array, features: Array, units: Array) -> tuple[Array, Array]:
-        """Return features and a state with the past of each; `known` begins with a block's past."""
+        """Return the features and the state with past rows added.
+
+        `known` contains the past of the block's first row, then the rows of the block.
+        """
         n_rows = len(features)
         older = [known[age : age + n_rows] for age in self._ages()[1:]]
         past = known[n_rows : n_rows + self.n_past]
@@ -125,14 +129,14 @@ class PastInputs(HoldsPast):
         self, states: Array, inputs: Array, teachers: Array | None = None
     ) -> tuple[Array, Array]:
         """Take one step of many runs side by side."""
-        held, n = states[:, : self.n_held], self.n_features
+        past, n = states[:, : self.n_held], self.n_features
         features, units = self.source.advance(states[:, self.n_held :], inputs, teachers)
-        older = [held[:, age * n : (age + 1) * n] for age in self._ages()[1:]]
-        return np.hstack([features, *older]), np.hstack([held[:, n:], inputs, units])
+        older = [past[:, age * n : (age + 1) * n] for age in self._ages()[1:]]
+        return np.hstack([features, *older]), np.hstack([past[:, n:], inputs, units])
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the state that a constant input leads to."""
-        return self.behind_equal_rows(row, self.source.steady_state(row, quiet=quiet))
+        """Return the fixed point for a constant input."""
+        return self.after_equal_rows(row, self.source.steady_state(row, quiet=quiet))
 
     def run_loop(
         self,
@@ -145,12 +149,12 @@ class PastInputs(HoldsPast):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run on own outputs: a loop of the reservoir whose readout remembers what it saw."""
-        # all rows: those of the state, then the input of each step
+        """Run in closed loop: the reservoir's loop, with a readout that stores its past inputs."""
+        # all rows: the past rows of the state, then the input of each step
         known = np.empty((self.n_past + n_steps, self.n_features), self.dtype)
         known[: self.n_past] = self._known(known[:0], initial_state)
         outputs, units, n_valid = self.source.run_loop(
-            self._remembering(readout, known),
+            self._with_memory(readout, known),
             n_steps,
             initial_state=initial_state[self.n_held :],
             initial_output=initial_output,
@@ -161,24 +165,24 @@ class PastInputs(HoldsPast):
         past = known[n_valid : n_valid + self.n_past]
         return outputs, np.concatenate([past.ravel(), units]), n_valid
 
-    def _remembering(self, readout: Any, known: Array) -> Callable[[Array], Array]:
+    def _with_memory(self, readout: Any, known: Array) -> Callable[[Array], Array]:
         """Return a readout as a function of the reservoir's features at each step, in order.
 
-        The present input is written into `known`, where later steps look it up.
+        The function writes the present input into `known`, from which later calls read it.
         """
         n_seen, older = self.source.width, np.array(self._ages()[1:], dtype=np.intp)
         features, step = np.empty(self.width, self.dtype), 0
-        say = readout if callable(readout) else _linear(readout, self.dtype)
+        predict = readout if callable(readout) else _linear(readout, self.dtype)
 
-        def remember(seen: Array) -> Array:
+        def predict_with_past(seen: Array) -> Array:
             nonlocal step
             known[self.n_past + step] = seen[n_seen - self.n_features :]
             features[:n_seen] = seen
             features[n_seen:] = known[older + step].ravel()
             step += 1
-            return say(features)
+            return predict(features)
 
-        return remember
+        return predict_with_past
 
     def states(
         self,
@@ -193,22 +197,22 @@ class PastInputs(HoldsPast):
         return self.source.states(series, starts, teachers=teachers, engine=engine)
 
     def input_column(self, column: int) -> int | None:
-        """Return which column of the input stands there, of whichever row."""
+        """Return the column of the input, of any row, in a column of the features, None if none."""
         n_seen = self.source.width
         if column < n_seen:
             return self.source.input_column(column)
         return (column - n_seen) % self.n_features
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        """Return a message and a remedy for a unit whose squares, or powers, overflow."""
         return self.source.overflow_of(column)
 
     def engine_for(self, n_steps: int) -> str:
-        """Return who steps: compiled kernels where they are worth it."""
+        """Return the engine for a model fitted on `n_steps` rows."""
         return self.source.engine_for(n_steps)
 
     def activity(self) -> Record | None:
-        """Return an empty record of what the units do."""
+        """Return an empty record of the units' activity."""
         return self.source.activity()
 
     def watch_run(
@@ -221,7 +225,7 @@ class PastInputs(HoldsPast):
         *,
         received: Array | None = None,
     ) -> None:
-        """Add the states of steps, from row `skip` on, to a record."""
+        """Add the states of a run, from row `skip` on, to a record."""
         units = start[self.n_held :]
         self.source.watch_run(activity, skip, rows, states, units, received=received)
 

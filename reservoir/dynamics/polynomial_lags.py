@@ -1,4 +1,4 @@
-"""A source of features without units: polynomials of the present input and of those before it."""
+"""A source of features without units: polynomials of the present input and of previous inputs."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from reservoir.dynamics.open_loop import block_rows
 from reservoir.dynamics.saturation import Record
 
 BASES = ("monomial", "chebyshev")
-_MOST_TERMS = 20_000  # a readout of more solves with 3 GB and more
-_CONSTANT = 8.0  # roundings of its largest number: a range that is narrower is that of a constant
-_PLANS = 32  # plans that are kept
+_MOST_TERMS = 20_000  # solving a readout with more terms takes 3 GB and more
+_CONSTANT = 8.0  # rounding errors of the largest value: an input of smaller range is constant
+_PLANS = 32  # plans that are cached
 
 
 Factors = tuple[tuple[int, int], ...]
 
 
 class Plan(NamedTuple):
-    """How products of powers follow from each other, each by one multiplication.
+    """A plan for computing products of powers, each from earlier ones by one multiplication.
 
-    Terms are kept in the order in which they are made: first the powers of each variable, then
+    Terms are stored in the order of their computation: first the powers of each variable, then
     products of two variables, of three, and so on.
 
     Attributes
     ----------
     levels : tuple of (start, stop, left, right)
-        Terms ``start:stop`` are the products of the terms `left` and `right`, arrays of numbers.
+        Terms ``start:stop`` are the products of the terms `left` and `right`, arrays of indices.
     order : array of shape (n_terms,)
-        Where each column of the features stands: columns are ordered by total degree, then as
-        scikit-learn's PolynomialFeatures orders them.
+        Index of the term in each column of the features. Columns are ordered by total degree, then
+        as in scikit-learn's PolynomialFeatures.
     factors : tuple of tuples of (variable, power)
-        Of each column.
+        Factors of each column.
     """
 
     levels: tuple[tuple[int, int, Array, Array], ...]
@@ -55,7 +55,8 @@ def plan_of(n_variables: int, degree: int) -> Plan:
     terms: list[Factors] = [((j, k),) for k in range(1, degree + 1) for j in range(n_variables)]
     number = {term: i for i, term in enumerate(terms)}
     levels, begin = [], 0
-    # a term of one more variable: one of the level before, times a power of a later variable
+    # a term with one more variable is a term of the previous level times a power of a later
+    # variable: each term is thus computed once
     while begin < len(terms):
         start, left, right = len(terms), [], []
         for i in range(begin, start):
@@ -68,12 +69,12 @@ def plan_of(n_variables: int, degree: int) -> Plan:
         if left:
             levels.append((start, len(terms), np.array(left), np.array(right)))
         begin = start
-    order = sorted(range(len(terms)), key=lambda i: _place(terms[i]))
+    order = sorted(range(len(terms)), key=lambda i: _column_key(terms[i]))
     return Plan(tuple(levels), np.array(order), tuple(terms[i] for i in order))
 
 
-def _place(term: Factors) -> tuple[int, Factors]:
-    """Return what columns are ordered by: the degree, then high powers of early variables first."""
+def _column_key(term: Factors) -> tuple[int, Factors]:
+    """Return the sort key of columns: the degree, then high powers of early variables first."""
     return sum(power for _, power in term), tuple((j, -power) for j, power in term)
 
 
@@ -87,22 +88,23 @@ def count_terms(n_variables: int, degree: int) -> int:
 class LaggedPolynomials(FeatureSource):
     """All products, up to a total degree, of powers of the last inputs.
 
-    A state holds the rows before the present one, the oldest first.
+    A state contains the rows before the present one, the oldest first.
 
     Parameters
     ----------
     n_features : int
         Columns of the input.
     n_lags : int
-        Rows that are seen, the present one included.
+        Number of rows that enter, including the present one.
     skip : int
-        Steps from one of them to the next.
+        Steps from one of these rows to the next.
     degree : int
         The largest total degree.
     basis : {"monomial", "chebyshev"}
-        Powers, or Chebyshev polynomials in their place.
+        Powers, or Chebyshev polynomials instead of powers.
     centre, width_of_input : arrays of shape (n_features,)
-        Inputs are taken as ``(u - centre) / width_of_input``; their dtype is that of the features.
+        Inputs are scaled to ``(u - centre) / width_of_input``. The dtype of these arrays is also
+        the dtype of the features.
     """
 
     n_features: int
@@ -117,22 +119,22 @@ class LaggedPolynomials(FeatureSource):
     def for_inputs(
         cls, rows: Sequence[Array], *, n_lags: int, skip: int, degree: int, basis: str
     ) -> LaggedPolynomials:
-        """Return the source for some sequences, whose range scales Chebyshev polynomials.
+        """Return the source for some sequences; their range is the scale of Chebyshev polynomials.
 
-        Constant inputs are centred and left as wide as they are.
+        Constant inputs are centred and not rescaled.
 
         Raises
         ------
         ValueError
-            If there were more terms than a readout can take.
+            If there are more terms than a readout can be solved for.
         """
         n_features, dtype = rows[0].shape[1], rows[0].dtype
         n_terms = count_terms(n_lags * n_features, degree)
         if n_terms > _MOST_TERMS:
             raise ValueError(
                 f"n_lags={n_lags} and degree={degree} give {n_terms} terms for {n_features} "
-                f"inputs, more than the {_MOST_TERMS} that a readout is solved for. Lower degree "
-                "or n_lags, or use ESNRegressor, whose n_units does not grow with them."
+                f"inputs, more than {_MOST_TERMS}, the most for which a readout is solved. Lower "
+                "degree or n_lags, or use ESNRegressor, whose n_units does not grow with them."
             )
         centre, width = np.zeros(n_features), np.ones(n_features)
         if basis == "chebyshev":
@@ -146,27 +148,27 @@ class LaggedPolynomials(FeatureSource):
 
     @property
     def dtype(self) -> Any:
-        """Of features and states."""
+        """Type of features and states."""
         return self.centre.dtype
 
     @property
     def n_past(self) -> int:
-        """Rows before the present one that a state holds."""
+        """Rows before the present one that a state contains."""
         return (self.n_lags - 1) * self.skip
 
     @property
     def past_in_words(self) -> str:
-        """The rows before the present one, by the parameters that say how many."""
-        return f"n_lags={self.n_lags} and skip={self.skip} see {self.n_past} rows"
+        """The number of past rows in use, in words, with the parameters that set it."""
+        return f"n_lags={self.n_lags} and skip={self.skip} use {self.n_past} rows"
 
     @property
     def memory(self) -> int:
-        """Rows after which nothing is left of an earlier state: those that it holds."""
+        """Rows after which an earlier state has no influence: as many as a state contains."""
         return self.n_past
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """The range of inputs that Chebyshev polynomials are scaled by."""
+        """The range of inputs that scales the Chebyshev polynomials, as `input_range_`."""
         if self.basis != "chebyshev":
             return {}
         return {"input_range_": self.centre + np.array([[-1], [1]]) * self.width_of_input}
@@ -179,12 +181,12 @@ class LaggedPolynomials(FeatureSource):
 
     @property
     def state_size(self) -> int:
-        """Numbers in those rows."""
+        """Numbers in the past rows."""
         return self.n_past * self.n_features
 
     @property
     def width(self) -> int:
-        """Terms."""
+        """Number of terms."""
         return count_terms(self.n_lags * self.n_features, self.degree)
 
     @property
@@ -193,7 +195,7 @@ class LaggedPolynomials(FeatureSource):
 
     @property
     def _places(self) -> Array:
-        """Where the rows that are seen stand in a past with the present row, that one first."""
+        """Indices of the lagged rows within the past and present rows, the present row first."""
         return self.n_past - self.skip * np.arange(self.n_lags)
 
     def _terms(self, lagged: Array) -> Array:
@@ -257,11 +259,11 @@ class LaggedPolynomials(FeatureSource):
         return features, known[:, 1:].reshape(len(states), self.state_size)
 
     def initial_state_of(self, row: Array) -> Array:
-        """Return the state that has seen nothing but the first row, again and again."""
+        """Return the state in which all past rows equal the first row."""
         return np.tile(np.asarray(row, self.dtype), self.n_past)
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the state that a constant input leads to."""
+        """Return the fixed point for a constant input."""
         return self.initial_state_of(row)
 
     def run_loop(
@@ -275,12 +277,12 @@ class LaggedPolynomials(FeatureSource):
         clip: Any = None,
         engine: str = "auto",
     ) -> tuple[Array, Array, int]:
-        """Run on own outputs, which are the first columns of the input; the others are `exog`."""
+        """Run in closed loop: outputs are the first columns of the input, `exog` the others."""
         n, dtype, places = self.n_past, self.dtype, self._places
         output = np.array(initial_output, dtype)
-        hold, limit = as_hold(clip, output.size, dtype), loop_limit(dtype)
-        say = self._as_function(readout)
-        # all rows: those of the state, then the input of each step
+        limited, limit = as_hold(clip, output.size, dtype), loop_limit(dtype)
+        predict = self._as_function(readout)
+        # all rows: the past rows of the state, then the input of each step
         known = np.empty((n + n_steps, self.n_features), dtype)
         known[:n] = np.reshape(initial_state, (n, self.n_features))
         if exog is not None:
@@ -288,9 +290,9 @@ class LaggedPolynomials(FeatureSource):
         outputs = np.empty((n_steps, output.size), dtype)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(n_steps):
-                known[n + k, : output.size] = hold(output)
-                seen = known[places + k]
-                new = np.asarray(say(seen[0], self._terms(seen)), dtype)
+                known[n + k, : output.size] = limited(output)
+                lagged = known[places + k]
+                new = np.asarray(predict(lagged[0], self._terms(lagged)), dtype)
                 if new.shape != output.shape:
                     raise ValueError(f"readout must return shape {output.shape}; got {new.shape}.")
                 # diverged: repeat the last good output
@@ -303,8 +305,9 @@ class LaggedPolynomials(FeatureSource):
     def _as_function(self, readout: Any) -> Callable[[Array, Array], Array]:
         """Return a readout as a function of the inputs and of their terms in the plan's order.
 
-        Outputs of a flow are its last inputs and a little more. Whole multiples of these inputs are
-        added last, as they are: scaled and centred they would be rounded several times.
+        If a flow is sampled finely, an output is nearly equal to the last input. Whole multiples of
+        the inputs are therefore split off the linear terms and added last, unscaled: scaling and
+        centring would round them several times.
         """
         order = self._plan.order
         if callable(readout):
@@ -314,21 +317,21 @@ class LaggedPolynomials(FeatureSource):
         turned[:, order] = coef
         q = len(coef)
         width, centre = self.width_of_input[:q], self.centre[:q]
-        # the first terms are the present inputs
+        # the first terms are the present inputs, scaled
         whole = np.rint(turned[:, : len(width)] / width)
         turned[:, : len(width)] -= whole * width
-        rest = intercept - whole @ centre
-        return lambda inputs, terms: whole @ inputs[: len(width)] + (turned @ terms + rest)
+        constant = intercept - whole @ centre
+        return lambda inputs, terms: whole @ inputs[: len(width)] + (turned @ terms + constant)
 
     def repeating(self, n_outputs: int) -> tuple[Array, Array]:
-        """Return coefficients and intercept of outputs that are the first inputs, unchanged."""
+        """Return coefficients and intercept for which the outputs equal the first inputs."""
         coef = np.zeros((n_outputs, self.width), self.dtype)
         # the first columns are the inputs of the present row
         np.fill_diagonal(coef, self.width_of_input[:n_outputs])
         return coef, self.centre[:n_outputs].copy()
 
     def names(self, inputs: Sequence[str]) -> list[str]:
-        """Return the names of the columns, from those of the inputs."""
+        """Return the names of the columns, built from the names of the inputs."""
         lags = ["" if lag == 0 else f"[t-{lag * self.skip}]" for lag in range(self.n_lags)]
         variables = [f"{name}{lag}" for lag in lags for name in inputs]
         if self.basis == "chebyshev":
@@ -342,12 +345,12 @@ class LaggedPolynomials(FeatureSource):
         ]
 
     def input_column(self, column: int) -> int | None:
-        """Return which column of the input a term is that is one of them, lagged or not."""
+        """Return the column of the input that a linear term copies, lagged or not; else None."""
         linear = column < self.n_lags * self.n_features
         return column % self.n_features if linear else None
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return what to say of a term whose squares overflow, and a remedy."""
+        """Return a message and a remedy for a term whose squares overflow."""
         name = self.names([f"x{i}" for i in range(self.n_features)])[column]
-        what = f"The squares of the terms overflow, first those of {name}"
+        what = f"The squares of the terms overflow, first for {name}"
         return what, "Scale X (StandardScaler), or lower degree."

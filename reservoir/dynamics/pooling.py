@@ -1,4 +1,4 @@
-"""Pooling: the states of a whole series become a few numbers per unit while they are made."""
+"""Pooling: reduce the states of a whole series to a few numbers per unit, without storing them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from reservoir.dynamics.reservoir import Reservoir
 
 
 class Pool(ABC):
-    """A way of pooling: it sees the states of one series, block by block, and sums them up.
+    """A running summary of the states of one series, which are added block by block.
 
     Parameters
     ----------
     n_units : int
     thresholds : array of shape (n_thresholds, n_units) or None
-        Those of the `Pooling`; a class that needs them sets `needs_thresholds`.
+        Thresholds of the `Pooling`; a class that needs them sets `needs_thresholds`.
     """
 
     needs_thresholds = False
@@ -36,16 +36,16 @@ class Pool(ABC):
 
     @staticmethod
     def labels(name: str, n_thresholds: int) -> list[str]:
-        """Return what each of the numbers per unit is called; there are as many as labels."""
+        """Return a label for each of the pool's numbers per unit."""
         return [name]
 
     @abstractmethod
     def add(self, states: Array) -> None:
-        """Take in the next block of states, (rows, n_units); its memory is used again."""
+        """Add the next block of states, (rows, n_units), whose memory is reused afterwards."""
 
     @abstractmethod
     def result(self) -> Array:
-        """Return the numbers for all states so far, (n_labels, n_units) or (n_units,)."""
+        """Return the numbers for all states added so far, (n_labels, n_units) or (n_units,)."""
 
 
 class Mean(Pool):
@@ -56,7 +56,7 @@ class Mean(Pool):
         self.n_steps, self.mean = 0, np.zeros(n_units)
 
     def add(self, states: Array) -> None:
-        """Move the mean towards that of the block."""
+        """Move the mean towards the mean of the block."""
         self.n_steps += len(states)
         gap = states.mean(axis=0, dtype=np.float64) - self.mean
         self.mean += gap * (len(states) / self.n_steps)
@@ -67,10 +67,10 @@ class Mean(Pool):
 
 
 class Std(Pool):
-    """The standard deviation of the states, by the number of steps (not one less).
+    """The standard deviation of the states, with the number of steps (not one less) as divisor.
 
     Means and squared deviations of blocks are merged with the formula of Chan, Golub and LeVeque
-    (1983), counted from the first state, so that a large mean costs no digits.
+    (1983), relative to the first state, so that a large mean does not cost digits.
     """
 
     def __init__(self, n_units: int, thresholds: Array | None) -> None:
@@ -108,7 +108,7 @@ class Max(Pool):
         self.end: Array | None = None
 
     def add(self, states: Array) -> None:
-        """Keep what lies further out."""
+        """Update the end of the range."""
         end = self.fold.reduce(states, axis=0)
         self.end = end if self.end is None else self.fold(self.end, end)
 
@@ -137,7 +137,7 @@ class Last(Pool):
 
 
 class Quantiles(Pool):
-    """For each threshold of a unit, the share of the steps at which its state lies above."""
+    """For each threshold of a unit, the share of the steps at which its state exceeds it."""
 
     needs_thresholds = True
 
@@ -163,7 +163,7 @@ class Quantiles(Pool):
         return self.above / self.n_steps
 
 
-#: Name, a value of the parameter `pool` -> how the states of a series are pooled.
+#: Name, a value of the parameter `pool` -> class that pools the states of a series.
 POOLS: dict[str, type[Pool]] = {
     "mean": Mean,
     "std": Std,
@@ -177,20 +177,20 @@ POOLS: dict[str, type[Pool]] = {
 @saved
 @dataclass(frozen=True, eq=False)
 class Pooling:
-    """Which numbers the states of a series are pooled to.
+    """The numbers per unit to which the states of a series are reduced.
 
     Parameters
     ----------
     names : tuple of str
-        "mean", "std" (by the number of steps), "max", "min", "last" (the state after the last
-        step), "quantiles" (the share of the steps above each threshold).
+        "mean", "std" (divided by the number of steps), "max", "min", "last" (the state after the
+        last step), "quantiles" (the share of the steps above each threshold).
     thresholds : array of shape (n_thresholds, n_units), optional
-        For "quantiles"; `state_quantiles` makes them from series.
+        Required for "quantiles"; `state_quantiles` computes them from series.
 
     Raises
     ------
     ValueError
-        If there is no name, a name is not known or comes twice, or "quantiles" has no thresholds.
+        If there are no names, a name is unknown or repeated, or "quantiles" has no thresholds.
 
     Examples
     --------
@@ -207,7 +207,7 @@ class Pooling:
         if self.thresholds is None and any(POOLS[name].needs_thresholds for name in self.names):
             raise ValueError(
                 '"quantiles" needs thresholds, an array of shape (n_thresholds, n_units): '
-                "state_quantiles makes them."
+                "state_quantiles computes them."
             )
 
     def labels(self, n_units: int) -> list[str]:
@@ -242,7 +242,7 @@ class Pooling:
 
 
 def check_pools(name: str, value: Any) -> tuple[str, ...]:
-    """Return the names of pools as a tuple; refuse none, unknown ones and repetitions."""
+    """Return the names of pools as a tuple, after checking that they are valid and distinct."""
     names = (value,) if isinstance(value, str) else value
     if not isinstance(names, (tuple, list)) or not len(names):
         raise ValueError(
@@ -251,7 +251,7 @@ def check_pools(name: str, value: Any) -> tuple[str, ...]:
     for each in names:
         check_choice(name, each, POOLS)
     if len(set(names)) < len(names):
-        raise ValueError(f"{name}={value!r} names a pool twice. Leave one of them out.")
+        raise ValueError(f"{name}={value!r} names a pool twice. Omit one of them.")
     return tuple(names)
 
 
@@ -267,36 +267,38 @@ def pool_many(
 ) -> Array:
     """Drive the reservoir with several series and pool the states of each over its steps.
 
-    The states are pooled while they are made and never stored: beside the result the memory does
-    not grow with the length of the series, nor with their number.
+    The states are pooled as they are computed and never stored: apart from the result, the memory
+    grows neither with the length of the series nor with their number.
 
     Parameters
     ----------
     reservoir : Reservoir
     series : sequence of arrays of shape (n_steps, n_features)
-        The lengths may differ; each has one step or more.
+        The lengths may differ; each series has at least one step.
     pooling : Pooling
     initial_states : array of shape (n_series, n_units), optional
         The states before the first steps; zero by default.
     dt : sequence of arrays of shape (n_steps,), optional
-        How long each step took, as in `run_many`. A step counts as one in the pools, however long.
+        Duration of each step, as in `run_many`. Every step counts once in the pools, whatever its
+        duration.
     engine : {"auto", "numpy", "numba"}, default="auto"
-        As in `run`. Compiled kernels run eight series side by side, whether there are so many or
-        not, so that the numbers for a series do not depend on what else is given. For a dense W,
-        and with NumPy, they do to rounding.
+        As in `run`. Compiled kernels always run eight series side by side, even if there are fewer,
+        so that the result for a series does not depend on the other series. For a dense W, and with
+        NumPy, it depends on them to rounding.
     n_jobs : int, optional
-        Threads (joblib) that the series are shared out to. The result does not depend on it.
+        Number of threads (joblib) that the series are distributed over. The result does not depend
+        on it.
 
     Returns
     -------
     array of shape (n_series, n_columns), of the reservoir's dtype
-        One row per series; the columns are those of ``pooling.labels(n_units)``.
+        One row per series; ``pooling.labels(n_units)`` names the columns.
 
     Raises
     ------
     ValueError
-        As `run`; if a series has no steps, thresholds do not fit the reservoir, or a pooled number
-        is not finite (an unbounded activation).
+        As `run`; and if a series has no steps, if thresholds do not fit the reservoir, or if a
+        pooled number is not finite (an unbounded activation).
     ImportError
         If ``engine="numba"`` and numba is not installed.
 
@@ -342,23 +344,24 @@ def pool_into(
     n_jobs: int | None = None,
     name_of: Callable[[int], str] = by_number,
 ) -> None:
-    """Write what `pool_many` returns into rows of a table, one for each series.
+    """Write the result of `pool_many` into rows of a table, one for each series.
 
     Parameters
     ----------
     table : array of shape (n_rows, n_columns)
         Written.
     rows : array of int of shape (n_series,)
+        Row of the table for each series.
     reservoir, series, pooling, initial_states, dt, engine, n_jobs
         As in `pool_many`.
     name_of : function of int
-        What messages call a series of that number.
+        Returns the name of a series in messages, from its number.
     """
     check_n_jobs(n_jobs)
     plan = make_plan(reservoir, series, initial_states, None, engine, name_of, dt)
     for i, X in enumerate(plan.inputs):
         if len(X) == 0:
-            raise ValueError(f"{name_of(i)} has 0 steps; at least 1 is required. Leave it out.")
+            raise ValueError(f"{name_of(i)} has 0 steps; at least 1 is required. Omit it.")
     n_units, thresholds = reservoir.n_units, pooling.thresholds
     if thresholds is not None and (thresholds.ndim != 2 or thresholds.shape[1] != n_units):
         raise ValueError(
@@ -368,7 +371,7 @@ def pool_into(
     pool = _pool_lanes if plan.lanes and known and not plan.check else _pool_blocks
 
     def fill(groups: list[list[int]]) -> list[int]:
-        """Return which of the series overflow."""
+        """Write the rows of some groups; return the numbers of the series that overflow."""
         bad = []
         for group, pooled in pool(plan, groups, pooling):
             table[rows[group]] = pooled
@@ -387,8 +390,9 @@ def pool_into(
         )
 
 
-#: How sums that kernels make of eight series become what a pool would have returned, for all
-#: series at once: ``f(sums, n_steps)``, with arrays of shape (n_units, n_labels, 8) and (8,).
+#: Class of a pool -> function that converts the kernels' sums for eight series into the pool's
+#: result, for all eight at once: ``f(sums, n_steps)``, with arrays of shape (n_units, n_labels, 8)
+#: and (8,).
 _FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
     Mean: lambda sums, n_steps: sums.mean,
     Std: lambda sums, n_steps: np.sqrt(np.maximum(sums.squares, 0.0) / n_steps),
@@ -400,7 +404,7 @@ _FROM_LANES: dict[type[Pool], Callable[[LaneSums, Array], Array]] = {
 
 
 def _shares(counts: Array, n_steps: Array) -> Array:
-    """Return counts / n_steps; in rows longer than eight, a third of the time."""
+    """Return counts / n_steps, divided in rows longer than eight: in a third of the time."""
     n_units, n_labels, lanes = counts.shape
     shares = counts.reshape(n_units, n_labels * lanes) / np.tile(n_steps, n_labels)
     return shares.reshape(counts.shape)
@@ -409,7 +413,7 @@ def _shares(counts: Array, n_steps: Array) -> Array:
 def _pool_lanes(
     plan: Plan, groups: list[list[int]], pooling: Pooling
 ) -> Iterator[tuple[list[int], Array]]:
-    """Yield each group of series with its rows, which the kernel for eight lanes makes."""
+    """Yield each group of series with its rows, computed by the kernel for eight lanes."""
     kinds = [POOLS[name] for name in pooling.names]
     n_units, inputs, dtype = plan.reservoir.n_units, plan.inputs, plan.reservoir.dtype
     thresholds = np.empty((0, n_units))
@@ -424,7 +428,7 @@ def _pool_lanes(
         last=Last in kinds,
     )
     parts = LaneSums(*(each.reshape(n_units, -1, LANES) for each in run.sums))
-    # without the thresholds that make their number a multiple of four
+    # without the padding that makes the number of thresholds a multiple of four
     parts = parts._replace(counts=parts.counts[:, : len(thresholds)])
     n_steps = np.ones(LANES)
     for group in groups:
@@ -446,7 +450,7 @@ def _pool_blocks(
         pools = {
             i: [POOLS[name](n_units, pooling.thresholds) for name in pooling.names] for i in group
         }
-        # what overflows is refused by the caller
+        # the caller raises if a number overflowed
         with np.errstate(over="ignore", invalid="ignore"):
             for i, _, states in lockstep(plan, group):
                 for pool in pools[i]:

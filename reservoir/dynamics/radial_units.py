@@ -1,4 +1,4 @@
-"""Units that answer to what is near their centres."""
+"""Radial basis functions: units that respond to inputs near their centres."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from reservoir.dynamics.saturation import Record
 class RadialUnits(FeatureSource):
     """Gaussian radial basis functions of the input: ``exp(-|scaling * u - centre|^2 / 2)``.
 
-    They have no memory of their own. D. S. Broomhead and D. Lowe, "Multivariable functional
-    interpolation and adaptive networks", Complex Systems 2, 1988; for chaotic series M. Casdagli,
-    "Nonlinear prediction of chaotic time series", Physica D 35, 1989.
+    The units have no memory. D. S. Broomhead and D. Lowe, "Multivariable functional interpolation
+    and adaptive networks", Complex Systems 2, 1988; for chaotic series M. Casdagli, "Nonlinear
+    prediction of chaotic time series", Physica D 35, 1989.
 
     Parameters
     ----------
     centres : array of shape (n_units, n_features)
-        Inputs to which a unit answers with 1, times `scaling`.
+        Scaled inputs (multiplied by `scaling`) at which the response of a unit is 1.
     scaling : array of shape (n_features,)
-        What each column of the input is multiplied by.
+        Factor of each column of the input.
     """
 
     centres: Array
@@ -43,23 +43,24 @@ class RadialUnits(FeatureSource):
 
     @property
     def width(self) -> int:
-        """Units."""
+        """Number of units."""
         return len(self.centres)
 
     @property
     def state_size(self) -> int:
-        """Nothing is kept."""
+        """Zero: there is no state."""
         return 0
 
     @property
     def dtype(self) -> Any:
-        """Of features and states."""
+        """Type of features and states."""
         return self.centres.dtype
 
     def answers(self, rows: Array) -> Array:
-        """Return what each unit says to each row, (n_rows, n_units)."""
+        """Return the response of each unit to each row, (n_rows, n_units)."""
         scaled = rows * self.scaling
-        # -|x - c|^2 / 2, multiplied out
+        # -|x - c|^2 / 2, multiplied out, so that a matrix product computes it; rounding may make it
+        # positive, hence the minimum
         exponent = scaled @ self.centres.T
         exponent -= (scaled**2).sum(axis=1)[:, None] / 2
         exponent -= (self.centres**2).sum(axis=1) / 2
@@ -67,10 +68,10 @@ class RadialUnits(FeatureSource):
         return np.asarray(np.exp(exponent, out=exponent))
 
     def mixing(self) -> Array:
-        """Return the combinations of units on which ridge is kernel ridge, (n_units, n_units).
+        """Return combinations of units for which ridge is kernel ridge, (n_units, n_units).
 
-        What a penalty on their coefficients holds down is the norm of the function in the space
-        that belongs to the Gaussian kernel.
+        The penalty on their coefficients is then the squared norm of the function in the
+        reproducing kernel Hilbert space of the Gaussian kernel.
         """
         factor = cholesky(self.answers(self.centres / self.scaling), lower=True)
         return np.ascontiguousarray(solve_triangular(factor, np.eye(self.width), lower=True).T)

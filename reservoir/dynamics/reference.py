@@ -1,4 +1,4 @@
-"""The engine "numpy": the reference that every other engine must reproduce, to rounding."""
+"""The engine "numpy": the reference that every other engine must reproduce to rounding."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reservoir._typing import Array, Matrix
 from reservoir.activations import get_activation
 from reservoir.dynamics.reservoir import Reservoir
 
-try:  # private: saves one allocation per step; `W @ x` stands in where they are missing
+try:  # private routines that save one allocation per step; `W @ x` is used if they are missing
     from scipy.sparse._sparsetools import csr_matvec as _csr_matvec
     from scipy.sparse._sparsetools import csr_matvecs as _csr_matvecs
 except ImportError:  # pragma: no cover
@@ -28,7 +28,7 @@ def advance(
     kicks: Array | None,
     leaks: tuple[Array, Array] | None = None,
 ) -> None:
-    """Run a block of steps, and write the states into the first columns of `place`.
+    """Run a block of steps and write the states into the first columns of `place`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def advance(
     kicks : array of shape (n_steps, n_units) or None
         Noise that is added to the state after each step.
     leaks : two arrays whose first axis is n_steps, or None
-        What `leaks_of` returns, where steps differ in length.
+        The result of `leaks_of`, if steps differ in duration.
     """
     block = place[:, : reservoir.n_units]
     project(reservoir, X, feedback, block)
@@ -51,10 +51,10 @@ def advance(
 
 
 def leaks_of(leak_rate: Any, dt: Array, dtype: Any) -> tuple[Array, Array]:
-    """Return the share that each step takes of the new, 1 - (1 - a)^dt, and keeps of the old.
+    """Return the weights of the new activation, 1 - (1 - a)^dt, and of the old state in each step.
 
-    Two arrays with an axis more than dt: of 1, or of n_units if each unit has a leak rate of its
-    own. Where dt is 1 they hold the bits that a run without dt uses.
+    Two arrays with one axis more than dt, of length 1, or n_units if there is a leak rate per unit.
+    Where dt is 1 they contain exactly the bits that a run without dt uses.
     """
     leak = np.atleast_1d(np.asarray(leak_rate))
     gaps = dt[..., None]
@@ -74,7 +74,7 @@ def step_many(reservoir: Reservoir, states: Array, inputs: Array, feedback: Arra
     states : array of shape (n_runs, n_units)
     inputs : array of shape (n_runs, n_features)
     feedback : array of shape (n_runs, n_outputs) or None
-        Row k is what run k receives of the outputs, if the reservoir has feedback weights.
+        Row k is the previous output that run k receives, if the reservoir has feedback weights.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def recurrent_matrix(reservoir: Reservoir) -> Matrix:
 def project(reservoir: Reservoir, X: Array, feedback: Array | None, out: Array) -> None:
     """Write the drive W_in u[t] + bias + W_fb y[t-1] of all rows into `out`.
 
-    One matrix product for the block; X, feedback and `out` have a row per step.
+    One matrix product computes the block; X, feedback and `out` have one row per step.
     """
     if sp.issparse(reservoir.W_in):
         out[:] = (reservoir.W_in @ X.T).T
@@ -144,7 +144,7 @@ def step_through(
 ) -> None:
     """Turn the drives in `block`, as `project` writes them, into states, row by row, in place.
 
-    `add_recurrence` is a function as `recurrence` returns it; the others are as in `advance`.
+    `add_recurrence` is a function returned by `recurrence`; the others are as in `advance`.
     """
     activate = get_activation(reservoir.activation).function
     leak: float | Array = reservoir.leak_rate
@@ -185,11 +185,11 @@ def advance_many(
     place : array of shape (at least n_sequences, n_steps, n_units)
         Written: the states.
     leaks : two arrays of shape (n_steps, 1 or n_units, n_sequences), or None
-        What `leaks_of` returns for each, where steps differ in length.
+        The result of `leaks_of` for each sequence, if steps differ in duration.
     """
     n_sequences, n_steps, _ = inputs.shape
     W, k = recurrent_matrix(reservoir), reservoir.n_features
-    # the drives of all steps, written where the states will be
+    # the drives of all steps, written into the memory of the states, which replace them below
     block = place[:n_sequences]
     for rows, given in zip(block, inputs, strict=True):
         project(reservoir, given[:, :k], None if reservoir.W_fb is None else given[:, k:], rows)

@@ -23,13 +23,13 @@ from reservoir.dynamics._extremes import check_sums_defined, may_overflow
 class Reservoir:
     """A reservoir: recurrent, input and feedback weights, bias, leak rate and activation.
 
-    The arrays are copied and made read-only. The dtype of `W` decides: float32 gives float32
-    states, anything else float64.
+    The arrays are copied and made read-only. The dtype of `W` determines the dtype of the states:
+    float32 if `W` is float32, otherwise float64.
 
     Parameters
     ----------
     W : array or sparse array of shape (n_units, n_units)
-        Row i holds what unit i receives. Sparse input is kept sparse (CSR).
+        Row i contains the weights of the connections to unit i. A sparse W stays sparse (CSR).
     W_in : array or sparse array of shape (n_units, n_features)
     bias : array of shape (n_units,)
     leak_rate : float in (0, 1] or array of shape (n_units,), per step, default=1.0
@@ -37,14 +37,14 @@ class Reservoir:
     activation : str or Activation, default="tanh"
         A name in `reservoir.activations.ACTIVATIONS`, or an `Activation`.
     W_fb : array of shape (n_units, n_outputs), optional
-        Feedback weights: what the units receive of the previous output.
+        Feedback weights, from the previous output to the units.
 
     Raises
     ------
     ValueError
-        If shapes disagree, an entry is NaN or infinite, or the leak rate leaves (0, 1].
+        If shapes disagree, an entry is NaN or infinite, or a leak rate is not in (0, 1].
     TypeError
-        If weights or leak rates are texts, objects or complex numbers; leak rates if booleans.
+        If weights or leak rates are strings, objects or complex numbers, or leak rates booleans.
 
     References
     ----------
@@ -74,7 +74,7 @@ class Reservoir:
     W_fb: Array | None = None
 
     def __post_init__(self) -> None:
-        # W decides the dtype of all the others
+        # W determines the dtype of all the others
         for name in ("W", "W_in", "bias") if self.W_fb is None else ("W", "W_in", "bias", "W_fb"):
             _check_no_objects(name, getattr(self, name))
         dtype = np.float32 if getattr(self.W, "dtype", None) == np.float32 else np.float64
@@ -87,7 +87,7 @@ class Reservoir:
             raise ValueError(
                 f"W_in must have shape (n_units={n_units}, n_features); got {W_in.shape}."
             )
-        # copies of the rest, in that dtype and of shapes that fit W
+        # copies of the other arrays, in that dtype and with shapes that fit W
         values: dict[str, Any] = {"W": W, "W_in": W_in}
         values["bias"] = as_vector("bias", self.bias, n_units, dtype)
         values["leak_rate"] = as_leak(self.leak_rate, n_units, dtype)
@@ -99,7 +99,7 @@ class Reservoir:
                     f"got {W_fb.shape}."
                 )
             values["W_fb"] = W_fb
-        # a known activation is kept by its name; the class is frozen, so fields are set by object
+        # a known activation is stored by name; the class is frozen, hence object.__setattr__
         activation = get_activation(self.activation)
         if not isinstance(self.activation, Activation):
             values["activation"] = activation.name
@@ -119,8 +119,8 @@ class Reservoir:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # kernels and sparse products read memory by what the arrays say: whoever makes a reservoir,
-        # from a pickle too, has them checked
+        # kernels and sparse products access memory by the arrays' shapes and indices, so these are
+        # validated for every reservoir, also for one from a pickle
         self.__init__(**state)  # type: ignore[misc]
 
     @cached_property
@@ -131,7 +131,7 @@ class Reservoir:
 
     @cached_property
     def _packed(self) -> Sell | Dense:
-        """W in the layout that kernels read for one sequence; made once, never pickled."""
+        """W in the layout that kernels read for one sequence; computed once, never pickled."""
         return pack(self._product_W)
 
     @cached_property
@@ -141,17 +141,17 @@ class Reservoir:
 
     @cached_property
     def _leaks(self) -> Leaks:
-        """Leak rates a and 1 - a, one per unit, as kernels read them for one sequence."""
+        """Leak rates a and 1 - a, one per unit: the layout for kernels of one sequence."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype)
 
     @cached_property
     def _lane_leaks(self) -> Leaks:
-        """Leak rates a and 1 - a, eight of each per unit, as kernels read them for eight lanes."""
+        """Leak rates a and 1 - a, eight of each per unit: the layout for kernels of eight lanes."""
         return repeat_leaks(self.leak_rate, self.n_units, self.dtype, LANES)
 
     @cached_property
     def _drive_weights(self) -> Array:
-        """The transpose of [bias, W_in, W_fb], dense: a row for the bias and one for each input."""
+        """The transpose of [bias, W_in, W_fb], dense: one row for the bias, one for each input."""
         W_in = dense(self.W_in, "W_in")
         parts = [self.bias[:, None], W_in] + ([] if self.W_fb is None else [self.W_fb])
         return np.array(np.hstack(parts).T, order="C")
@@ -160,7 +160,8 @@ class Reservoir:
     def _largest_row_sum(self) -> float:
         """Largest row sum of [|W|, |W_in|, |W_fb|, |bias|], in double precision.
 
-        With states, inputs and outputs of modulus 1 or less no unit receives more.
+        It bounds the modulus of the sum that a unit receives if states, inputs and outputs have
+        modulus 1 or less.
         """
         parts = (self.W, self.W_in, self.W_fb, self.bias[:, None])
         with np.errstate(over="ignore"):
@@ -193,7 +194,7 @@ class Reservoir:
         """Return the same reservoir with weights and states of `dtype` (float32 or float64)."""
         dtype = dtype if isinstance(dtype, str) else np.dtype(dtype).name
         check_choice("dtype", dtype, ("float32", "float64"))
-        with np.errstate(over="ignore"):  # what overflows is refused below, by name
+        with np.errstate(over="ignore"):  # the constructor raises if a weight overflows
             return replace(self, W=self.W.astype(dtype))
 
     def __repr__(self) -> str:
@@ -206,11 +207,11 @@ class Reservoir:
 
 
 def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
-    """Return a copy of a matrix, as a csr_array if it is sparse, else in C order, after checks."""
+    """Return a checked copy of a matrix, a csr_array if it is sparse, otherwise in C order."""
     check_real(name, value)
     with np.errstate(over="ignore", invalid="ignore"):
         if sp.issparse(value):
-            check_csr(name, value)  # before anything is read where its indices point
+            check_csr(name, value)  # first: conversion reads memory at the positions of its indices
             matrix = sp.csr_array(value, dtype=dtype, copy=True)
             matrix.sum_duplicates()
             finite = np.isfinite(matrix.data).all()
@@ -220,7 +221,7 @@ def _as_matrix(name: str, value: Any, dtype: Any) -> Matrix:
     if matrix.ndim != 2:
         raise ValueError(f"{name} must be two-dimensional; got shape {matrix.shape}.")
     if not finite:
-        raise ValueError(f"{name} holds NaN or infinity as {np.dtype(dtype).name}.")
+        raise ValueError(f"{name} contains NaN or infinity as {np.dtype(dtype).name}.")
     return matrix
 
 
@@ -232,24 +233,27 @@ def as_vector(name: str, value: Any, size: int, dtype: Any) -> Array:
     if vector.shape != (size,):
         raise ValueError(f"{name} must have shape ({size},); got {vector.shape}.")
     if not np.isfinite(vector).all():
-        raise ValueError(f"{name} holds NaN or infinity as {np.dtype(dtype).name}.")
+        raise ValueError(f"{name} contains NaN or infinity as {np.dtype(dtype).name}.")
     return vector
 
 
 def check_real(name: str, value: Any) -> None:
-    """Refuse complex numbers: NumPy would drop the imaginary part."""
+    """Check that numbers are real: NumPy would silently drop an imaginary part."""
     if np.iscomplexobj(value):
         raise TypeError(f"{name} must be real; got complex numbers. Take the real part first.")
 
 
 def _check_no_objects(name: str, value: Any) -> None:
-    """Refuse strings, dates and objects, which NumPy would silently turn into numbers."""
+    """Raise if a value has strings, dates or objects, which NumPy would silently convert."""
     if not sp.issparse(value) and np.asarray(value).dtype.kind not in "biufc":
-        check_numbers(name, value)  # says what it is
+        check_numbers(name, value)  # raises, and names the type
 
 
 def as_leak(value: Any, n_units: int, dtype: Any) -> float | Array:
-    """Return the leak rate as a float, or one per unit as an array; refuse those not in (0, 1]."""
+    """Return the leak rate, a float or an array of one per unit, after checking that it is valid.
+
+    A leak rate must be in (0, 1].
+    """
     leak = check_numbers("leak_rate", value)
     if leak.shape not in ((), (n_units,)):
         raise ValueError(
@@ -284,7 +288,7 @@ def step(
     Raises
     ------
     ValueError
-        If shapes disagree, a number is NaN or infinite, or the state after the step is: as in
+        If shapes disagree, or if an argument or the state after the step is not finite, as in
         `run`.
 
     Examples
@@ -307,7 +311,7 @@ def step_jacobian(
     """Return the Jacobian of `step` with respect to the state.
 
     ``J = (1 - a) I + a diag(f'(z)) W`` with ``z = W x + W_in u + bias + W_fb y_prev``; the
-    previous output is taken as given.
+    previous output is a constant (its dependence on the state is not differentiated).
 
     Parameters
     ----------
@@ -317,7 +321,7 @@ def step_jacobian(
     Returns
     -------
     array of shape (n_units, n_units)
-        Dense, whatever the storage of W.
+        Always dense, also for a sparse W.
 
     Raises
     ------
@@ -347,7 +351,7 @@ def _preactivation(reservoir: Reservoir, x: Array, u: Any, y_prev: Any) -> Array
         y_prev = as_vector("y_prev", y_prev, reservoir.n_outputs, reservoir.dtype)
     if may_overflow(reservoir, u, y_prev, x, 0.0):
         check_sums_defined(reservoir, x, u, y_prev)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN is refused
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity saturates, NaN raises below
         z = reservoir.W @ x + reservoir.W_in @ u + reservoir.bias
         if y_prev is not None:
             z += reservoir.W_fb @ y_prev

@@ -1,4 +1,4 @@
-"""Saturated units: how often activations lie at their bounds, and what drives them there."""
+"""Saturated units: how often activations are at their bounds, and what drives them there."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from reservoir.dynamics.reference import leaks_of
 from reservoir.dynamics.reservoir import Reservoir
 from reservoir.dynamics.unit_steps import Names, Steps
 
-STRIDE = 29  # rows between those looked at; a prime, which a season rarely is a multiple of
-_SOME = 16  # looks, until which the stride is shorter and no block is passed over
-_BLOCK, _EVERY = 512, 8  # rows; of so many blocks one is looked at: even a look costs time
-_ENOUGH = 10  # rows that must have passed before anything is said
+STRIDE = 29  # rows from one sampled row to the next; a prime: few seasons are a multiple of it
+_SOME = 16  # sampled rows, up to which the stride is shorter and no block is skipped
+_BLOCK, _EVERY = 512, 8  # rows in a block; one of so many blocks is sampled, to save time
+_ENOUGH = 10  # rows that must have passed before a warning
 _NEAR = 5e-4  # of the distance between the bounds: |tanh| > .999
 _NEAR_ALONE = 0.015  # the same for the bias alone
-_STILL = 0.97  # of the looks at a unit: it stands still at a bound
-_NAMED = 0.75  # of what the inputs drive: by the columns that are named
+_STILL = 0.97  # of the sampled rows at one bound: the unit is stuck there
+_NAMED = 0.75  # of the inputs' total drive: the columns named in a warning contribute more
 _MOST_NAMED = 3
-_STANDS_OUT = 4.0  # times the square of the next one's drive
+_STANDS_OUT = 4.0  # ratio of a named column's squared drive to that of the next column
 _BOUNDS = {"tanh": (-1.0, 1.0), "logistic": (0.0, 1.0)}
 
 
 def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
-    """Return which of the next rows to look at, after some have passed."""
+    """Return the numbers of the next rows to sample, after `n_passed` rows, `n_looked` sampled."""
     if n_looked >= _SOME and n_passed // _BLOCK % _EVERY:
         return np.arange(0)
     stride = STRIDE if n_looked >= _SOME else max(1, min(STRIDE, n_rows // _ENOUGH))
@@ -42,18 +42,19 @@ def rows_to_look_at(n_rows: int, n_passed: int, n_looked: int) -> Array:
 
 @saved
 class Activity:
-    """How often each unit's activation was at a bound, in a sample of the steps.
+    """Number of steps at which each unit's activation was at a bound, in a sample of the steps.
 
-    Activations, not states: these take a long way from zero with a small leak, and carry the noise.
+    Activations are recorded, not states: with a small leak states move away from zero slowly, and
+    they contain the noise.
 
     Attributes
     ----------
     n_rows, n_looked : int
-        Steps that have passed, and those of them that were looked at.
+        Steps that have passed, and steps that were sampled.
     low, high : int arrays of shape (n_units,)
-        Steps at the lower and at the upper bound.
+        Sampled steps at the lower and at the upper bound.
     inputs, received : float or arrays of shape (n_features,) and (n_outputs,)
-        Sums of the squares of what drove the units in these steps.
+        Sums of squares, over the sampled steps, of the inputs and of the outputs fed back.
     """
 
     def __init__(self, n_units: int) -> None:
@@ -63,12 +64,12 @@ class Activity:
         self.received: Any = 0.0
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "low" not in state:  # written before units that flip were looked for: begin anew
+        if "low" not in state:  # saved by a version that did not count each bound: start again
             state = vars(Activity(len(state["total"])))
         self.__dict__.update(state)
 
     def add(self, reservoir: Reservoir, skip: int, steps: Steps) -> None:
-        """Look at steps from number `skip` on, all of them if that is negative."""
+        """Record a sample of the steps from number `skip` on, of all steps if it is negative."""
         n_rows = len(steps.states) - max(skip, 0)
         if n_rows <= 0:
             return
@@ -79,7 +80,7 @@ class Activity:
         values = steps.activations(rows, reservoir)
         low, high = _at_bounds(values, get_activation(reservoir.activation).name)
         self.n_looked += len(rows)
-        # new arrays: a copy of the record shares the old ones, and those of a worker are read-only
+        # not in place: a copy of the record shares the arrays, and a worker's are read-only
         self.low = self.low + low.sum(axis=0)
         self.high = self.high + high.sum(axis=0)
         self.inputs = self.inputs + _squares(steps.inputs[rows])
@@ -87,7 +88,7 @@ class Activity:
             self.received = self.received + _squares(steps.received[rows])
 
     def merge(self, other: Activity) -> None:
-        """Add what another one has seen."""
+        """Add the counts of another record."""
         self.n_rows += other.n_rows
         self.n_looked += other.n_looked
         self.low, self.high = self.low + other.low, self.high + other.high
@@ -95,7 +96,7 @@ class Activity:
         self.received = self.received + other.received
 
     def warn(self, reservoir: Reservoir, names: Names) -> bool:
-        """Warn if more than half of the activations are at their bounds; return whether."""
+        """Warn if more than half of the activations are at their bounds; return whether it did."""
         looks = self.n_looked * reservoir.n_units
         at_bounds = self.low + self.high
         if self.n_rows < _ENOUGH or 2 * at_bounds.sum() <= max(looks, 1):
@@ -105,23 +106,23 @@ class Activity:
         share = int(100 * at_bounds.sum() / looks)
         still = np.maximum(self.low, self.high) >= _STILL * self.n_looked
         if 2 * at_bounds[still].sum() > at_bounds.sum():
-            verb, lost = "stand still at", "Units that stand still remember nothing"
+            verb, lost = "are stuck at", "Units that are stuck have no memory"
         else:
             verb, lost = (
                 "flip between",
-                "Such units keep little more than the sign of what drives them",
+                "Such units retain little more than the sign of their input",
             )
         cause, remedy = self._cause(reservoir, names)
         warnings.warn(
             f"The units {verb} the bounds of {name}, {lower:g} and {upper:g}: {share} % of their "
-            f"activations lie there, driven by {cause}. {lost}. If that is not meant, {remedy}.",
+            f"activations are there, driven by {cause}. {lost}. If this is not intended, {remedy}.",
             UserWarning,
             stacklevel=caller_level(),
         )
         return True
 
     def _cause(self, reservoir: Reservoir, names: Names) -> tuple[str, str]:
-        """Return what drives the units most, and how to make it smaller."""
+        """Return the strongest drive of the units, in words, and how to make it smaller."""
         of_inputs = _mean_squares(reservoir.W_in) * (self.inputs / self.n_looked)
         drives = {
             "inputs": of_inputs.sum(),
@@ -146,7 +147,10 @@ class Activity:
 
 
 def _named(drives: Array, name_of: Callable[[int], str]) -> str:
-    """Return words for the columns that drive the units most, if they are few and stand out."""
+    """Return text that names the columns that drive the units most, if they are few and dominate.
+
+    Otherwise the text is empty.
+    """
     if not np.isfinite(drives).all():
         return ""
     order = np.argsort(-drives, kind="stable")
@@ -169,7 +173,7 @@ def _mean_squares(weights: Any) -> Array:
 
 
 def _at_bounds(values: Array, activation: str) -> tuple[Array, Array]:
-    """Return whether values of a bounded activation lie at the lower bound, and at the upper."""
+    """Return whether values of a bounded activation are at the lower bound, and at the upper."""
     lower, upper = _BOUNDS[activation]
     near = _NEAR * (upper - lower)
     return values < lower + near, values > upper - near
@@ -187,12 +191,12 @@ def held_by_bias(reservoir: Reservoir) -> bool:
     return bool(((alone < lower + near) | (alone > upper - near)).any())
 
 
-#: What is recorded of units while they run.
+#: A record of the units' activity during runs.
 Record = Activity | Growth
 
 
 def new_record(reservoir: Reservoir) -> Record | None:
-    """Return an empty record of what the units do; None where nothing is known of their bounds."""
+    """Return an empty record of the units' activity; None for an activation of unknown bounds."""
     activation = get_activation(reservoir.activation)
     if not activation.bounded:
         return Growth()
@@ -206,7 +210,7 @@ def record_of(
     dt: Sequence[Array] | None,
     name_of: Callable[[int], str],
 ) -> Record | None:
-    """Return a record of what the units do while series drive them, each from zero."""
+    """Return a record of the units' activity while series drive them, each from state zero."""
     record = new_record(reservoir)
     if record is None:
         return None

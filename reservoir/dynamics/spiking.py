@@ -1,4 +1,4 @@
-"""Spiking networks: leaky integrate-and-fire units behind sparse synapses, step by step."""
+"""Spiking networks: leaky integrate-and-fire units with sparse synapses, simulated step by step."""
 
 from __future__ import annotations
 
@@ -11,35 +11,36 @@ import scipy.sparse as sp
 from reservoir._saving import saved
 from reservoir._typing import Array
 
-_MOST = 1e6  # thresholds: currents beyond change nothing, units fire as often as they can
+_MOST = 1e6  # thresholds: with this current units fire as often as they can, more has no effect
 
-# Maass, Natschlaeger and Markram (2002): by kind of the unit that sends (first) and of
-# the one that receives, E excitatory, I inhibitory
+# Maass, Natschlaeger and Markram (2002): by the kind of the presynaptic unit (first) and of the
+# postsynaptic unit, E excitatory, I inhibitory
 _PROBABILITY = {"EE": 0.3, "EI": 0.2, "IE": 0.4, "II": 0.1}
 _STRENGTH = {"EE": 30.0, "EI": 60.0, "IE": -19.0, "II": -19.0}  # nA, mean of a gamma law
 _INPUT_STRENGTH = {"E": 18.0, "I": 9.0}
-_THRESHOLD = 15.0  # mV, behind a resistance of 1 MOhm: a current of 15 nA reaches it
+_THRESHOLD = 15.0  # mV, with a membrane resistance of 1 MOhm: a current of 15 nA reaches it
 _REST = 0.9  # background current and reset voltage, 13.5 of 15
-_SIDE = 3  # units stand on a column of 3 x 3 x n points
+_SIDE = 3  # units are the points of a column of 3 x 3 x n points
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class SpikingNetwork:
-    """Leaky integrate-and-fire units, time in steps, voltages in thresholds.
+    """Leaky integrate-and-fire units; times in steps, voltages in multiples of the threshold.
 
-    The synaptic current of a unit decays and is raised by what arrives, and its voltage follows::
+    The synaptic current of a unit decays and is increased by arriving spikes and inputs; its
+    voltage relaxes towards the current::
 
         I(t) = exp(-1 / synapse_time) I(t-1) + W s(t-1) + W_in u(t)
         V(t) = V(t-1) + (1 - exp(-1 / membrane_time)) [background + I(t) - V(t-1)]
 
-    Where V reaches 1 the unit fires, s(t) = 1; V returns to `reset` and stays there for the next
+    When V reaches 1 the unit fires, s(t) = 1; V is set to `reset` and stays there for the next
     `refractory` steps.
 
     Parameters
     ----------
     W : csr_array of shape (n_units, n_units)
-        Synapses; rows receive.
+        Synapses; row i contains the weights of the synapses to unit i.
     W_in : csr_array of shape (n_units, n_channels)
     refractory : array of shape (n_units,), int, steps
     membrane_time, synapse_time : float, steps
@@ -60,7 +61,7 @@ class SpikingNetwork:
         return int(self.W.shape[0])
 
     def spikes(self, inputs: Array) -> Array:
-        """Return what each unit does under several series at once, each from rest.
+        """Return the spikes of each unit for several series, each started at rest.
 
         Parameters
         ----------
@@ -108,22 +109,23 @@ def draw_spiking_network(
     """Return a column of units with the connections of Maass, Natschlaeger and Markram (2002).
 
     Two units at a distance D are connected with a probability ``C exp(-(D / length)^2)``. C and the
-    mean strength depend on whether the units excite or inhibit, strengths follow a gamma law whose
-    standard deviation is its mean, and what one unit sends has one sign (Dale's principle).
+    mean strength depend on whether the units are excitatory or inhibitory. Strengths follow a gamma
+    distribution whose standard deviation equals its mean, and all outgoing weights of a unit have
+    the same sign (Dale's principle).
 
     Parameters
     ----------
     n_units, n_channels : int
     generator : Generator
     inhibitory : float in [0, 1]
-        Share of the units that inhibit.
+        Share of inhibitory units.
     connection_length : float, points of the grid
     recurrent_scaling, input_scaling : float
         Factors of the strengths.
     input_density : float in [0, 1]
-        Share of the units that hear a channel.
+        Share of the units that receive a channel.
     refractory : (int, int), steps
-        Of units that excite, and of those that inhibit.
+        Refractory periods of excitatory and of inhibitory units.
     **times
         `membrane_time` and `synapse_time` of the network.
     """
@@ -133,21 +135,21 @@ def draw_spiking_network(
     kinds = np.where(inhibits, "I", "E")
     points = np.stack(np.unravel_index(np.arange(n_units), (n_units, _SIDE, _SIDE)), axis=1)
     rows, columns, values = [], [], []
-    for unit in range(n_units):  # what it sends, one unit after the other: memory stays linear
+    for unit in range(n_units):  # outgoing synapses of one unit at a time, to keep memory linear
         pairs = np.char.add(kinds[unit], kinds)
         distance = np.linalg.norm((points - points[unit]) / connection_length, axis=1)
         chance = _by_kind(_PROBABILITY, pairs) * np.exp(-(distance**2))
         chance[unit] = 0.0
-        heard = np.flatnonzero(of_places.random(n_units) < chance)
-        mean = _by_kind(_STRENGTH, pairs[heard]) * recurrent_scaling / _THRESHOLD
-        rows.append(heard)
-        columns.append(np.full(heard.size, unit))
-        values.append(of_places.standard_exponential(heard.size) * mean)
+        targets = np.flatnonzero(of_places.random(n_units) < chance)
+        mean = _by_kind(_STRENGTH, pairs[targets]) * recurrent_scaling / _THRESHOLD
+        rows.append(targets)
+        columns.append(np.full(targets.size, unit))
+        values.append(of_places.standard_exponential(targets.size) * mean)
     parts = [np.concatenate(part) for part in (values, rows, columns)]
     W = sp.csr_array((parts[0], (parts[1], parts[2])), shape=(n_units, n_units))
     strength = _by_kind(_INPUT_STRENGTH, kinds)[:, None] * input_scaling / _THRESHOLD
-    hears = of_inputs.random((n_units, n_channels)) < input_density
-    W_in = sp.csr_array(hears * of_inputs.standard_exponential(hears.shape) * strength)
+    receives = of_inputs.random((n_units, n_channels)) < input_density
+    W_in = sp.csr_array(receives * of_inputs.standard_exponential(receives.shape) * strength)
     return SpikingNetwork(W, W_in, np.where(inhibits, *refractory[::-1]), **times)
 
 

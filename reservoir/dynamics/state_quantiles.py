@@ -1,4 +1,4 @@
-"""Quantiles of the states of a reservoir while series drive it."""
+"""Quantiles of the states of a reservoir driven by series."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def state_quantiles(
     engine: str = "auto",
     name_of: Callable[[int], str] = by_number,
 ) -> Array:
-    """Return quantiles of each unit's states while series drive it, from a sample of the steps.
+    """Return quantiles of each unit's states under given series, from a sample of the steps.
 
     Parameters
     ----------
     reservoir : Reservoir
     series : sequence of arrays of shape (n_steps, n_features)
-        All of them are run over.
+        The reservoir is run over all of them.
     levels : array of shape (n_levels,)
-        Each in [0, 1].
+        Levels of the quantiles, each in [0, 1].
     max_rows : int, default=2000
-        Steps that are drawn, at most.
+        Largest number of steps in the sample.
     generator : numpy.random.Generator
     dt : sequence of arrays of shape (n_steps,), optional
-        How long each step took, as in `run_many`.
+        Duration of each step, as in `run_many`.
     engine : {"auto", "numpy", "numba"}, default="auto"
     name_of : function of int
-        What messages call a series of that number.
+        Returns the name of a series in messages, from its number.
 
     Returns
     -------
@@ -55,9 +55,9 @@ def state_quantiles(
             first = begins[i] + start
             low, high = np.searchsorted(drawn, (first, first + len(states)))
             sample[low:high] = states[drawn[low:high] - first]
-    # sorted unit by unit, which takes a tenth of the time of np.quantile; the same interpolation
+    # np.quantile's interpolation after sorting unit by unit, which takes a tenth of its time
     ordered = np.sort(np.ascontiguousarray(sample.T), axis=1).T
-    places = levels * (size - 1)
-    low = places.astype(int)
-    rest = (places - low)[:, None].astype(reservoir.dtype)
-    return ordered[low] + rest * (ordered[np.minimum(low + 1, size - 1)] - ordered[low])
+    positions = levels * (size - 1)
+    low = positions.astype(int)
+    fraction = (positions - low)[:, None].astype(reservoir.dtype)
+    return ordered[low] + fraction * (ordered[np.minimum(low + 1, size - 1)] - ordered[low])

@@ -1,4 +1,4 @@
-"""A reservoir under rows that come at irregular times, as a source of features."""
+"""A reservoir driven by rows at irregular times, as a source of features."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from reservoir.dynamics.saturation import Record
 @saved
 @dataclass(frozen=True, eq=False)
 class TimedReservoir(FeatureSource):
-    """A reservoir whose steps take as long as one of the input's columns tells.
+    """A reservoir whose steps have durations given by a column of times in the input.
 
-    That column holds times, in steps since the clock's origin (`Clock.set`). A state has one number
-    more than there are units: the time of the row before. So a run goes on over a gap as over any
-    other step, in whatever chunks its rows come. Times are float64, whatever the dtype of the
-    reservoir: float32 would hold seconds since 1970 to the nearest minute or two.
+    The column contains times, in steps since the clock's origin (`Clock.set`). A state has one
+    number more than there are units: the time of the previous row. A run can therefore continue
+    over a gap as over any other step, however its rows are split into chunks. Times are float64 for
+    any dtype of the reservoir: float32 would round seconds since 1970 to a minute or two.
 
     Parameters
     ----------
     driven : DrivenReservoir
-        Of the other columns, without feedback.
+        Source of features for the other columns, without feedback.
     clock : Clock
+        Handles the column of times.
     """
 
     driven: DrivenReservoir
@@ -46,36 +47,36 @@ class TimedReservoir(FeatureSource):
 
     @property
     def fitted(self) -> dict[str, Any]:
-        """The reservoir."""
+        """The reservoir, as the fitted attribute `reservoir_`."""
         return self.driven.fitted
 
     @property
     def n_features(self) -> int:
-        """Columns of the input, that of times among them."""
+        """Columns of the input, including the column of times."""
         return self.driven.n_features + 1
 
     @property
     def width(self) -> int:
-        """Columns of the features; the time is none of them."""
+        """Columns of the features, which do not contain the time."""
         return self.driven.width
 
     @property
     def state_size(self) -> int:
-        """Units, and the time of the row before."""
+        """Numbers in a state: the units, and the time of the previous row."""
         return self.driven.state_size + 1
 
     @property
     def dtype(self) -> Any:
-        """Of states and outputs."""
+        """Type of features and outputs."""
         return self.driven.dtype
 
     @property
     def state_dtype(self) -> Any:
-        """Of states: a time needs float64."""
+        """Type of states: a time needs float64."""
         return np.dtype(np.float64)
 
     def _read(self, rows: Array, state: Array) -> tuple[Array, Array, Array, Array]:
-        """Return inputs, units, times and the length of each step of rows that follow a state."""
+        """Return inputs, units, times and the duration of each step, for rows after a state."""
         times = rows[:, self.clock.place]
         dt = np.diff(times, prepend=state[-1:])
         if len(dt):
@@ -139,7 +140,7 @@ class TimedReservoir(FeatureSource):
         return self._one_step_before(row, np.zeros(self.driven.state_size, self.dtype))
 
     def steady_state(self, row: Array, *, quiet: bool = False) -> Array:
-        """Return the state that a constant input leads to, one step before the first row."""
+        """Return the fixed point for a constant input, one step before the first row."""
         inputs = self._channels(row[None])[0]
         return self._one_step_before(row, self.driven.steady_state(inputs, quiet=quiet))
 
@@ -164,16 +165,16 @@ class TimedReservoir(FeatureSource):
         )
 
     def check_can_loop(self) -> NoReturn:
-        """Refuse to run on own outputs."""
+        """Raise, because a closed loop has no times."""
         self.clock.check_can_loop()
 
     def input_column(self, column: int) -> int | None:
-        """Return which column of the input stands behind the states there."""
+        """Return the column of the input in a column of the features, None for a state."""
         found = self.driven.input_column(column)
         return None if found is None else found + (found >= self.clock.place)
 
     def overflow_of(self, column: int) -> tuple[str, str]:
-        """Return what to say of a unit whose squares, or powers, overflow; and a remedy."""
+        """Return a message and a remedy for a unit whose squares, or powers, overflow."""
         return self.driven.overflow_of(column)
 
     def engine_for(self, n_steps: int) -> str:
@@ -181,7 +182,7 @@ class TimedReservoir(FeatureSource):
         return "numpy"
 
     def activity(self) -> Record | None:
-        """Return an empty record of what the units do."""
+        """Return an empty record of the units' activity."""
         return self.driven.activity()
 
     def watch_run(
@@ -194,6 +195,6 @@ class TimedReservoir(FeatureSource):
         *,
         received: Array | None = None,
     ) -> None:
-        """Add the states of steps, from row `skip` on, to a record."""
+        """Add the states of a run, from row `skip` on, to a record."""
         inputs, units, _, dt = self._read(rows, start)
         self.driven.watch_run(activity, skip, inputs, states, units, received=received, dt=dt)

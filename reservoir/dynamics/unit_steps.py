@@ -1,4 +1,4 @@
-"""Steps that units took, as records of them are told; and what messages call their columns."""
+"""Steps of a run, as input for records of activity, and the names of columns in messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reservoir.dynamics.reservoir import Reservoir
 
 
 class Names(NamedTuple):
-    """Words of messages: columns of inputs and of outputs by their numbers, how to scale inputs."""
+    """Text for messages: names of input and output columns by number, and how to scale inputs."""
 
     input: Callable[[int], str]
     output: Callable[[int], str]
@@ -21,7 +21,7 @@ class Names(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Consecutive steps of one run, with what the units received.
+    """Consecutive steps of one run, with the inputs of the units.
 
     Attributes
     ----------
@@ -32,6 +32,7 @@ class Steps(NamedTuple):
     received : array of shape (n_rows, n_outputs) or None
         Outputs that were fed back.
     leak : float or array of shape (n_units,), or of shape (n_rows, 1 or n_units)
+        Leak rate, or the leak of each step.
     noisy : bool
         Whether noise was added to the states.
     """
@@ -50,11 +51,11 @@ class Steps(NamedTuple):
         if not self.noisy and leak.ndim == 0 and leak == 1:
             return states
         before = self.states[rows - 1].astype(np.float64)
-        if rows[0] == 0:
+        if rows[0] == 0:  # index -1 has read the last state
             before[0] = self.before
         if not self.noisy:
             return before + (states - before) / (leak[rows] if leak.ndim == 2 else leak)
-        # noise is part of the states alone
+        # noise is added to the states, not to the activations: compute these from their inputs
         z = before @ reservoir.W.T + self.inputs[rows] @ reservoir.W_in.T + reservoir.bias
         if self.received is not None:
             z += self.received[rows] @ reservoir.W_fb.T  # type: ignore[union-attr]

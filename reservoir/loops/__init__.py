@@ -1,6 +1,6 @@
-"""Networks on their own outputs, many at a time: run, compared with what followed, chosen by it.
+"""Many closed loops at a time: run, compare with the data that followed, choose networks.
 
-Functions on arrays, below the estimators and below model selection, which both choose by closed
-loops. `loop_score` runs loops and compares them, `path_loops` runs those of a whole path of
-penalties.
+These are functions on arrays. The estimators and the model selection, which both choose by closed
+loops, are built on them. `loop_score` runs loops and scores them, `path_loops` runs the loops of a
+whole path of penalties.
 """

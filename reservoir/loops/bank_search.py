@@ -1,4 +1,4 @@
-"""The choice of networks by their closed loops: a bank is tried, the winners make a committee."""
+"""The choice of networks by their closed loops: try candidates, build an ensemble of the best."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from reservoir.loops.radial_plan import RadialPlan
 
 Report = Callable[[Iterable[Any], int, str], Iterable[Any]]
 Key = tuple[Plan, int]
-_STRETCH = 2000  # rows that a bank is tried on
-_JUDGED_TWICE = 4  # networks that are fitted without each block, too
+_SEGMENT = 2000  # rows that candidates are tried on
+_SCORED_TWICE = 4  # best networks that are also scored on held-out blocks
 
 
 class Tried(NamedTuple):
-    """What came of one network.
+    """Results of one network.
 
     Attributes
     ----------
     members : list of Member
-        The network with the readout under each penalty.
+        The network with the readout for each penalty.
     recycled : array of shape (n_alphas,)
-        Scores of loops within the rows that were fitted; NaN where these were not run.
+        Scores of loops within the training rows; NaN if these were not run.
     left_out : array of shape (n_alphas,)
-        Scores of loops in blocks that the fit has not seen; NaN where these were not run.
+        Scores of loops in held-out blocks; NaN if these were not run.
     """
 
     members: list[Member]
@@ -51,31 +51,31 @@ class Tried(NamedTuple):
 
     @property
     def scores(self) -> Array:
-        """What penalties are chosen by."""
+        """Scores by which a penalty is chosen."""
         return _scores(self.recycled, self.left_out)
 
     def pick(self, number: int | None) -> Member:
-        """Return the member under a penalty; under the best one if there is no number."""
+        """Return the member for the penalty of a number; for the best penalty without one."""
         return self.members[int(np.argmax(self.scores)) if number is None else number]
 
 
 class Choice(NamedTuple):
-    """Networks that were chosen, and what was tried.
+    """Networks that were chosen, and the results of all candidates.
 
     Attributes
     ----------
     members : list of Member
     plan : NetworkPlan or RadialPlan
-        Of the best network.
+        Plan of the best network.
     score : float
-        Its score.
+        Score of the best network.
     score_of_mean : float
-        What the mean of the data would have in its place.
+        Score of a forecast that is the mean of the data.
     results : dict of arrays
-        A row for each network and penalty.
+        One row for each network and penalty.
     diagnosis : Diagnosis
     washout : int
-        Rows that networks were given to forget where they started.
+        Rows of washout, in which networks forget their initial state.
     """
 
     members: list[Member]
@@ -88,27 +88,28 @@ class Choice(NamedTuple):
 
 
 class Search:
-    """A search on trajectories.
+    """A search for the best networks on trajectories.
 
-    Its result depends in the last bits on the number of BLAS threads: hold it at one, which is
-    fastest for matrices of this size, too. Workers do so themselves.
+    The last bits of its result depend on the number of BLAS threads. Use one thread, which is also
+    fastest for matrices of this size; workers set it themselves.
 
     Parameters
     ----------
     data : Trajectories
         Standardised.
     clip : (low, high)
-        Bounds of what is fed back.
+        Bounds of the levels that are fed back.
     plans : sequence of NetworkPlan, optional
-        What to try instead of the bank for such data. They keep their size.
+        Candidates instead of the default ones for such data. They keep their size.
     n_members : int
-        Seeds of the best network in the committee.
+        Number of networks in the ensemble: the best network under so many seeds.
     n_steps : int, optional
-        Of a loop.
+        Number of steps of a loop.
     seed : int
     n_jobs : int, optional
     report : callable
-        ``report(results, n, what)`` passes results on as they come; `what` says what is done.
+        ``report(results, n, what)`` yields results as they arrive; `what` describes the present
+        task.
     """
 
     def __init__(
@@ -126,31 +127,31 @@ class Search:
         self.data, self.clip, self.seed = data, clip, seed
         self.n_members, self.n_steps = n_members, n_steps
         self.n_jobs, self.report = n_jobs, report
-        # the bank is tried on a stretch of a long series
-        self.stretch = data.last_rows(_STRETCH) if data.n_rows > _STRETCH else data
-        self.diagnosis = diagnose(self.stretch, seed)
+        # of a long series, candidates are tried on a segment only
+        self.segment = data.last_rows(_SEGMENT) if data.n_rows > _SEGMENT else data
+        self.diagnosis = diagnose(self.segment, seed)
         if plans is None:
-            self.bank = bank_for(self.stretch, self.diagnosis)
+            self.bank = bank_for(self.segment, self.diagnosis)
         else:
-            self.bank = bank_of(plans, self.stretch, self.diagnosis)
+            self.bank = bank_of(plans, self.segment, self.diagnosis)
 
     def run(self) -> Choice:
-        """Try the bank; return the committee that came of it."""
+        """Try the candidates; return the ensemble of the best, with all results."""
         keys = [(plan, self.seed) for plan in self.bank.plans]
-        sifted = self.bank.leave_out and self.bank.recycle
-        first = replace(self.bank, leave_out=False) if sifted else self.bank
-        tried = dict(zip(keys, self._try(keys, self.stretch, first, "trying"), strict=True))
+        in_two_rounds = self.bank.leave_out and self.bank.recycle
+        first = replace(self.bank, leave_out=False) if in_two_rounds else self.bank
+        tried = dict(zip(keys, self._try(keys, self.segment, first, "trying"), strict=True))
         best = sorted(keys, key=lambda key: -tried[key].scores.max())
-        # loops in blocks that were left out cost more: of the best ones only
-        if sifted:
-            best = best[:_JUDGED_TWICE]
-            again = self._try(best, self.stretch, self.bank, "trying on rows left out")
+        # loops in held-out blocks need more fits: run them for the best networks only
+        if in_two_rounds:
+            best = best[:_SCORED_TWICE]
+            again = self._try(best, self.segment, self.bank, "trying on held-out rows")
             tried |= zip(best, again, strict=True)
             best = sorted(best, key=lambda key: -tried[key].scores.max())
         table = self._table([tried[key] for key in keys])
-        # the committee, fitted on everything
-        bank, chosen, numbers = self._committee(best, tried)
-        known = tried if self.stretch is self.data and bank is self.bank else {}
+        # the ensemble, fitted on all rows; fits on all rows that were made above are used again
+        bank, chosen, numbers = self._ensemble(best, tried)
+        known = tried if self.segment is self.data and bank is self.bank else {}
         wanted = [key for key in dict.fromkeys(chosen) if key not in known]
         fitted = self._try(wanted, self.data, bank, "fitting") if wanted else []
         known = known | dict(zip(wanted, fitted, strict=True))
@@ -164,13 +165,14 @@ class Search:
             self._design(self.data, bank).washout,
         )
 
-    def _committee(
+    def _ensemble(
         self, best: list[Key], tried: dict[Key, Tried]
     ) -> tuple[Bank, list[Key], list[int | None]]:
-        """Return how members are judged, their networks, and the numbers of their penalties.
+        """Return the bank that scores the members, their networks, and indices of their penalties.
 
-        The best network under several seeds, each with the penalty that suits it; radial units,
-        which no seed changes, under the best pairs of network and penalty.
+        The members are the best network under several seeds, each with its best penalty (an index
+        of None). Radial units do not depend on a seed: their members are the best pairs of network
+        and penalty.
         """
         if isinstance(best[0][0], RadialPlan):
             pairs = [(key, a) for key in best for a in range(len(self.bank.alphas))]
@@ -182,7 +184,7 @@ class Search:
         return bank, [(plan, seed) for seed in seeds], [None] * self.n_members
 
     def _score_of_mean(self, bank: Bank) -> float:
-        """Return what a forecast of zeros, the mean of standardised rows, scores."""
+        """Return the score of a forecast of zeros, the mean of standardised rows."""
         design, data = self._design(self.data, bank), self.data
         followed = data.followed(design.recycled, design.n_steps)
         errors = log_errors(np.zeros_like(followed), followed, np.ones(data.n_outputs))
@@ -192,14 +194,14 @@ class Search:
         return design_of(data, bank.plans, leave_out=bank.leave_out, n_steps=self.n_steps)
 
     def _try(self, keys: list[Key], data: Trajectories, bank: Bank, what: str) -> list[Tried]:
-        """Fit and try networks; the result does not depend on the number of workers."""
+        """Fit and score networks; the result does not depend on the number of workers."""
         design = self._design(data, bank)
         jobs = [(*key, data, design, bank, self.clip) for key in keys]
         results = run_jobs(_try_one, jobs, self.n_jobs)
         return list(self.report(results, len(keys), what))
 
     def _table(self, tried: list[Tried]) -> dict[str, Any]:
-        """Return a row for each network and penalty that was tried."""
+        """Return a table with one row for each network and penalty that was tried."""
         plans, n_alphas = self.bank.plans, len(self.bank.alphas)
         table: dict[str, Any] = {
             each.name: np.repeat([getattr(plan, each.name) for plan in plans], n_alphas)
@@ -208,7 +210,8 @@ class Search:
         table["alpha"] = np.tile(self.bank.alphas, len(plans))
         table["score"] = np.concatenate([one.recycled for one in tried])
         table["score_left_out"] = np.concatenate([one.left_out for one in tried])
-        # those that were judged twice come before the others
+        # networks that were also scored on held-out blocks rank before the others: the two kinds of
+        # scores are not comparable
         total = np.concatenate([one.scores for one in tried])
         once = np.isnan(table["score_left_out"]) & self.bank.leave_out
         order = np.lexsort((-total, once))
@@ -226,7 +229,7 @@ def _try_one(
     bank: Bank,
     clip: Clip,
 ) -> Tried:
-    """Fit and try a network, on one BLAS thread: how many there are would change the last bits."""
+    """Fit and score a network with one BLAS thread: the last bits depend on their number."""
     alphas = np.array(bank.alphas)
     trial = NetworkTrial(plan, seed, data, design, alphas, leave_out=bank.leave_out)
     recycled, left_out = scores_of(trial, bank, clip)
@@ -234,5 +237,5 @@ def _try_one(
 
 
 def _scores(recycled: Array, left_out: Array) -> Array:
-    """Return the mean of the two, or the one that there is."""
+    """Return the mean of both scores, or the only one that is not NaN."""
     return np.nanmean([recycled, left_out], axis=0)

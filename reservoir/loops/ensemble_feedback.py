@@ -1,4 +1,4 @@
-"""Several networks in one loop: the median of what they say is fed back to all."""
+"""Closed loop of an ensemble: the median of its predictions is fed back to all networks."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy as np
 from reservoir._typing import Array
 from reservoir.loops.network_trial import Clip, Member
 
-_ROUNDING = 1e-9  # widths of the bounds that a level may be beyond them by rounding
+_ROUNDING = 1e-9  # of the distance of the bounds: a level may exceed them by this much (rounding)
 
 
 class EnsembleRun(NamedTuple):
-    """What came of loops from several starts.
+    """Results of loops from several starts.
 
     Attributes
     ----------
     levels : array of shape (n_steps, n_starts, n_outputs)
-        As they were fed back: within the bounds.
+        Levels that were fed back, within the bounds.
     states : list of arrays of shape (n_starts, state_size)
-        One for each member, before the last of the levels.
+        The state of each member before the last level.
     n_free : array of int of shape (n_starts,)
-        Steps before a loop was first held at its bounds; n_steps if it never was.
+        Number of steps before a loop was first clipped at its bounds; n_steps if it never was.
     """
 
     levels: Array
@@ -40,15 +40,15 @@ def run_ensemble(
     exog: Array,
     clip: Clip,
 ) -> EnsembleRun:
-    """Run networks on the median of their outputs, side by side from several starts.
+    """Run networks in closed loop with the median of their outputs, from several starts at once.
 
     Parameters
     ----------
     members : sequence of Member
     states : sequence of arrays of shape (n_starts, state_size)
-        One for each member, before `rows`.
+        The state of each member before `rows`.
     rows : array of shape (n_starts, n_outputs)
-        The last levels that are known.
+        The last known levels.
     n_steps : int
     exog : array of shape (n_steps, n_starts, n_exog)
     clip : (low, high)
@@ -63,17 +63,17 @@ def run_ensemble(
     n_free = np.full(len(rows), n_steps)
     levels = np.empty((n_steps, *rows.shape))
     now = list(states)
-    turned = [np.ascontiguousarray(member.coef.T) for member in members]
-    said = np.empty((len(members), *rows.shape))
+    transposed = [np.ascontiguousarray(member.coef.T) for member in members]
+    increments = np.empty((len(members), *rows.shape))
     with np.errstate(over="ignore", invalid="ignore"):
         for k in range(n_steps):
             given = np.hstack([rows, exog[k]])
             for m, member in enumerate(members):
                 features, now[m] = member.source.advance(now[m], given)
-                said[m] = features @ turned[m] + member.intercept
-            wanted = rows + np.nan_to_num(np.median(said, axis=0))
-            rows = np.clip(wanted, low, high)
-            held = (np.abs(wanted - rows) > leeway).any(axis=1)
-            n_free[held & (n_free > k)] = k
+                increments[m] = features @ transposed[m] + member.intercept
+            predicted = rows + np.nan_to_num(np.median(increments, axis=0))
+            rows = np.clip(predicted, low, high)
+            clipped = (np.abs(predicted - rows) > leeway).any(axis=1)
+            n_free[clipped & (n_free > k)] = k
             levels[k] = rows
     return EnsembleRun(levels, now, n_free)

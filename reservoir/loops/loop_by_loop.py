@@ -1,4 +1,4 @@
-"""Many closed loops one after the other, and the states that they begin with."""
+"""Many closed loops run one after the other, and their initial states."""
 
 from __future__ import annotations
 
@@ -24,32 +24,33 @@ def run_one_by_one(
     exog: Array | None = None,
     clip: Any = None,
 ) -> Array:
-    """Run a loop from each start under each readout.
+    """Run a closed loop from each start with each readout.
 
     Parameters
     ----------
     run : callable
-        One loop, as `reservoir.dynamics.run_closed_loop` with ``return_steps=True``.
+        Runs one loop, as `reservoir.dynamics.run_closed_loop` with ``return_steps=True``.
     readouts : sequence
-        What `run` takes as its first argument.
+        Readouts, each passed to `run` as its first argument.
     n_steps : int
     initial_states : array of shape (n_starts, state_size)
     initial_outputs : array of shape (n_starts, n_outputs)
-        What the first step receives of the outputs.
+        Previous outputs that the first step receives.
     exog : array of shape (n_starts, n_steps, n_exog), optional
         Exogenous inputs of each step.
     clip : (low, high) or callable, optional
-        Bounds of what is fed back, or a function that makes it of the outputs of a step.
+        Bounds of the outputs fed back, or a function from the outputs of a step to the values fed
+        back.
 
     Returns
     -------
     array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        NaN from the step on at which a loop diverged.
+        NaN from the step at which a loop diverges.
     """
     rows = np.full((n_steps, len(readouts), *initial_outputs.shape), np.nan)
     for k, readout in enumerate(readouts):
         for i, (state, output) in enumerate(zip(initial_states, initial_outputs, strict=True)):
-            said, _, n_valid = run(
+            outputs, _, n_valid = run(
                 readout,
                 n_steps,
                 initial_state=state,
@@ -57,25 +58,25 @@ def run_one_by_one(
                 exog=None if exog is None else exog[i],
                 clip=clip,
             )
-            rows[:n_valid, k, i] = said[:n_valid]
+            rows[:n_valid, k, i] = outputs[:n_valid]
     return rows
 
 
-def places_behind(
+def evenly_spaced_starts(
     first: Sequence[int], lengths: Sequence[int], n_steps: int, n_starts: int
 ) -> Places:
-    """Return where loops begin, at equal distances: (sequence, row of the first input).
+    """Return equally spaced starts of loops: (sequence, row of the first input).
 
     Parameters
     ----------
     first : sequence of int
-        The first row of each sequence that may be a place.
+        The first row of each sequence at which a loop may start.
     lengths : sequence of int
-        Rows of each sequence.
+        Number of rows of each sequence.
     n_steps : int
-        Rows that a loop is compared with, from its place on.
+        Number of rows that a loop is compared with, from its start on.
     n_starts : int
-        Places, or as many as there are rows for them.
+        Number of starts; fewer are returned if there are not enough rows.
     """
     rooms = [max(n - n_steps - row + 1, 0) for n, row in zip(lengths, first, strict=True)]
     total = sum(rooms)
@@ -92,20 +93,21 @@ def places_behind(
 def states_before(
     places: Sequence[tuple[int, int]], starts: Sequence[Array], listen: Listen
 ) -> list[Array]:
-    """Return the state before each place, from one run over each sequence.
+    """Return the state before each start of a loop, from one run over each sequence.
 
     Parameters
     ----------
     places : sequence of (index, row)
-        Which sequence, and which row of it.
+        Starts of loops: number of the sequence, and row in it.
     starts : sequence of arrays of shape (state_size,)
         The state before each sequence.
     listen : callable
-        ``listen(index, begin, end, state)``, the state behind these rows of a sequence.
+        ``listen(index, begin, end, state)`` runs teacher-forced over these rows of a sequence and
+        returns the state after them.
     """
     found: dict[int, Array] = {}
     index, at, state = -1, 0, np.empty(0)
-    for k in sorted(range(len(places)), key=places.__getitem__):
+    for k in sorted(range(len(places)), key=places.__getitem__):  # so that one pass is enough
         i, row = places[k]
         if i != index:
             index, at, state = i, 0, starts[i]

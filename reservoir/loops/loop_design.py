@@ -1,4 +1,4 @@
-"""Trajectories as networks are driven by them, and where closed loops begin in them."""
+"""Trajectories as training data of networks, and the starts of closed loops in them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 
 from reservoir._typing import Array
 
-_ROOM = 200  # rows in a row that loops of a stretch need, if there are so many at all
+_ROOM = 200  # consecutive rows that loops need in a segment, if any trajectory has so many
 
-#: A row of a trajectory: (which trajectory, which row).
+#: Position of a row: (number of the trajectory, row in it).
 Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Trajectories:
-    """Standardised series, and what networks make of them: a row in, the increment to the next out.
+    """Standardised series as training data: inputs are rows, targets the increments to the next.
 
     Attributes
     ----------
@@ -38,49 +38,49 @@ class Trajectories:
 
     @property
     def n_inputs(self) -> int:
-        """Columns of a row that goes into a network."""
+        """Columns of a network's input."""
         return self.n_outputs + self.exog[0].shape[1]
 
     @property
     def n_rows(self) -> int:
-        """Rows of all trajectories."""
+        """Total number of rows of all trajectories."""
         return sum(map(len, self.levels))
 
     @cached_property
     def inputs(self) -> list[Array]:
-        """For each trajectory, n_samples - 1 rows: the level, and what is known of the next row."""
+        """For each trajectory, n_samples - 1 rows: the level, and the next exogenous row."""
         pairs = zip(self.levels, self.exog, strict=True)
         return [np.hstack([level[:-1], known[1:]]) for level, known in pairs]
 
     @cached_property
     def increments(self) -> list[Array]:
-        """For each trajectory, what is to be added to a level to have the next one."""
+        """For each trajectory, the differences of consecutive levels."""
         return [np.diff(level, axis=0) for level in self.levels]
 
     def input_at(self, places: Sequence[Place]) -> Array:
-        """Return what goes into a network at places that have a row behind them."""
+        """Return the inputs of networks at positions that have a next row."""
         return np.array([self.inputs[i][t] for i, t in places])
 
     def known_after(self, places: Sequence[Place], k: int) -> Array:
-        """Return the exogenous columns that go in k steps after each place."""
+        """Return the exogenous columns of the input k steps after each position."""
         return np.array([self.exog[i][t + 1 + k] for i, t in places])
 
     def followed(self, places: Sequence[Place], n_steps: int) -> Array:
-        """Return the levels behind each place, (n_steps, n_places, n_outputs)."""
+        """Return the levels after each position, (n_steps, n_places, n_outputs)."""
         return np.stack([self.levels[i][t + 1 : t + 1 + n_steps] for i, t in places], axis=1)
 
     def last_rows(self, n_rows: int) -> Trajectories:
-        """Return the end of the trajectories: so many rows, of the last ones.
+        """Return the last `n_rows` rows, from the end of the last trajectories.
 
-        Of the longest alone where the last ones are short, and loops would have no room in them.
+        If the last trajectories are too short for loops, the rows are taken from the longest one.
         """
-        levels, exog, left = [], [], n_rows
+        levels, exog, remaining = [], [], n_rows
         for level, known in zip(self.levels[::-1], self.exog[::-1], strict=True):
-            if left < 2:
+            if remaining < 2:
                 break
-            levels.append(level[-left:])
-            exog.append(known[-left:])
-            left -= len(level)
+            levels.append(level[-remaining:])
+            exog.append(known[-remaining:])
+            remaining -= len(level)
         i = int(np.argmax([len(level) for level in self.levels]))
         if max(map(len, levels)) < min(len(self.levels[i]), _ROOM):
             return Trajectories([self.levels[i][-n_rows:]], [self.exog[i][-n_rows:]])
@@ -89,21 +89,20 @@ class Trajectories:
 
 @dataclass(frozen=True)
 class LoopDesign:
-    """What networks are fitted on, and where their loops begin.
+    """Training rows of networks, and the starts of their loops.
 
     Attributes
     ----------
     washout : int
-        Rows at the start of each trajectory that nothing is learned from.
+        Rows at the start of each trajectory that are not used for training.
     n_steps : int
-        Of a loop.
+        Number of steps of a loop.
     blocks : list of lists of (trajectory, low, high)
-        The rows that are learned from, in consecutive blocks of about the same size.
-    recycled : list of places
-        Starts of loops that are compared with the rows that were fitted (Racca and Magri
-        2021).
-    left_out : list of lists of places
-        For each block, starts of loops that end in it: for a network fitted on the others.
+        The training rows, in consecutive blocks of about the same size.
+    recycled : list of positions
+        Starts of loops that are compared with training rows (Racca and Magri 2021).
+    left_out : list of lists of positions
+        For each block, starts of loops within it, for a network fitted on the other blocks.
     """
 
     washout: int
@@ -123,7 +122,7 @@ class LoopDesign:
         n_blocks: int,
         n_starts_per_block: int,
     ) -> LoopDesign:
-        """Spread blocks and starts evenly over trajectories of these lengths."""
+        """Return a design with blocks and starts spread evenly over trajectories of the lengths."""
         whole = [(i, washout, n - 1) for i, n in enumerate(lengths) if n - 1 > washout]
         n_rows = sum(high - low for _, low, high in whole)
         edges = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)
@@ -135,7 +134,7 @@ class LoopDesign:
         return cls(washout, n_steps, blocks, recycled, left_out)
 
     def n_steps_left_out(self, n_block: int) -> int:
-        """Return how many steps the loops of a block have."""
+        """Return the number of steps of loops in a block."""
         return _steps_within(self.blocks[n_block], self.n_steps)
 
 
@@ -143,13 +142,13 @@ Pieces = list[tuple[int, int, int]]
 
 
 def _steps_within(pieces: Pieces, n_steps: int) -> int:
-    """Return how long loops within pieces are: half of the longest piece at most."""
+    """Return the length of loops within pieces: at most half of the longest piece."""
     longest = max(high - low for _, low, high in pieces)
     return max(1, min(n_steps, longest // 2))
 
 
 def _between(pieces: Pieces, begin: int, end: int) -> Pieces:
-    """Return what lies between two rows, counted over all pieces."""
+    """Return the pieces between two rows, which are counted over all pieces."""
     found, before = [], 0
     for i, low, high in pieces:
         first, last = max(low, low + begin - before), min(high, low + end - before)
@@ -160,7 +159,7 @@ def _between(pieces: Pieces, begin: int, end: int) -> Pieces:
 
 
 def _spread(pieces: Pieces, n_starts: int, n_steps: int) -> list[Place]:
-    """Return evenly spread rows with `n_steps` rows of their piece behind them."""
+    """Return evenly spread rows at which loops of `n_steps` steps within their piece can start."""
     room = [(i, low, high - n_steps + 1) for i, low, high in pieces if high - n_steps >= low]
     total = sum(high - low for _, low, high in room)
     if total == 0:

@@ -1,4 +1,4 @@
-"""How good a network is on its own outputs: loops from given states, and what followed."""
+"""Scores of networks in closed loop: loops from given states against the data that followed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from reservoir._typing import Array
 
 Advance = Callable[[Array, Array], tuple[Array, Array]]
-_HUGE = 1e30  # what is lost stays finite, in float32 too
-_WORST = 1.5  # standard deviations: errors beyond say no more
+_HUGE = 1e30  # bound that keeps diverging loops finite, also in float32
+_WORST = 1.5  # standard deviations at which errors are clipped: larger ones are equally bad
 
 
 class LoopScore(NamedTuple):
-    """What loops have come to: the less, the better.
+    """Score of closed loops; smaller is better.
 
     Attributes
     ----------
     n_lost : int
-        Loops that left the range they were to stay in.
+        Number of loops that left the permitted range.
     error : float
-        Root of the mean squared error, in standard deviations, cut off where it says no more.
+        Root of the mean squared error in standard deviations, with clipped errors.
     """
 
     n_lost: int
@@ -30,14 +30,14 @@ class LoopScore(NamedTuple):
 
 
 class Baseline(NamedTuple):
-    """What outputs are measured by, each array of shape (n_outputs,).
+    """Range and scale of the targets, to which outputs are compared; arrays of shape (n_outputs,).
 
     Attributes
     ----------
     low, high : arrays
         The range of the targets.
     width : array
-        How wide it is; 1, or the size of the targets, where they are constant.
+        Width of the range; for constant targets their modulus, or 1 if that is larger.
     spread : array
         The standard deviation of the targets, 1 where they are constant.
     """
@@ -49,7 +49,7 @@ class Baseline(NamedTuple):
 
     @classmethod
     def of(cls, targets: Sequence[Array]) -> Baseline:
-        """Return the yardstick of targets, arrays of shape (n_samples, n_outputs)."""
+        """Return the baseline of targets, arrays of shape (n_samples, n_outputs)."""
         every = np.concatenate([np.asarray(Y, dtype=np.float64) for Y in targets])
         low, high, spread = every.min(axis=0), every.max(axis=0), every.std(axis=0)
         width = high - low
@@ -65,24 +65,25 @@ def run_loops(
     n_outputs: int,
     exog: Callable[[int], Array] | None = None,
 ) -> Array:
-    """Run loops side by side on their own outputs.
+    """Run closed loops side by side.
 
     Parameters
     ----------
     advance : callable
-        ``advance(inputs, state)``, a step: the outputs, (n_loops, n_outputs), and the next state.
+        ``advance(inputs, state)`` takes one step and returns the outputs, (n_loops, n_outputs), and
+        the next state.
     inputs : array of shape (n_loops, n_features)
-        Of the first step: outputs first, exogenous columns behind them. Changed in place.
+        Inputs of the first step: outputs first, then exogenous columns. Changed in place.
     state : array of shape (n_loops, state_size)
     n_steps : int
     n_outputs : int
     exog : callable, optional
-        ``exog(k)`` are the exogenous columns of step k, counted from 1.
+        ``exog(k)`` returns the exogenous columns of step k, from k = 1 on.
 
     Returns
     -------
     array of shape (n_steps, n_loops, n_outputs)
-        What is fed back is finite; what is returned may not be.
+        Outputs; they may be infinite or NaN, although the values fed back are finite.
     """
     rows = np.empty((n_steps, len(inputs), n_outputs))
     for k in range(n_steps):
@@ -95,24 +96,24 @@ def run_loops(
 
 
 def score_loops(
-    rows: Array, followed: Sequence[Array], yardstick: Baseline, *, leeway: float = 1.0
+    rows: Array, followed: Sequence[Array], baseline: Baseline, *, leeway: float = 1.0
 ) -> LoopScore:
-    """Compare loops with what followed in the data.
+    """Compare loops with the data that followed.
 
     Parameters
     ----------
     rows : array of shape (n_steps, n_loops, n_outputs)
     followed : sequence of arrays of shape (n_scored, n_outputs)
-        For each loop, of any length up to n_steps.
-    yardstick : Baseline
+        Data for each loop, of any length up to n_steps.
+    baseline : Baseline
     leeway : float, default=1.0
-        Widths of the range that a loop may leave it by.
+        Distance by which a loop may leave the range, in widths of the range.
 
     Returns
     -------
     LoopScore
     """
-    low, high, width, spread = yardstick
+    low, high, width, spread = baseline
     outside = np.maximum(low - rows, rows - high) / width
     lost = ~(outside <= leeway).all(axis=(0, 2))
     errors = [(rows[: len(true), k] - true) / spread for k, true in enumerate(followed)]

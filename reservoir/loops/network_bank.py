@@ -1,9 +1,9 @@
-"""Banks of networks: which ones are tried on a series, under which penalties, by which score.
+"""Candidate networks for a series, their penalties, and the score by which one is chosen.
 
-All of it was chosen by resampling: networks were tried on the systems of Gilpin (2021) in windows,
-lengths, sampling rates and noises of their own, and the banks grown one network at a time by what
-they add to the mean of log2(1 + valid Lyapunov times). `examples/benchmarks/chaos.py` measures
-what comes of it.
+The candidates were chosen by resampling: networks were tried on the systems of Gilpin (2021) with
+random windows, lengths, sampling rates and noise levels. Candidates were added one at a time, each
+the network that most increased the mean of log2(1 + valid Lyapunov times).
+`examples/benchmarks/chaos.py` measures the results.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from reservoir.loops.radial_plan import RadialPlan
 
 _UNITS, _FEW_UNITS, _MANY_UNITS = 150, 80, 500
 _SHARE = 0.3  # units per row, at most
-_PART_SEEN = 10  # part of the rows that radial units see at once, at most: one of so many
+_PART_SEEN = 10  # radial units receive at most 1 / 10 of the rows at once
 _MEDIUM = 1500  # rows from which loops and the washout are longer
-_LONG = 3000  # rows from which the winner of a bank grows
-_FEWEST_LEARNED = 20  # rows behind the washout that are needed in any case
+_LONG = 3000  # rows from which the best network gets more units
+_FEWEST_LEARNED = 20  # rows after the washout that are needed in any case
 _N_STARTS, _N_BLOCKS, _STARTS_PER_BLOCK = 8, 4, 6
-_HIDDEN = 2.5  # times the error of a network with memory: what rows by themselves do not tell
-_EXACT = 1e-4  # error of a step, likewise, up to which some rows of the past tell the next one
-_NOISY = 5e-3  # error of a step, in standard deviations, from which loops are judged as noisy
+_HIDDEN = 2.5  # ratio of one-step errors without and with memory above which memory is needed
+_EXACT = 1e-4  # one-step error, in standard deviations, up to which past rows determine the next
+_NOISY = 5e-3  # one-step error, in standard deviations, above which the series is noisy
 
-# Networks: spectral radius, input scaling, bias and, if there is a leak, its rate.
+# Networks: spectral radius, input scaling, bias and, for leaky units, the leak rate.
 _CLEAN = (
     (0.05, 0.3, 1.0),
     (0.0, 1.5, 1.0),
@@ -60,7 +60,7 @@ _MEMORY = (
     (0.8, 0.8, 1.0),
     (0.4, 0.8, 1.0),
 )
-# Radial units: width, memory in steps, lags and the steps between them.
+# Radial units: width, memory in steps, number of lags, and steps from one lag to the next.
 _RADIAL = (
     (0.5, 6.0, 24, 1),
     (0.7, 16.0, 32, 1),
@@ -77,15 +77,15 @@ _PROBE_PENALTIES = (1e-1, 1e-3, 1e-6, 1e-9, 1e-12, 1e-16)
 
 
 class Diagnosis(NamedTuple):
-    """What networks have found out about a series.
+    """Diagnosis of a series by a few networks.
 
     Attributes
     ----------
     observed : {"all", "some"}
-        Whether a row tells the next one, or rows of the past are needed as well.
+        "all" if a row determines the next one, "some" if past rows are needed as well.
     noise : float
-        Error of one step that the best of a few networks makes in rows that it has not seen, in
-        standard deviations: noise, and what networks of this size cannot tell.
+        One-step error of the best of a few networks in held-out rows, in standard deviations: noise
+        plus the error of networks of this size.
     """
 
     observed: str
@@ -94,7 +94,7 @@ class Diagnosis(NamedTuple):
 
 @dataclass(frozen=True)
 class Bank:
-    """Networks to be tried, and how one of them is chosen.
+    """Candidate networks, and the score by which one of them is chosen.
 
     Attributes
     ----------
@@ -102,14 +102,14 @@ class Bank:
     alphas : tuple of float
         Penalties per row.
     least_error : float
-        In standard deviations; smaller errors of a loop say no more.
+        Errors of a loop are clipped to this minimum, in standard deviations.
     leave_out : bool
-        Whether loops in blocks that the fit has not seen count.
+        Whether loops in held-out blocks are part of the score.
     recycle : bool
-        Whether loops within the rows that were fitted count. They say nothing of networks that
-        can follow whatever they were fitted on.
+        Whether loops within the training rows are part of the score. They are uninformative for
+        networks that can reproduce any training rows.
     grows : bool
-        Whether the best network gets more units where there are rows for them.
+        Whether the best network gets more units if there are enough rows for them.
     """
 
     plans: tuple[Plan, ...]
@@ -121,7 +121,7 @@ class Bank:
 
 
 def diagnose(data: Trajectories, seed: int) -> Diagnosis:
-    """Compare a network without memory with some that have one."""
+    """Diagnose a series: compare a network without memory with networks that have memory."""
     n_units, augment = min(_FEW_UNITS, most_units(data.n_rows)), "square"
     memoryless = plans_of(((0.0, 0.3, 1.0),), n_units, augment)
     others = plans_of(((0.05, 0.3, 1.0), (0.4, 0.3, 1.0)), n_units, augment)
@@ -134,13 +134,13 @@ def diagnose(data: Trajectories, seed: int) -> Diagnosis:
         for plan in memoryless + others
     ]
     least = float(min(errors))
-    # errors of rounding are alike, whatever they are
+    # the floor of 1e-9: ratios of rounding errors mean nothing
     hidden = errors[0] > _HIDDEN * max(least, 1e-9)
     return Diagnosis("some" if hidden else "all", least)
 
 
 def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
-    """Return the bank for such data."""
+    """Return the default candidates for data with a diagnosis."""
     n_units = most_units(data.n_rows)
     if diagnosis.observed == "some" and diagnosis.noise > _EXACT:
         radial = radial_plans(max(map(len, data.levels)))
@@ -161,14 +161,17 @@ def bank_for(data: Trajectories, diagnosis: Diagnosis) -> Bank:
 
 
 def bank_of(plans: Sequence[NetworkPlan], data: Trajectories, diagnosis: Diagnosis) -> Bank:
-    """Return a bank of a user's own networks, which keep their size."""
+    """Return user-defined networks as candidates, which keep their size."""
     if diagnosis.observed == "some":
         return Bank(tuple(plans), _HIDDEN_PENALTIES, 1e-2, leave_out=False)
     return replace(bank_for(data, diagnosis), plans=tuple(plans), grows=False)
 
 
 def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
-    """Return the winner of a bank as large as the data can bear, and how it is judged."""
+    """Return the bank and the plan for the final fit of the best network.
+
+    If the bank allows it and the data has enough rows, the network gets more units.
+    """
     if isinstance(plan, RadialPlan) or not bank.grows or data.n_rows < _LONG:
         return bank, plan
     plan = replace(plan, n_units=_MANY_UNITS, augment=None)
@@ -178,7 +181,7 @@ def grown(bank: Bank, plan: Plan, data: Trajectories) -> tuple[Bank, Plan]:
 def plans_of(
     networks: Sequence[tuple[float, ...]], n_units: int, augment: str | None, **lags: int
 ) -> tuple[NetworkPlan, ...]:
-    """Return plans for (radius, input scaling, bias[, leak rate]) and a size."""
+    """Return plans with `n_units` units for tuples (radius, input scaling, bias[, leak rate])."""
     plans = []
     for radius, scaling, bias, *leak in networks:
         plan = NetworkPlan(n_units, radius, scaling, bias, augment=augment, **lags)
@@ -187,7 +190,7 @@ def plans_of(
 
 
 def radial_plans(n_rows: int) -> tuple[RadialPlan, ...]:
-    """Return plans for radial units and series of so many rows in a row."""
+    """Return plans of radial units for series of at most `n_rows` consecutive rows."""
     most = max(2, n_rows // _PART_SEEN)
     return tuple(
         RadialPlan(_MANY_UNITS, width, memory, max(2, min(n_lags, most // skip)), skip)
@@ -196,7 +199,7 @@ def radial_plans(n_rows: int) -> tuple[RadialPlan, ...]:
 
 
 def most_units(n_rows: int) -> int:
-    """Return how many units so many rows can tell apart."""
+    """Return the largest number of units whose weights `n_rows` rows can determine."""
     return max(10, min(_UNITS, int(_SHARE * n_rows)))
 
 
@@ -207,7 +210,7 @@ def design_of(
     leave_out: bool,
     n_steps: int | None = None,
 ) -> LoopDesign:
-    """Return where loops begin, and how long they are."""
+    """Return the blocks, and the starts and lengths of loops, for data and candidates."""
     n_rows, longest = data.n_rows, max(map(len, data.levels))
     past = max((plan.n_lags - 1) * plan.skip for plan in plans)
     washout = max(min(20 if n_rows < _MEDIUM else 50, longest // 10), past)
@@ -217,9 +220,9 @@ def design_of(
         n_steps = automatic
     elif n_steps > longest - 1 - washout:
         raise ValueError(
-            f"horizon={n_steps} leaves no place for a loop: networks are tried on {longest} rows "
-            f"in a row, of which the first {washout} are washout. It must be at most "
-            f'{longest - 1 - washout}; "auto" takes a fifth of the rows.'
+            f"horizon={n_steps} is too long for a loop: networks are tried on {longest} "
+            f"consecutive rows, and the first {washout} are washout. It must be at most "
+            f'{longest - 1 - washout}; "auto" uses a fifth of the rows.'
         )
     return LoopDesign.of(
         [len(levels) for levels in data.levels],
@@ -232,21 +235,21 @@ def design_of(
 
 
 def _check_past_fits(past: int, n_steps: int, longest: int) -> None:
-    """Refuse networks that see so far back that hardly a row is left to learn from."""
+    """Raise if a network uses so many past rows that too few rows remain for training."""
     most = longest - 1 - max(2 * n_steps, _FEWEST_LEARNED)
     if past > max(most, 0):
         raise ValueError(
-            f"A network of search sees {past} rows back ((n_lags - 1) * skip), and networks are "
-            f"tried on {longest} rows in a row. That may be {max(most, 0)} at most: lower n_lags "
-            "or skip, or give a longer series."
+            f"A network of search uses {past} past rows, (n_lags - 1) * skip, and networks are "
+            f"tried on {longest} consecutive rows. The past rows may be {max(most, 0)} at most: "
+            "lower n_lags or skip, or give a longer series."
         )
 
 
 def scores_of(trial: NetworkTrial, bank: Bank, clip: Clip) -> tuple[Array, Array]:
-    """Return minus the mean log error of loops under each penalty: greater is better.
+    """Return minus the mean log error of loops for each penalty; greater is better.
 
-    The first is of loops within the rows that were fitted, the second of loops in blocks left out;
-    NaN where the bank does not ask for them.
+    The first array is for loops within the training rows, the second for loops in held-out blocks;
+    NaN if the bank does not use them.
     """
     low = np.log10(bank.least_error)
     recycled, left_out = np.full((2, len(bank.alphas)), np.nan)

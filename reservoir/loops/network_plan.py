@@ -1,4 +1,4 @@
-"""What a network of a bank is made by."""
+"""The parameters of a candidate network."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from reservoir.dynamics.lagged import LaggedSource
 from reservoir.loops.loop_design import Trajectories
 
 _IN_DEGREE = 10
-_FEW_INPUTS = 3  # beyond so many, each input enters with less, so that their sum stays as it is
+_FEW_INPUTS = 3  # with more inputs their scaling is lowered, so that their sum has the same size
 
 
 @saved
 @dataclass(frozen=True)
 class NetworkPlan:
-    """A reservoir on standardised rows, with the inputs beside its states.
+    """Parameters of a reservoir for standardised rows; its features also contain the inputs.
 
     Attributes
     ----------
@@ -27,13 +27,13 @@ class NetworkPlan:
     spectral_radius : float
         0 for units without connections.
     input_scaling : float
-        Of standardised inputs.
+        Scaling of standardised inputs.
     leak_rate : float
     bias_scaling : float
     augment : str or None
         As in ESNRegressor.
     n_lags, skip : int
-        Rows that the network sees at once, and the steps between them.
+        Number of rows that the network receives at once, and the steps from one to the next.
     """
 
     n_units: int

@@ -1,4 +1,4 @@
-"""One network under a path of penalties: fitted on trajectories, and tried in closed loop."""
+"""One network with a path of penalties: fitted on trajectories and tried in closed loop."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from reservoir.readouts.sums import RowSums
 
 Plan = NetworkPlan | RadialPlan
 Clip = tuple[Array, Array]
-_ROUNDING = 1e-15  # smaller errors of standardised rows are none
-_HELD_BY_GRAM = 1e-11  # per row: the least penalty that a Gram matrix has digits for
+_ROUNDING = 1e-15  # smaller errors of standardised rows are rounding
+_LEAST_FOR_GRAM = 1e-11  # per row: the smallest penalty for which a Gram matrix is accurate enough
 
 
 @saved
 @dataclass(frozen=True, eq=False)
 class Member:
-    """A network with one readout, which says what is to be added to a level.
+    """A network with one readout, which predicts the increment to the next level.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Member:
 
 
 class NetworkTrial:
-    """A network that is fitted on all rows, and on all but each block, under every penalty.
+    """A network that is fitted for every penalty, on all rows and on all rows except each block.
 
     Parameters
     ----------
@@ -55,16 +55,16 @@ class NetworkTrial:
     alphas : array of shape (n_alphas,)
         Penalties, per row.
     leave_out : bool
-        Whether the fits that leave a block out are made.
+        Whether to fit without each block, too.
 
     Attributes
     ----------
     source : FeatureSource
     fits : list of (coefs, intercepts)
-        On all rows, then without each block; of shape (n_alphas, n_outputs, width) and (n_alphas,
-        n_outputs).
+        The fit on all rows, then the fits without each block; shapes (n_alphas, n_outputs, width)
+        and (n_alphas, n_outputs).
     one_step : array of shape (n_alphas,)
-        Root mean squared error of one step in the blocks left out; NaN without `leave_out`.
+        Root mean squared one-step error in held-out blocks; NaN without `leave_out`.
     """
 
     def __init__(
@@ -81,14 +81,15 @@ class NetworkTrial:
         self.alphas = alphas
         self.source = plan.build(data, seed)
         mixing = _mixing(self.source)
-        all_digits = min(alphas) < _HELD_BY_GRAM
+        all_digits = min(alphas) < _LEAST_FOR_GRAM
         sums = accumulate(self.source, data, design, all_digits=all_digits, mixing=mixing)
         total = merged(sums)
         self.fits = [_path(total, alphas)]
         self.one_step = np.full(len(alphas), np.nan)
         if leave_out:
-            rests = [total.without(part, sums[:k] + sums[k + 1 :]) for k, part in enumerate(sums)]
-            self.fits += [_path(rest, alphas) for rest in rests]
+            # each block's sums are taken off the total instead of running the network again
+            others = [total.without(part, sums[:k] + sums[k + 1 :]) for k, part in enumerate(sums)]
+            self.fits += [_path(rest, alphas) for rest in others]
             self.one_step = self._one_step_errors(sums)
         if mixing is not None:
             self.fits = [(coefs @ mixing.T, intercepts) for coefs, intercepts in self.fits]
@@ -102,11 +103,11 @@ class NetworkTrial:
         return np.sqrt(np.sum(squares, axis=0) / n_values)
 
     def recycled_errors(self, clip: Clip) -> Array:
-        """Return log errors of loops within the training rows, (n_steps, n_alphas, n_starts)."""
+        """Return log errors of loops in the training rows, (n_steps, n_alphas, n_starts)."""
         return self._errors(0, self.design.recycled, self.design.n_steps, clip)
 
     def left_out_errors(self, clip: Clip) -> list[Array]:
-        """Return the same for loops in each block by the fit without it."""
+        """Return log errors of loops in each block, with the fit without that block."""
         return [
             self._errors(1 + k, places, self.design.n_steps_left_out(k), clip)
             for k, places in enumerate(self.design.left_out)
@@ -129,7 +130,7 @@ class NetworkTrial:
         return log_errors(rows, followed, np.ones(data.n_outputs), low=_ROUNDING)
 
     def member(self, which: int) -> Member:
-        """Return the network with the readout of one penalty."""
+        """Return the network with the readout for one penalty."""
         coefs, intercepts = self.fits[0]
         return Member(self.source, coefs[which], intercepts[which])
 
@@ -142,9 +143,9 @@ def accumulate(
     all_digits: bool,
     mixing: Array | None = None,
 ) -> list[RowSums]:
-    """Run over all trajectories; return the sums of each block. No states are stored.
+    """Run over all trajectories and return the sums of each block; no states are stored.
 
-    With `mixing`, (width, n_features), the sums are of features that are mixed by it.
+    With `mixing`, (width, n_mixed), the sums are those of ``features @ mixing``.
     """
     kind = QRAccumulator if all_digits else GramAccumulator
     width = source.width if mixing is None else mixing.shape[1]
@@ -166,13 +167,13 @@ def accumulate(
 
 
 def _mixing(source: FeatureSource) -> Array | None:
-    """Return how features are mixed before they are penalised, (width, n_mixed); None if as is."""
+    """Return the matrix that mixes features before the penalty, (width, n_mixed); None if none."""
     units = source.source if isinstance(source, LaggedSource) else source
     return units.mixing() if isinstance(units, RadialUnits) else None
 
 
 def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]) -> Array:
-    """Return the states before the rows at places, which are in order."""
+    """Return the states before the rows at the given positions, which must be in order."""
     states = np.empty((len(places), source.state_size), source.dtype)
     before, at, state = -1, 0, np.zeros(0)
     for k, (i, t) in enumerate(places):
@@ -187,7 +188,7 @@ def states_at(source: FeatureSource, data: Trajectories, places: Sequence[Place]
 
 
 def merged(sums: Sequence[RowSums]) -> RowSums:
-    """Return what several accumulators have seen, in one."""
+    """Return the sum of several accumulators."""
     total = sums[0].copy()
     for one in sums[1:]:
         total.merge(one)
@@ -195,7 +196,7 @@ def merged(sums: Sequence[RowSums]) -> RowSums:
 
 
 def _path(sums: RowSums, alphas: Array) -> tuple[Array, Array]:
-    """Return coefficients and intercepts for every penalty."""
+    """Return the coefficients and intercepts for all penalties."""
     path = sums.path()
     coefs = [path.coef(alpha * sums.n_samples) for alpha in alphas.tolist()]
     return np.stack(coefs), np.stack([path.intercept(coef) for coef in coefs])

@@ -1,4 +1,4 @@
-"""Closed loops of one source of features under many linear readouts, all advanced together."""
+"""Closed loops of one source of features with many linear readouts, all advanced together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reservoir._typing import Array
 from reservoir.dynamics.feature_source import FeatureSource
 from reservoir.dynamics.fed_back import changed
 
-_HUGE = 1e30  # what is lost stays finite, in float32 too
+_HUGE = 1e30  # bound that keeps diverging loops finite, also in float32
 
 
 def run_path_loops(
@@ -26,54 +26,56 @@ def run_path_loops(
     clip: Any = None,
     increments: bool = False,
 ) -> Array:
-    """Run a loop from each start under each readout.
+    """Run a closed loop from each start with each readout.
 
     Parameters
     ----------
     source : FeatureSource
-        Whose outputs are its next inputs.
+        Source whose outputs are fed back as its inputs.
     coefs : array of shape (n_readouts, n_outputs, width)
     intercepts : array of shape (n_readouts, n_outputs)
     states : array of shape (n_starts, state_size)
         The states before the first steps.
     inputs : array of shape (n_starts, n_features)
-        Of the first steps: what is fed back comes first, exogenous columns behind it.
+        Inputs of the first steps: the columns that are fed back, then exogenous columns.
     n_steps : int
     exog : callable, optional
-        ``exog(k)``, of shape (n_starts, n_exog), are the exogenous columns of step k, from 1 on.
+        ``exog(k)`` returns the exogenous columns of step k, (n_starts, n_exog), from k = 1 on.
     clip : (low, high) or callable, optional
-        Bounds of what is fed back, or a function that makes it of the outputs of a step.
+        Bounds of the outputs fed back, or a function from the outputs of a step to the values fed
+        back.
     increments : bool, default=False
-        Whether outputs are what is to be added to the input.
+        Whether readouts predict increments, which are added to the input.
 
     Returns
     -------
     array of shape (n_steps, n_readouts, n_starts, n_outputs)
-        What each step said; it may not be finite where what is fed back is clipped.
+        Predictions of each step, before clipping; they may be infinite or NaN.
     """
     n_readouts, n_outputs, width = coefs.shape
     n_starts = len(states)
-    turned = np.ascontiguousarray(coefs.transpose(0, 2, 1))
-    hold = _hold(clip)
+    transposed = np.ascontiguousarray(coefs.transpose(0, 2, 1))
+    limited = _limiter(clip)
+    # one row per pair of readout and start, so that each step is one call and one matrix product
     state = np.tile(states, (n_readouts, 1))
     given = np.tile(np.asarray(inputs, source.dtype), (n_readouts, 1))
     rows = np.empty((n_steps, n_readouts, n_starts, n_outputs))
     with np.errstate(over="ignore", invalid="ignore"):
         for k in range(n_steps):
             features, state = source.advance(state, given)
-            out = np.matmul(features.reshape(n_readouts, n_starts, width), turned)
+            out = np.matmul(features.reshape(n_readouts, n_starts, width), transposed)
             out += intercepts[:, None]
             if increments:
                 out += given[:, :n_outputs].reshape(out.shape)
             rows[k] = out
-            given[:, :n_outputs] = hold(np.nan_to_num(out).reshape(-1, n_outputs))
+            given[:, :n_outputs] = limited(np.nan_to_num(out).reshape(-1, n_outputs))
             if exog is not None and k + 1 < n_steps:
                 given[:, n_outputs:] = np.tile(exog(k + 1), (n_readouts, 1))
     return rows
 
 
-def _hold(clip: Any) -> Callable[[Array], Array]:
-    """Return what makes of finite outputs, (n_rows, n_outputs), the ones that are fed back."""
+def _limiter(clip: Any) -> Callable[[Array], Array]:
+    """Return a function from finite outputs, (n_rows, n_outputs), to the values fed back."""
     if callable(clip):
         return lambda rows: np.array([changed(clip, row) for row in rows])
     low, high = clip if clip is not None else (-_HUGE, _HUGE)
@@ -90,17 +92,17 @@ def run_source_loops(
     exog: Array | None = None,
     clip: Any = None,
 ) -> Array:
-    """Run loops side by side; parameters and result as of `loop_by_loop.run_one_by_one`.
+    """Run loops side by side; parameters and result as in `loop_by_loop.run_one_by_one`.
 
     Parameters
     ----------
     source : FeatureSource
     readouts : sequence of (coef, intercept)
     n_steps, initial_states, initial_outputs, exog, clip
-        As there.
+        As in `loop_by_loop.run_one_by_one`.
     """
     if type(source).run_loop is FeatureSource.run_loop:
-        source.check_can_loop()  # what cannot forecast is not to be chosen for its forecasts
+        source.check_can_loop()  # a source that cannot forecast must not be chosen by forecasts
     inputs = initial_outputs if exog is None else np.hstack([initial_outputs, exog[:, 0]])
     return run_path_loops(
         source,
@@ -115,13 +117,13 @@ def run_source_loops(
 
 
 def mean_log_errors(rows: Array, followed: Array, spread: Array) -> Array:
-    """Return the mean of `log_errors` of each loop over the steps that are known.
+    """Return the mean of `log_errors` of each loop over the steps with known data.
 
     Parameters
     ----------
     rows : array of shape (n_steps, n_readouts, n_starts, n_outputs)
     followed : array of shape (n_steps, n_starts, n_outputs)
-        NaN where nothing is known; of each loop something is.
+        Data that followed, NaN where unknown; each loop has at least one known step.
     spread : array of shape (n_outputs,)
 
     Returns
@@ -136,23 +138,24 @@ def mean_log_errors(rows: Array, followed: Array, spread: Array) -> Array:
 def log_errors(
     rows: Array, followed: Array, spread: Array, *, low: float = 1e-9, high: float = 1.0
 ) -> Array:
-    """Return the decimal logarithm of the error at each step, cut off at both ends.
+    """Return the decimal logarithm of the error at each step, clipped at both ends.
 
-    Errors of chaotic systems grow exponentially, so that their logarithm weighs all steps alike.
+    Errors of chaotic systems grow exponentially; the mean of their logarithms weighs all steps
+    equally.
 
     Parameters
     ----------
     rows : array of shape (n_steps, ..., n_outputs)
     followed : array that broadcasts with `rows`
     spread : array of shape (n_outputs,)
-        What errors are measured by: the standard deviation of the training targets.
+        Unit of the errors: the standard deviation of the training targets.
     low, high : float
-        Below `low` and above `high` an error says no more.
+        Bounds to which errors are clipped before the logarithm.
 
     Returns
     -------
     array of shape (n_steps, ...)
-        Of the root mean square over outputs; `high` where a row is not finite.
+        Logarithm of the root mean square over outputs; log10(high) where a row is not finite.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         error = np.sqrt((((rows - followed) / spread) ** 2).mean(axis=-1))

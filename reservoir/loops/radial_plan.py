@@ -1,4 +1,4 @@
-"""What a network of radial units in a bank is made by."""
+"""The parameters of a candidate network of radial units."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from reservoir.dynamics.lagged import LaggedSource
 from reservoir.dynamics.radial_units import RadialUnits
 from reservoir.loops.loop_design import Place, Trajectories
 
-_TOLD = 1e-8  # of a unit's square, what may remain that the others do not tell
-_CANDIDATES = 2000  # rows that units are chosen among
+_TOLERANCE = 1e-8  # of a unit's square: a smaller part that other units do not explain is ignored
+_CANDIDATES = 2000  # rows among which the centres of units are chosen
 
 
 @dataclass(frozen=True)
 class RadialPlan:
-    """Radial units on the present row and those before it, around rows that were seen.
+    """Radial units with the present and past rows as inputs, centred at training data.
 
     Attributes
     ----------
     n_units : int
-        At most; one around each row where there are no more of them.
+        Largest number of units; with fewer training rows, one unit for each row.
     width : float
-        Distance at which a unit's answer has fallen to exp(-1/2): the root of the mean squared
-        difference in what is seen, where rows count less the longer ago they are.
+        Distance at which a unit's response has decreased to exp(-1/2). The distance is the root of
+        the weighted mean squared difference of all inputs; older rows have smaller weights.
     memory : float
-        Steps after which a row counts 1 / e times as much.
+        Number of steps after which the weight of a row is smaller by a factor 1 / e.
     n_lags, skip : int
-        Rows that units see at once, and the steps between them.
+        Number of rows that a unit receives, and the steps from one to the next.
     """
 
     n_units: int
@@ -39,22 +39,22 @@ class RadialPlan:
     skip: int = 1
 
     def build(self, data: Trajectories, seed: int) -> LaggedSource:
-        """Return the source of features; the seed decides nothing.
+        """Return the source of features; the seed is not used.
 
-        Units stand where those before tell least of what a unit there would say: pivots of the
-        Cholesky factor of the kernel.
+        The centres are pivots of the Cholesky factorisation of the kernel matrix: each next centre
+        is the row whose response the previous units explain least.
         """
         ages = np.arange(self.n_lags) * self.skip
         weights = np.repeat(np.exp(-ages / self.memory), data.n_inputs)
         scaling = np.sqrt(weights / weights.sum()) / self.width
         seen = np.array([data.inputs[i][t - ages].ravel() for i, t in self._places(data)])
         every = RadialUnits(seen * scaling, scaling)
-        _, pivots, rank, _ = dpstrf(every.answers(seen), tol=_TOLD, lower=1)
+        _, pivots, rank, _ = dpstrf(every.answers(seen), tol=_TOLERANCE, lower=1)
         chosen = np.sort(pivots[: min(rank, self.n_units)] - 1)
         return LaggedSource(RadialUnits(every.centres[chosen], scaling), self.n_lags, self.skip)
 
     def _places(self, data: Trajectories) -> list[Place]:
-        """Return rows that have their past behind them; if there are many, some of them."""
+        """Return rows that have all past rows, a subset of them if there are many."""
         past = (self.n_lags - 1) * self.skip
         firsts = np.cumsum([0] + [max(len(rows) - past, 0) for rows in data.inputs])
         rows = np.arange(firsts[-1])

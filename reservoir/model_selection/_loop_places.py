@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing
 
 from reservoir._typing import Array
 from reservoir._validation import check_choice, resolve_washout
-from reservoir.loops.loop_by_loop import Places, places_behind
+from reservoir.loops.loop_by_loop import Places, evenly_spaced_starts
 from reservoir.model_selection._scoring import sequence_lengths
 
 _HELD_OUT = 5  # hold-out validation leaves out one part in so many
@@ -171,7 +171,7 @@ def equispaced(
 ) -> Places:
     """Return places at equal distances, behind the washout and behind the first `after` rows."""
     first = _first_rows(lengths, washout, after)
-    places = places_behind(first, lengths, horizon, n_starts)
+    places = evenly_spaced_starts(first, lengths, horizon, n_starts)
     if len(places) < n_starts:
         _check_origins(lengths, horizon, n_starts, len(places), where)
     return places

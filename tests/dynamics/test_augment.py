@@ -225,7 +225,7 @@ def test_even_functions_need_the_squares():
 
 @pytest.mark.parametrize("augment", [None, *KINDS])
 def test_units_at_their_bounds_are_seen_behind_it(augment):
-    with pytest.warns(UserWarning, match="stand still .* driven by the bias"):
+    with pytest.warns(UserWarning, match="are stuck .* driven by the bias"):
         esn(augment, bias_scaling=500.0, spectral_radius=0.1).fit(X, Y)
     # units that flip from bound to bound do not stand still, though their squares do
     flips = np.where(np.arange(400) % 2, 1000.0, -1000.0)[:, None]
@@ -242,7 +242,7 @@ def test_units_at_their_bounds_are_seen_behind_it(augment):
         (lambda x: x.sum(axis=1), ValueError, "must return shape"),
         (lambda x: x[:, :0], ValueError, "must return shape"),
         (lambda x: x + 1j, TypeError, "real numbers"),
-        (lambda x: x - x.mean(axis=0), ValueError, "each row of states alone"),
+        (lambda x: x - x.mean(axis=0), ValueError, "each row of states independently"),
         (lambda x: np.full_like(x, np.nan), ValueError, "NaN or infinity"),
         (lambda x: np.where(len(x) > 200, np.inf, x), ValueError, "NaN or infinity"),
     ],
@@ -254,7 +254,7 @@ def test_bad_values_are_refused(augment, error, match):
 
 def test_what_overflows_is_named():
     model = esn("square", activation="identity", input_scaling=1.0)
-    with pytest.raises(ValueError, match=r"squares of the states overflow, first those of unit \d"):
+    with pytest.raises(ValueError, match=r"squares of the states overflow, first in unit \d"):
         model.fit(X * 1e90, Y)
     grown = esn(None, activation="identity", spectral_radius=1e4)
     with pytest.raises(ValueError, match=r"squares of the states .* Lower spectral_radius"):

@@ -343,7 +343,9 @@ def test_inputs_that_cancel_beyond_the_largest_float_are_refused_everywhere(
                     activation=activation)  # fmt: skip
     X = np.zeros((4, len(terms)))
     X[2] = 1e10
-    message = "not finite from step 2 on .*unit 1 receives is infinity less infinity.*Scale the inp"
+    message = (
+        "not finite from step 2 on .*unit 1 receives is infinity minus infinity.*Scale the inp"
+    )
     with pytest.raises(ValueError, match=message):
         run(res, X, engine=engine)
     with pytest.raises(ValueError, match=message):
@@ -391,11 +393,11 @@ def test_a_sum_that_overflows_is_no_error():
 
 def test_what_float32_cannot_hold_is_refused_without_a_warning():
     narrow = build(matrices()).astype("float32")
-    with pytest.raises(ValueError, match="X holds NaN or infinity as float32, first in row 1"):
+    with pytest.raises(ValueError, match="X contains NaN or infinity as float32, first in row 1"):
         run(narrow, [[0, 0], [1e300, 0]])
-    with pytest.raises(ValueError, match="u holds NaN or infinity as float32"):
+    with pytest.raises(ValueError, match="u contains NaN or infinity as float32"):
         step(narrow, np.zeros(9), [1e300, 0])
-    with pytest.raises(ValueError, match="W holds NaN or infinity as float32"):
+    with pytest.raises(ValueError, match="W contains NaN or infinity as float32"):
         Reservoir([[1e300]], [[1.0]], [0.0]).astype("float32")
 
 
@@ -404,11 +406,11 @@ def test_nan_and_infinity_are_refused(bad):
     reservoir, X = build(matrices(), feedback=True), series(4)
     poisoned = X.copy()
     poisoned[2, 1] = bad
-    with pytest.raises(ValueError, match=r"X holds NaN or infinity as float64, first in row 2"):
+    with pytest.raises(ValueError, match=r"X contains NaN or infinity as float64, first in row 2"):
         run(reservoir, poisoned, feedback=X)
-    with pytest.raises(ValueError, match=r"feedback holds NaN or infinity .* first in row 2"):
+    with pytest.raises(ValueError, match=r"feedback contains NaN or infinity .* first in row 2"):
         run(reservoir, X, feedback=poisoned)
-    with pytest.raises(ValueError, match="initial_state holds NaN or infinity"):
+    with pytest.raises(ValueError, match="initial_state contains NaN or infinity"):
         run(reservoir, X, feedback=X, initial_state=np.full(9, bad))
 
 
@@ -653,7 +655,7 @@ def test_closed_loop_checks_its_arguments():
         run_closed_loop(fed, good, 3, exog=np.zeros((2, 2)))
     with pytest.raises(ValueError, match=r"exog must have shape \(3, n_exog\); got \(3,\)"):
         run_closed_loop(fed, good, 3, exog=np.zeros(3))
-    with pytest.raises(ValueError, match=r"exog holds NaN or infinity .* first in row 1"):
+    with pytest.raises(ValueError, match=r"exog contains NaN or infinity .* first in row 1"):
         run_closed_loop(fed, good, 3, exog=[[0, 0], [np.nan, 0], [0, 0]])
     with pytest.raises(ValueError, match=r"initial_output must have shape \(2,\); got \(1,\)"):
         run_closed_loop(plain, good, 3, initial_output=[1.0])
@@ -740,15 +742,15 @@ def test_sizes_and_repr():
         ({"W": np.ones((2, 3))}, r"W must be square .* got shape \(2, 3\)"),
         ({"W": np.zeros((0, 0))}, r"at least one unit; got shape \(0, 0\)"),
         ({"W": np.ones(2)}, r"W must be two-dimensional; got shape \(2,\)"),
-        ({"W": np.full((2, 2), np.nan)}, "W holds NaN or infinity as float64"),
-        ({"W": sp.csr_array([[0, np.inf], [0, 0]])}, "W holds NaN or infinity as float64"),
+        ({"W": np.full((2, 2), np.nan)}, "W contains NaN or infinity as float64"),
+        ({"W": sp.csr_array([[0, np.inf], [0, 0]])}, "W contains NaN or infinity as float64"),
         (
             {"W_in": np.ones((3, 1))},
             r"W_in must have shape \(n_units=2, n_features\); got \(3, 1\)",
         ),
         ({"W_in": np.ones(2)}, r"W_in must be two-dimensional; got shape \(2,\)"),
         ({"bias": np.zeros(3)}, r"bias must have shape \(2,\); got \(3,\)"),
-        ({"bias": [0, np.inf]}, "bias holds NaN or infinity"),
+        ({"bias": [0, np.inf]}, "bias contains NaN or infinity"),
         ({"leak_rate": 0.0}, r"leak_rate=0 must be in \(0, 1\]; 1 means no leak"),
         ({"leak_rate": 1.5}, r"leak_rate=1\.5 must be in \(0, 1\]"),
         ({"leak_rate": np.nan}, r"leak_rate=nan must be in \(0, 1\]"),

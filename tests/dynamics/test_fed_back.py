@@ -126,8 +126,8 @@ def test_searches_and_scorers_take_functions(waves):
     [
         (lambda y: y[:1], r"shape \(2,\); got \(1,\)"),
         (lambda y: y[None], r"shape \(2,\); got \(1, 2\)"),
-        (lambda y: [0.0, np.inf], "made inf of output 1"),
-        (lambda y: [np.nan, 0.0], "made nan of output 0"),
+        (lambda y: [0.0, np.inf], "returned inf for output 1"),
+        (lambda y: [np.nan, 0.0], "returned nan for output 0"),
     ],
 )
 @pytest.mark.parametrize("name", ["network", "feedback", "scaled", "bent", "gated"])

@@ -74,7 +74,7 @@ def test_without_recurrence_a_long_step_is_several_short_ones(leak):
         ([1.0, np.nan, 1.0], 0.5, "auto", "dt"),
         ([1.0, 1.0], 0.5, "auto", r"n_samples=3"),
         ([1.0, 2.0, 1.0], 1.0, "auto", r"changes nothing at leak_rate=1"),
-        ([1.0, 2.0, 1.0], 0.5, "numba", "has no dt"),
+        ([1.0, 2.0, 1.0], 0.5, "numba", "does not support dt"),
     ],
 )
 def test_bad_gaps_are_refused(dt, leak, engine, message):

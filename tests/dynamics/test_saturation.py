@@ -41,7 +41,7 @@ from reservoir.model_selection import make_forecast_pairs
 
 pytestmark = pytest.mark.both_engines
 
-STILL = r"units stand still at the bounds of (tanh|logistic).*StandardScaler.*input_scaling"
+STILL = r"units are stuck at the bounds of (tanh|logistic).*StandardScaler.*input_scaling"
 FLIP = r"units flip between the bounds of (tanh|logistic)"
 
 
@@ -116,7 +116,7 @@ def test_other_estimators(pairs):
             n_test=0,
         )
     series = np.lib.stride_tricks.sliding_window_view(y.ravel(), 50)[::10, None].swapaxes(1, 2)
-    with pytest.warns(UserWarning, match='stand still.*scaling="standard"'):
+    with pytest.warns(UserWarning, match='are stuck.*scaling="standard"'):
         ReservoirFeatures(50, scaling=None, differences=False, random_state=0).fit(series)
     ReservoirFeatures(50, random_state=0).fit(series)
 
@@ -281,7 +281,7 @@ def test_the_column_is_named():
     X, y = narma(300, random_state=0)
     rng = np.random.default_rng(0)
     large, esn = 1e3 * rng.normal(size=(300, 1)), ESNRegressor(50, random_state=0)
-    with pytest.warns(UserWarning, match="stand still.*column 1 of X"):
+    with pytest.warns(UserWarning, match="are stuck.*column 1 of X"):
         esn.fit(np.hstack([X, np.full_like(X, 70.0)]), y)
     ids, times = np.repeat([[0.0], [1.0]], 150, axis=0), np.tile(np.arange(150.0), 2)[:, None]
     esn.set_params(sequence_column=0, time_column=2, leak_rate=0.5)

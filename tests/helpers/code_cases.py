@@ -987,14 +987,14 @@ CASES = [
     ),
     Case(
         "dynamics/held_reservoir.py",
-        "f'model = model{holders[0]}'",
+        "f'model = model{found[0]}'",
         "model = make_pipeline(StandardScaler(), esn()).fit(ROWS, ROWS[:, 0])",
         "lyapunov_exponents(model, ROWS)",
         "isinstance(model, ESNRegressor)",
     ),
     Case(
         "dynamics/held_reservoir.py",
-        "f'model = model{holders[0]}'",
+        "f'model = model{found[0]}'",
         "model = esn(ESNSequenceClassifier).fit([rows[:, :1] for rows in CASES_OF_TWO], KINDS)",
         "memory_capacity(model, max_lag=3, n_train=50, n_test=50, washout=5)",
         "isinstance(model, ReservoirFeatures)",

@@ -883,7 +883,7 @@ def test_bad_input(low, high, options, kind, message):
 def test_more_bad_input():
     res = Reservoir(np.eye(2), np.eye(2), [0, 0])
     with pytest.raises(
-        TypeError, match="ESNRegressor holds no reservoir_ before it is fitted: call fit first"
+        TypeError, match="ESNRegressor has no reservoir_ before it is fitted: call fit first"
     ):
         certify(ESNRegressor(), -1, 1)
     with pytest.raises(TypeError, match=r"must be a reservoir\.dynamics\.Reservoir"):

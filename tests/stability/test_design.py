@@ -322,7 +322,7 @@ def test_inputs_that_saturate_every_unit_are_warned_of_by_design_and_by_fit():
     X = 1000 + np.random.default_rng(0).standard_normal((300, 1))
     with pytest.warns(UserWarning, match="Scale the inputs"):
         found = design(30, X, topologies="orthogonal", random_state=0)
-    with pytest.warns(UserWarning, match="stand still .* driven by the inputs"):
+    with pytest.warns(UserWarning, match="are stuck .* driven by the inputs"):
         ESNRegressor(**found.parameters).fit(X, X[:, 0])
     X[3] = np.nan
     with pytest.raises(ValueError, match="Fill such values"):

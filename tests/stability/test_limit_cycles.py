@@ -254,7 +254,7 @@ def test_no_cycle_is_an_error_of_its_own():
 @pytest.mark.parametrize(
     "options, error, match",
     [
-        ({"inputs": [[np.nan]]}, ValueError, "inputs holds NaN"),
+        ({"inputs": [[np.nan]]}, ValueError, "inputs contains NaN"),
         ({"inputs": [0.0]}, ValueError, "inputs must have shape"),
         ({"inputs": [[0.0, 1.0]]}, ValueError, "inputs must have shape"),
         ({"inputs": np.empty((0, 1))}, ValueError, "inputs has no rows"),
@@ -262,7 +262,7 @@ def test_no_cycle_is_an_error_of_its_own():
         ({"multiple": 1.5}, TypeError, "multiple must be an integer"),
         ({"n_transient": -1}, ValueError, "n_transient=-1"),
         ({"initial_state": [1.0, 2.0]}, ValueError, "initial_state must have shape"),
-        ({"initial_state": [np.inf]}, ValueError, "initial_state holds NaN"),
+        ({"initial_state": [np.inf]}, ValueError, "initial_state contains NaN"),
         ({"feedback": [[1.0]]}, ValueError, "no feedback weights"),
         ({"reservoir": np.eye(2)}, TypeError, "reservoir must be"),
         ({"random_state": "x"}, TypeError, "random_state"),
@@ -402,7 +402,7 @@ def test_certified_networks_have_one_attractor():
 @pytest.mark.parametrize(
     "options, error, match",
     [
-        ({"inputs": [[np.inf]]}, ValueError, "inputs holds NaN or infinity"),
+        ({"inputs": [[np.inf]]}, ValueError, "inputs contains NaN or infinity"),
         ({"n_initial_states": 0}, ValueError, "n_initial_states=0"),
         ({"n_periods": 8}, ValueError, "n_periods=8 must exceed max_multiple=8"),
         ({"max_multiple": 0}, ValueError, "max_multiple=0"),

@@ -186,7 +186,7 @@ def test_exponents_over_several_blocks_feedback_and_precision():
 @pytest.mark.parametrize(
     "options, error, match",
     [
-        ({"X": [[np.nan]]}, ValueError, "X holds NaN"),
+        ({"X": [[np.nan]]}, ValueError, "X contains NaN"),
         ({"X": np.empty((0, 1))}, ValueError, "X has no rows"),
         ({"X": [1.0]}, ValueError, "X must have shape"),
         ({"n_exponents": 0}, ValueError, "n_exponents=0"),
@@ -291,7 +291,7 @@ def test_measures_take_estimators_float32_and_feedback(function):
 @pytest.mark.parametrize(
     "options, error, match",
     [
-        ({"X": [[np.inf]]}, ValueError, "X holds NaN or infinity"),
+        ({"X": [[np.inf]]}, ValueError, "X contains NaN or infinity"),
         ({"X": np.empty((0, 1))}, ValueError, "X has no rows"),
         ({"n_initial_states": 0}, ValueError, "n_initial_states=0"),
         ({"n_initial_states": 2.0}, TypeError, "n_initial_states must be an integer"),

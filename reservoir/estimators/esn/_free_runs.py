@@ -13,7 +13,7 @@ from reservoir._typing import Array
 from reservoir._workers import threads_for
 from reservoir.estimators._progress import NextInputCheck, affine_pairs
 from reservoir.estimators.esn.readout_training import TrainingSequence, state_behind
-from reservoir.loops.loop_by_loop import places_behind, states_before
+from reservoir.loops.loop_by_loop import evenly_spaced_starts, states_before
 from reservoir.loops.path_loops import mean_log_errors
 
 _N_STARTS = 8  # loops, as in a closed-loop search
@@ -201,7 +201,7 @@ def _places(
         )
     places = [
         (i, t)
-        for i, t in places_behind(first, lengths, n_steps, _N_STARTS)
+        for i, t in evenly_spaced_starts(first, lengths, n_steps, _N_STARTS)
         if not np.isnan(known[i][t : t + n_steps]).any(axis=1).all()
     ]
     if not places:

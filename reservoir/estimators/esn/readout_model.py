@@ -380,7 +380,7 @@ def _behind_equal_rows(source: PastInputs, spec: Any, sequences: Sequences) -> A
     if len(units) != len(sequences):
         return spec
     pairs = zip(sequences.arrays, units, strict=True)
-    return np.stack([source.behind_equal_rows(rows[0], each) for rows, each in pairs])
+    return np.stack([source.after_equal_rows(rows[0], each) for rows, each in pairs])
 
 
 class ReadoutPredictor(Predictor):

@@ -220,7 +220,7 @@ def test_saved_cloned_pickled(augment, tmp_path):
 
 
 def test_the_table_of_a_notebook_tells_the_lags():
-    assert "the readout sees those of 3 rows, 2 apart" in esn().fit(X, Y)._repr_html_inner()
+    assert "the readout receives 3 rows, 2 apart" in esn().fit(X, Y)._repr_html_inner()
 
 
 # --- what is refused or warned of ----------------------------------------------------------------
@@ -250,7 +250,7 @@ def test_bad_values_are_refused(name, value, error, match):
             "n_lags=3: the lags are inputs.*include_input=True, or n_lags=1",
         ),
         ({"time_column": 1, "leak_rate": 0.5}, "time_column=1 cannot go with n_lags=3"),
-        ({"n_lags": 201}, "n_lags=201 and skip=2 see 400 rows before.*n_samples=400"),
+        ({"n_lags": 201}, "n_lags=201 and skip=2 use 400 rows before.*n_samples=400"),
     ],
 )
 def test_what_cannot_go_together_is_refused(params, match):

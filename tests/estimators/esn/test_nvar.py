@@ -467,7 +467,7 @@ def test_bad_parameters_are_refused(params, error, match):
 
 
 def test_a_series_shorter_than_its_lags_is_refused():
-    with pytest.raises(ValueError, match=r"see 12 rows before .* X has n_samples=12"):
+    with pytest.raises(ValueError, match=r"use 12 rows before .* X has n_samples=12"):
         NVARRegressor(5, skip=3).fit(X[:12], Y[:12])
     with pytest.raises(ValueError, match="sequence 1 has n_samples=3"):
         NVARRegressor(5).fit([X[:50], X[:3]], [Y[:50], Y[:3]])
@@ -497,7 +497,7 @@ def test_constant_columns_are_centred_and_do_no_harm():
 
 
 def test_what_overflows_is_named():
-    with pytest.raises(ValueError, match=r"terms overflow, first those of x0\^2"):
+    with pytest.raises(ValueError, match=r"terms overflow, first for x0\^2"):
         NVARRegressor(1).fit(X * 1e100, Y)
     with pytest.raises(ValueError, match="squares of X overflow in column 0"):
         NVARRegressor(2, degree=1).fit(X * 1e160, Y)

@@ -83,7 +83,7 @@ def test_kernels_take_no_steps_of_several_lengths():
     dt = [rng.exponential(2.0, 400) + 0.01 for _ in X]
     for states, rows, steps in zip(run_many(res, X, dt=dt), X, dt, strict=True):
         np.testing.assert_allclose(states, run(res, rows, dt=steps), rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match='engine="numba" has no dt'):
+    with pytest.raises(ValueError, match='engine="numba" does not support dt'):
         run_many(res, X, dt=dt, engine="numba")
 
 
