@@ -69,8 +69,8 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         every sequence.
     strategy : {"recycle", "holdout", "rolling"}, default="recycle"
         "recycle": fit on all rows, with loops from equispaced origins among them; the default,
-        because it withholds no data, and teacher-forced training on a segment does not make the
-        closed loop there exact. "holdout": fit on the first four fifths of each sequence, with
+        because it withholds no data, and a closed loop is a real test even on rows that were used
+        for teacher-forced training. "holdout": fit on the first four fifths of each sequence, with
         loops in the last fifth. "rolling": fit on growing parts of each sequence, the first at
         least a half, with loops from their ends.
     scoring : str, callable or None, default=None
@@ -117,7 +117,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     See Also
     --------
     forecast_scorer : Closed loops in the searches of scikit-learn.
-    reservoir.ESNForecaster : The same selection among built-in candidates, with nothing to set.
+    reservoir.ESNForecaster : The same selection among built-in candidates.
     reservoir.plotting.closed_loop_search : Draws `cv_results_`.
 
     Notes
@@ -125,8 +125,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
     Candidates that differ only in the ridge penalty (`alpha`, also inside a pipeline) share one
     fit, with the smallest of their penalties: its sums over rows give the coefficients for all, and
     their loops are advanced together. With ``solver="auto"`` the smallest penalty thus determines
-    for all of them whether the sums keep all digits. The best candidate is refitted with its own
-    penalty.
+    the solver for all of them. The best candidate is refitted with its own penalty.
 
     Give the estimator a `random_state`: without one, the refitted network differs from the selected
     one.
@@ -254,9 +253,7 @@ class ClosedLoopSearchCV(MetaEstimatorMixin, BaseEstimator):
         check_n_jobs(self.n_jobs)
         if isinstance(self.error_score, str):
             if self.error_score != "raise":
-                raise ValueError(
-                    f'error_score={self.error_score!r} must be a number, or "raise".'
-                )
+                raise ValueError(f'error_score={self.error_score!r} must be a number, or "raise".')
         elif not (isinstance(self.error_score, float) and np.isnan(self.error_score)):
             check_number("error_score", self.error_score)
         return read_candidates(self.candidates, self.n_iter, self.random_state)
