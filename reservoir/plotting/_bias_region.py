@@ -111,7 +111,7 @@ def bias_region(
 def _with_jumps(gains: Array, leak: float) -> Array:
     """Add the gains at which the bounds jump, so that the region is drawn up to exactly there."""
     edges = [1.0, np.nextafter(1.0, 2.0)]
-    m = 1.0 - 2.0 / leak  # with a leak, negative gains up to m have bounds
+    m = 1.0 - 2.0 / leak  # with a leak, negative gains at or below m have bounds
     edges += [-1.0, np.nextafter(-1.0, -2.0)] if leak == 1 else [m, np.nextafter(m, 0.0)]
     inside = [edge for edge in edges if gains[0] < edge < gains[-1]]
     return np.unique(np.concatenate([gains, inside]))

@@ -79,7 +79,7 @@ def bifurcation(
     ax = new_axes(ax)
     edges = cell_edges(row)
     if mask is not None:
-        # neighbouring certified values share one span: hatches of separate ones would not join
+        # one span for each run of neighbouring certified values
         turns = np.flatnonzero(np.diff(np.pad(mask, 1).astype(int)))
         for k, (first, last) in enumerate(turns.reshape(-1, 2)):
             name = "certified" if k == 0 else "_certified"

@@ -28,10 +28,10 @@ def certificate(
     units: int | Sequence[int] = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the box of a certificate, which finally contains all states, and the states of a run.
+    """Draw the box of a certificate, which eventually contains all states, with states of a run.
 
-    The bar of each unit is the interval that finally contains its state; for the certificate of a
-    cycle, the union over the period. Dashes are states of the run, and a line joins the smallest
+    The bar of each unit is the interval that eventually contains its state; for the certificate of
+    a cycle, the union over the period. Dashes are states of the run, and a line joins the smallest
     and the largest. The title gives the certified rate, rounded up, or "not certified". It also
     gives the difference that rounding may sustain (`Certificate.resolution`), if that is large
     enough to be seen.
@@ -43,7 +43,7 @@ def certificate(
         (2, n_units) or (period, 2, n_units), and `rate`, whose truth value is whether it holds.
     states : array of shape (n_samples, n_units), default=None
         States of the network under admissible inputs, without the transient: the box contains every
-        trajectory finally, not from the start.
+        trajectory eventually, not from the start.
     units : int or list of int, default=20
         The units to draw, or their number (spread evenly over all).
     ax : matplotlib Axes, default=None
