@@ -26,7 +26,7 @@ def time_first(X: Any) -> Any:
 
 
 class Adapted:
-    """Base of all adapters; a mixin that precedes a library's base class."""
+    """Base of all adapters; it precedes a library's base class in the list of bases."""
 
     set_tags: Any  # a method of the library's base class
 

@@ -126,8 +126,8 @@ def plan_of(
     if first < fewest:
         raise ValueError(
             f"n_origins={n_origins}, step={step} and horizon={horizon} take {len(rows.y) - first} "
-            f"of the {len(rows.y)} rows of y, but {what} needs at least {fewest} before the first "
-            "origin. Lower one of these, or give a longer series."
+            f"rows, and {what} needs at least {fewest} before the first origin, but y has "
+            f"{len(rows.y)}. Lower one of these, or give a longer series."
         )
     return Plan(rows, list(range(first, last + 1, step)), horizon, window, coverages)
 

@@ -100,7 +100,7 @@ def _is_penalty(value: Any) -> bool:
 
 
 def _identity(value: Any) -> Any:
-    """Return a hashable key: type and value of text and numbers, the identity of other objects."""
+    """Return a key for a dict: type and value of text and numbers, the id of other objects."""
     if value is None or isinstance(value, (str, numbers.Number, np.bool_)):
         return type(value), value
     return id(value)

@@ -227,7 +227,7 @@ def _pair_of_frames(item: _Item, values: Any, horizons: _Horizons) -> tuple[Any,
 
     def ahead(table: Any) -> list[Any]:
         """Return the rows of a table that are ahead of the rows of X, for each horizon."""
-        # with the index of X: concat along columns matches rows by index
+        # with the index of X, because pandas joins columns by index
         return [
             table.iloc[step : step + n]
             .set_axis(X.index)
