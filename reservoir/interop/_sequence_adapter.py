@@ -14,7 +14,7 @@ TAGS = {"capability:multivariate": True, "capability:unequal_length": True}
 
 
 def check_params(cls: Any) -> list[dict[str, Any]]:
-    """Return parameters for a library's own checks: missing values rejected, and held."""
+    """Return parameters for a library's own checks, with `missing_values` "raise" and "hold"."""
     return [{"estimator": cls(10, random_state=0, missing_values=how)} for how in ("raise", "hold")]
 
 
